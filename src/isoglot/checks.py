@@ -52,6 +52,18 @@ def shortened(value: object) -> str:
 _LONGEST = 200
 
 
+def levels_outside() -> int:
+    """How many calls up the first one stands that is not of isoglot, for ``stacklevel`` in the caller."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+_INSIDE = {"isoglot", "contextlib", "torch"}
+"""Packages whose calls stand between a user's line and a warning: isoglot, and what wraps its functions."""
+
+
 def is_text(value: object) -> bool:
     """Whether it is text that a file and a tokenizer take, which half of a surrogate pair is not."""
     try:
@@ -74,8 +86,9 @@ def given_texts(texts: Any, name: str = "") -> Iterator[str]:
     return _texts(texts, about)
 
 
-def _texts(texts: Iterable[Any], about: str) -> Iterator[str]:
-    for number, text in enumerate(texts, 1):
+def _texts(texts: Any, about: str) -> Iterator[str]:
+    items: Iterable[Any] = texts.to_pylist() if hasattr(texts, "to_pylist") else texts  # of a column of Arrow
+    for number, text in enumerate(items, 1):
         if not is_text(text):
             raise ConfigurationError(f"{about}text {number}: expected a text, got {shortened(text)}")
         yield text

@@ -142,17 +142,20 @@ def test_no_pairs_have_no_links(how):
 
 def test_mistakes_are_named(how, tmp_path):
     splits = DatasetDict(train=Dataset.from_dict({}), test=Dataset.from_dict({}))
-    gap = pd.DataFrame({"source": ["a"], "target": [float("nan")]})
+    twins = pd.DataFrame([["a", "b", "c"]], columns=["source", "target", "target"])
     refused = [
         ("no pairs to align; call align_many", None, {"source": "the river", "target": "ta potamo"}),
         ("no pairs to align", None, {"source": SOURCES}),
         ("pair 1: got 'the river.'; a pair is", SOURCES, {}),
         (r"pair 1: got \('a', 'b', 'c'\)", [("a", "b", "c")], {}),
-        ("pair 2: got None; a sentence is a text", [("a", "b"), ("a", None)], {}),
-        ("pair 1: got nan", gap, {}),
+        ("2 columns are called 'target'; rename all but one", twins, {}),
+        ("column 'source' is 'ab', not a list.*one row is written", {"source": "ab", "target": "cd"}, {}),
+        ("pair 1: a sentence has bytes that are not UTF-8", [(b"\xff", "b")], {}),
+        ("no 'fr' inside; known: en", {"t": [{"en": "a"}]}, {"source": "t.en", "target": "t.fr"}),
+        ("expected sentence pairs, got 'mem.tmx'; files are read by", "mem.tmx", {}),
         ("pair 3: the target side has only 2 sentences", None, {"source": ["a"] * 3, "target": ["x", "y"]}),
         ("no column 'trg'; did you mean 'tgt'", {"src": [], "tgt": []}, {"source": "src", "target": "trg"}),
-        ("no column 'source'; known: test, train", splits, {}),
+        (r"got the splits train, test; pass one of them, such as data\['train'\]", splits, {}),
         ("source and target must be column names", PAIRS, {"source": SOURCES}),
         ("pair 1: 'the river' is not a word: it has white space", [(["the river", "a"], ["ta"])], {}),
     ]

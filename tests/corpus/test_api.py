@@ -103,7 +103,9 @@ def test_settings_change_the_options(tmp_path):
         ([("a", "b"), ("c",)], r"row 2: got \('c',\); a row is \(source, target\), or a dictionary"),
         ([("a", "b"), "c d"], "row 2: got 'c d'; a row is"),
         ([("a", "b"), ("c", 5)], "row 2: the target is 5, not text"),
-        ([("a", "b"), ("c", float("nan"))], "row 2: Out of range float .*; a field is text"),
+        ([("a", "b"), ("c", float("inf"))], "row 2: Out of range float .*; a field is text"),
+        (pd.DataFrame({"en": [b"a", b"\xff"], "de": ["x", "y"]}), "row 2: column 'en' has bytes that are not UTF-8"),
+        ({"source": "ab", "target": "cd"}, "column 'source' is 'ab', not a list.* one row is written"),
         ([("a", "b"), ("c", {1})], "row 2: .*not JSON serializable; a field is text"),
         ([("a", "b"), ("c", "\ud800")], "row 2: is not valid JSON"),
         ([{"source": "a", "target": "b"}, {"source": "a"}], "row 2: no column 'target' in this row"),
@@ -112,7 +114,7 @@ def test_settings_change_the_options(tmp_path):
     ],
 )  # fmt: skip
 def test_a_bad_row_is_named_and_nothing_is_written(inputs, message, tmp_path):
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises((InputError, ConfigurationError), match=message) as caught:
         iso.prepare(inputs, tmp_path / "out", languages=PAIR)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()
@@ -128,10 +130,10 @@ def test_a_bad_row_is_named_and_nothing_is_written(inputs, message, tmp_path):
         (ROWS, {"languages": PAIR, "duplicate": "pair"}, "did you mean 'duplicates'"),
         (ROWS, {"languages": PAIR, "format": "csv"}, "format is for files"),
         (ROWS, {"languages": PAIR, "header": True}, "^inputs: header is for tsv"),
-        ({"en": ["a", "b"], "de": ["c"]}, {"languages": PAIR}, "of the same length"),
+        ({"en": ["a", "b"], "de": ["c"]}, {"languages": PAIR}, "the same number of rows, but 'en' has 2, 'de' has 1"),
         ({"en": ["a"], "fr": ["c"]}, {"languages": PAIR}, "no column 'target' .* columns are 'en', 'fr'"),
-        (DatasetDict(train=Dataset.from_dict(COLUMNS)), {"languages": PAIR}, "the columns are 'train'"),
-        (5, {"languages": PAIR}, "no row in int; pass paths"),
+        (DatasetDict(train=Dataset.from_dict(COLUMNS)), {"languages": PAIR}, "got the splits train; pass one of them"),
+        (5, {"languages": PAIR}, "inputs: got 5; pass a datasets"),
         ([], {"languages": PAIR}, "no row in list"),
         (iso.Source(path="a.tsv"), {"languages": PAIR}, "a Source has its own languages"),
     ],

@@ -210,7 +210,7 @@ def test_a_task_object_keeps_its_options_and_takes_data(tmp_path: Path) -> None:
     ("named", "message"),
     [
         ({"data": None}, "task tatoeba needs data="),
-        ({"data": 5}, "data: got int"),
+        ({"data": 5}, "data: got 5; pass a datasets"),
         ({"data": {}}, "no data; pass"),
         ({"layers": 2}, "layers: unknown key; did you mean 'layer'"),
         ({"max_tokens": 0}, "max_tokens"),

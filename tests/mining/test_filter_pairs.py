@@ -201,11 +201,39 @@ def test_pairs_are_held_as_align_many_takes_them() -> None:
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     for held in (iter(pairs), Dataset.from_dict(columns), pd.DataFrame(columns), columns, rows):
         assert list(filter_pairs(held, aligner=None)) == expected
-    for wrong in (["ab", "cd"], [("a", None)], [("a", "b", "c")], [(["a"], ["b"])], None):
+    assert [pair.reason for pair in filter_pairs([("a", None)], aligner=None)] == ["empty"]
+    with pytest.raises(
+        ConfigurationError, match=r"languages of 'ab', 'cd'.*one pair is written \[\('ab', 'cd'\)\]"
+    ):
+        filter_pairs(["ab", "cd"], aligner=None)
+    for wrong in ([("a", "b", "c")], [(["a"], ["b"])], None):
         with pytest.raises(ConfigurationError, match=r"pair 1: |expected sentence pairs"):
             list(filter_pairs(wrong, aligner=None))
     with pytest.raises(ConfigurationError, match=r"languages: expected two codes such as \('en', 'de'\)"):
         filter_pairs(pairs, aligner=None, languages="en")
+
+
+def test_paths_are_read_as_the_command_reads_them(tmp_path: Path) -> None:
+    rows = [
+        {"id": 7, "source": "Good morning.", "target": "Guten Morgen."},
+        {"id": 8, "source": "a", "target": ""},
+    ]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sides = [tmp_path / "pairs.en", tmp_path / "pairs.de"]
+    for side, name in zip(sides, ("source", "target"), strict=True):
+        side.write_text("".join(f"{row[name]}\n" for row in rows))
+    for given in (path, str(path), [path], sides):
+        judged = list(filter_pairs(given, aligner=None, languages="en,de"))
+        assert [pair.reason for pair in judged] == ["", "empty"]
+        assert [pair.pair.languages for pair in judged] == [("en", "de")] * 2
+    assert judged[0].to_dict() == {"source": "Good morning.", "target": "Guten Morgen.", "reason": ""}
+    held = list(filter_pairs(rows, aligner=None))
+    assert held[0].to_dict() == {**rows[0], "reason": ""} and held[0].pair.id == 7
+    with pytest.raises(
+        ConfigurationError, match=r"name the languages of .*, such as languages=\('en', 'de'\)"
+    ):
+        filter_pairs(str(path), aligner=None)
 
 
 def test_every_reason_and_the_line_are_written(tmp_path: Path) -> None:

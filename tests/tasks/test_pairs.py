@@ -8,9 +8,9 @@ from datasets import Dataset
 from labelled_files import json_lines
 
 from isoglot.errors import ConfigurationError
-from isoglot.formats.labelled.hub import NO_LABEL
 from isoglot.formats.labelled.pairs import UNTRANSLATED
 from isoglot.formats.labelled.sources import DataSource
+from isoglot.formats.plain_values import NO_LABEL
 from isoglot.schema import PAIR
 from isoglot.tasks.features import FIRST_LANGUAGE
 from isoglot.tasks.pairs import PAWSX, XNLI

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -30,7 +30,7 @@ from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.errors import ConfigurationError
-from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory
+from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory, with_links, without_results
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode, require_mode
 from isoglot.frames import ResultList
@@ -191,8 +191,8 @@ def align_many(  # noqa: PLR0913
 
     Args:
         pairs: Pairs of sentences (each as text or as words) or of :class:`SentencePair`, which keep what they hold; or
-            a ``datasets.Dataset``, a pandas frame, a dictionary of lists or any dictionaries, of which the columns
-            ``source`` and ``target`` are read.
+            a pandas or polars frame, a ``pyarrow.Table``, a ``datasets.Dataset``, a dictionary of lists or any
+            dictionaries, of which the columns ``source`` and ``target`` are read. Missing values are empty sentences.
         source: Name of the source column; without ``pairs`` the source sentences.
         target: Name of the target column; without ``pairs`` the target sentences.
         model: As in :func:`align`.
@@ -211,7 +211,8 @@ def align_many(  # noqa: PLR0913
             ``save="models/en-de"``, ``train_on="more.tsv"``, ``iterations=3``.
 
     Returns:
-        A list; an iterator for input without a length.
+        A list; an iterator for input without a length. ``to_frame()`` of the list gives the frame that was given, with
+        its index, order and types, and the links as more columns.
 
     Raises:
         ConfigurationError: An option or column that does not exist, sides of different lengths, a pair that is
@@ -225,14 +226,15 @@ def align_many(  # noqa: PLR0913
         >>> align_many(frame, source="en", target="de", method="fast_align")[1].word_pairs
         [('a', 'ein'), ('house', 'Haus')]
     """
-    sentences = pairs_in_memory(pairs, source, target)
+    held = pairs_in_memory(pairs, source, target)
+    sentences = without_results(held)
     options = _chosen(options, layer, threshold, max_tokens, device, dtype)
     linked = _links(sentences, model, method, words, tokenizer, options, overwrite=overwrite)
-    data = source if pairs is None else pairs
-    if not hasattr(data, "__len__"):
+    if held.length is None:
         return with_progress(linked, reporter_of(progress), "align")
-    column = next(iter(data.values()), ()) if isinstance(data, Mapping) else data
-    return ResultList(with_progress(linked, reporter_of(progress), "align", total=len(column)))
+    names = ("source" if source is None else source, "target" if target is None else target)
+    frame = None if held.table is None else partial(with_links, held.table, names)
+    return ResultList(with_progress(linked, reporter_of(progress), "align", total=held.length), frame)
 
 
 def _chosen(

@@ -101,7 +101,7 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
     languages: str | Sequence[str],
     out: str | Path,
     data: Any = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     seed: int = 1,
     split: str = "dev",

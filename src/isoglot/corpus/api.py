@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,16 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import PrepareSummary
 from isoglot.corpus.prepare import prepare as prepare_sources
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.plain_values import cell
 from isoglot.formats.records import wanted_columns
+from isoglot.formats.rows import CONTAINERS, Items, RowTable, rows_of
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
 from isoglot.languages import codes_of
 from isoglot.python_messages import names_arguments
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of
-from isoglot.runs.reporter import AnyReporter, bars_on_terminals, reporter_of
+from isoglot.runs.reporter import AnyReporter, reporter_of
 
 Engine = Literal["local", "ray"]
 """Where a corpus is prepared."""
@@ -48,10 +50,10 @@ def prepare(
     inputs (by content) with the same options, nothing is done.
 
     Args:
-        inputs: A path or several, as ``isoglot prepare`` takes them; a ``datasets.Dataset``, a pandas frame, a
-            dictionary of lists, or any iterable of pairs or dictionaries; or a :class:`Source` or several. Sentences
-            of one language are a column too: ``{"text": sentences}``. Data in memory are kept in the cache, where
-            they are read from as files are.
+        inputs: A path or several, as ``isoglot prepare`` takes them; a pandas or polars frame, a ``pyarrow.Table``, a
+            ``datasets.Dataset``, a dictionary of lists, or any iterable of pairs or dictionaries; or a :class:`Source`
+            or several. Sentences of one language are a column too: ``{"text": sentences}``. Data in memory are kept in
+            the cache, where they are read from as files are. Missing values are empty texts.
         out: Folder to write.
         languages: Language of a text, or of source and target: ``("en", "de")`` or ``"en,de"``. A ``Source`` has its
             own.
@@ -85,6 +87,10 @@ def prepare(
     if engine not in get_args(Engine):
         raise ConfigurationError(f"engine: got {engine!r}; {did_you_mean(engine, get_args(Engine))}")
     how = {name: settings.pop(name) for name in list(settings) if name in Reading.model_fields}
+    if isinstance(
+        how.get("columns"), Mapping
+    ):  # a frame may call columns by tuples, which are stored as texts
+        how["columns"] = {k: str(v) if isinstance(v, tuple) else v for k, v in how["columns"].items()}
     reading = validated(Reading, how, what="prepare option")
     options = validated(PrepareOptions, dict(options or ()) | settings, what="prepare option")
     sources, spooled = _sources(inputs, languages, options.kind, reading, out)
@@ -146,36 +152,45 @@ def _rows_named(path: str) -> Iterator[None]:
 
 
 def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
-    """Write data in memory as JSON lines, one per row."""
-    if isinstance(inputs, Mapping):
-        import pandas as pd  # noqa: PLC0415 - slow to import
-
-        try:
-            inputs = pd.DataFrame({name: list(column) for name, column in inputs.items()})
-        except (TypeError, ValueError) as error:
-            raise ConfigurationError(f"inputs: cannot be read as a dictionary of lists ({error})") from error
-    if hasattr(inputs, "to_json"):  # of datasets and pandas
-        if names := getattr(inputs, "column_names", None) or list(getattr(inputs, "columns", ())):
-            names = wanted_columns(source, kind, names)  # others may be slow to decode
-            inputs = inputs[names] if hasattr(inputs, "iloc") else inputs.select_columns(names)
-        with bars_on_terminals():
-            inputs.to_json(file, orient="records", lines=True)
-    elif isinstance(inputs, Iterable):
-        with file.open("w", encoding="utf-8") as lines:
-            for number, row in enumerate(inputs, 1):
-                if isinstance(row, tuple | list) and len(row) == len(ROLES[kind]):
-                    row = dict(zip(ROLES[kind], row, strict=True))  # noqa: PLW2901 - the same row, by its names
-                if not isinstance(row, Mapping):
-                    raise InputError(
-                        f"row {number}: got {shortened(row)}; a row is ({', '.join(ROLES[kind])}), or a dictionary "
-                        "with these names"
-                    )
-                try:
-                    lines.write(f"{json.dumps(dict(row), allow_nan=False)}\n")
-                except (TypeError, ValueError) as error:
-                    raise InputError(f"row {number}: {error}; a field is text, or a list of words") from error
+    """Write data in memory as JSON lines, one per row; missing values are null."""
+    rows = rows_of(inputs, "inputs")
+    with file.open("w", encoding="utf-8") as lines:
+        for number, row in enumerate(_named_rows(rows, source, kind), 1):
+            try:
+                lines.write(f"{json.dumps(row, allow_nan=False)}\n")
+            except (TypeError, ValueError) as error:
+                raise InputError(f"row {number}: {error}; a field is text, or a list of words") from error
     if not file.stat().st_size:
         raise ConfigurationError(
-            f"inputs: no row in {type(inputs).__name__}; pass paths, a datasets.Dataset, a pandas frame, a dictionary "
-            "of lists, or pairs"
+            f"inputs: no row in {type(inputs).__name__}; pass paths, {CONTAINERS} or of pairs"
         )
+
+
+def _named_rows(rows: RowTable | Items, source: Source, kind: Kind) -> Iterator[dict[str, Any]]:
+    """Each row by the names of its columns, as plain Python."""
+    if isinstance(rows, RowTable):
+        names = _columns_read(rows.names, source, kind)
+        columns = [rows.column(name) for name in names]
+        for values in zip(*columns, strict=True):
+            yield dict(zip(map(str, names), values, strict=True))
+        return
+    known = getattr(rows.data, "column_names", None)  # of a data set that is streamed
+    if known is not None:
+        rows = Items(rows.data.select_columns(_columns_read(known, source, kind)))
+    for number, row in enumerate(rows, 1):
+        if isinstance(row, tuple | list) and len(row) == len(ROLES[kind]):
+            row = dict(zip(ROLES[kind], row, strict=True))  # noqa: PLW2901 - the same row, by its names
+        if not isinstance(row, Mapping):
+            raise InputError(
+                f"row {number}: got {shortened(row)}; a row is ({', '.join(ROLES[kind])}), or a dictionary "
+                "with these names"
+            )
+        yield {str(name): cell(value, f"row {number}: {name!r}") for name, value in row.items()}
+
+
+def _columns_read(names: Sequence[Any], source: Source, kind: Kind) -> list[Any]:
+    """The columns of a table that a corpus is made of; others may be slow to decode."""
+    if not names:
+        return []
+    wanted = set(wanted_columns(source, kind, list(map(str, names))))
+    return [name for name in names if str(name) in wanted]

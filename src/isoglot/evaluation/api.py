@@ -30,7 +30,7 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     *,
     languages: str | Sequence[str],
     data: Any = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     split: str = "test",
     layer: int | None = None,
@@ -47,8 +47,9 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
         model: Folder of a checkpoint or run, hub name, or a model object, which is saved to a temporary folder first.
         task: One by name (``isoglot evaluate --tasks`` lists them), or a task object.
         languages: Languages to test, as a list or with commas: ``"de,es"``; ``de-es`` is a pair.
-        data: A path or template as ``--data`` takes it, or several; a ``datasets.Dataset`` or pandas frame; or a dict
-            from languages, splits or both to these. A task object may have its data already.
+        data: A path or template as ``--data`` takes it, or several; rows in memory (a pandas or polars frame, a
+            ``pyarrow.Table``, a ``datasets.Dataset``, a dictionary of lists, a list of dictionaries); or a dict from
+            languages, splits or both to these. A task object may have its data already.
         columns: Column of the task to its name in the data, such as ``{"text": "utterance"}``. Columns that are called
             as the task has them need not be named; others are left alone.
         tokenizer: Tokenizer of a model object.

@@ -8,31 +8,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from datasets import Dataset
+from datasets import Dataset, Features
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checks import validated
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.formats.labelled.memory import dataset_of, memory_source
+from isoglot.formats.labelled.memory import MemorySource, as_dataset, require_known, schema_values
 from isoglot.formats.labelled.splits import COLUMN_NAMES
+from isoglot.formats.plain_values import is_missing
+from isoglot.formats.rows import RowTable, free_names, rows_of, table_of
 from isoglot.frames import ResultList
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
 from isoglot.python_messages import names_arguments
-from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 from isoglot.tasks import build_task
 from isoglot.tasks.base import Task, TrainableTask
 from isoglot.tasks.cards import origin
 from isoglot.tasks.classification import ClassificationTask
-from isoglot.tasks.head_task import model_labels
+from isoglot.tasks.head_task import label_values, model_labels
+from isoglot.tasks.pairs import PAWSX
+from isoglot.tasks.tagging import TaggingTask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-_GOLD = ("label", "tags", "answers")
-"""Columns that a prediction takes the place of."""
+_NOT_READ = ("label", "tags", "answers", "id", "language")
+"""Columns that a prediction takes the place of, and those that say which row it is of."""
 
 
 @names_arguments
@@ -43,7 +47,7 @@ def predict(
     data: Any,
     *,
     language: str = "en",
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     progress: AnyReporter = True,
     **options: Any,
@@ -53,17 +57,21 @@ def predict(
     Args:
         model: Folder of a fine-tuned checkpoint or run, hub name, or a model object.
         task: One by name, or a task object.
-        data: A list of texts, of pairs of texts, of lists of words, or of dictionaries; a ``datasets.Dataset``, a
-            pandas frame, or a dictionary of lists. Columns of labels need not be there, and are not looked at.
-        language: Language of the data, by which a model with language embeddings encodes.
+        data: A list of texts, of pairs of texts, of lists of words, or of dictionaries; a pandas or polars frame, a
+            ``pyarrow.Table``, a ``datasets.Dataset``, or a dictionary of lists. Columns of labels, splits and ids need
+            not be there, and are not looked at: every row gets a prediction.
+        language: Language of the data, by which a model with language embeddings encodes; a row that names its own in
+            a column ``language`` is encoded by that.
         columns: Column of the task to its name in the data, as for :func:`isoglot.evaluate`.
         tokenizer: Tokenizer of a model object.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **options: Options of the task, and ``max_tokens`` and ``precision`` of the forward pass.
 
     Returns:
-        For each example its own columns and ``prediction``: a label, the tags of its words, or an answer; for labels
-        of whole examples also their ``probability``. ``to_frame()`` makes a frame of them.
+        For each row its own columns and ``prediction``: a label (a number, where the model learned from numbers), the
+        tags of its words, or an answer; for labels of whole examples also their ``probability``. In data that have
+        columns of these names the results are called ``prediction_2`` and ``probability_2``, and a warning says so.
+        ``to_frame()`` gives the frame that was given, with its index, order and types, and the results as more columns.
 
     Raises:
         ConfigurationError: A model without a head for the task, or data without a column that it reads.
@@ -82,7 +90,7 @@ def predict(
     """
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     settings = validated(EvaluateOptions, fields, what="prediction option")
-    report, examples = reporter_of(progress), _examples(data, columns or {})
+    report, rows = reporter_of(progress), _rows(data, columns or {})
     with model_folder(model, tokenizer) as checkpoint:
         source = checkpoint_folder(checkpoint)
         built = build_task(task, (), **options) if isinstance(task, str) else task
@@ -90,52 +98,108 @@ def predict(
             raise ConfigurationError(f"task {built.name} has no head, so a model predicts nothing for it")
         built = built.with_checkpoint(source)
         head = FinetunedModel(source, built, origin(source), settings, report)
-        schema = getattr(built, "schema", None)
-        if schema is None:
-            raise ConfigurationError(
-                f"task {built.name} has no `schema`, the columns of data in memory; predict with isoglot.evaluate(..., "
-                "predictions=FOLDER)"
-            )
-        plain = _without_gold(examples, schema, columns or {}, model_labels(head.model))
-        built.data = memory_source(
-            plain, schema, {k: v for k, v in (columns or {}).items() if k not in _GOLD}
-        )
-        rows = built.load(language, "test")
-        encoded, outputs = head.outputs(rows, progress=partial(report.progress, f"predict {built.name}"))
-        predictions = built.decode(rows, encoded, outputs)
-    if isinstance(predictions, dict):
-        predictions = [predictions[name] for name in rows["id"]]
-    table = [{**example, "prediction": said} for example, said in zip(examples, predictions, strict=True)]
-    if isinstance(built, ClassificationTask):
-        for row, output in zip(encoded, outputs, strict=True):
-            shares = np.exp(output - np.max(output))
-            table[row.example]["probability"] = float(np.max(shares) / np.sum(shares))
-    return ResultList(table)
+        examples = _examples(rows, built, columns or {}, model_labels(head.model))
+        usual = _example_of(built, head)
+        results: dict[str, list[Any]] = {name: [] for name in usual}
+        if len(rows):
+            results = _results(head, _loaded(built, examples, rows, language, columns or {}), report)
+    names = free_names([*usual], rows.names, "results")
+    named = dict(zip(names, results.values(), strict=True))
+    table = []
+    for record, values in zip(rows.records(), zip(*named.values(), strict=True), strict=True):
+        table.append({**record, **dict(zip(names, values, strict=True))})
+    return ResultList(table, partial(_frame_of, rows, named, dict(zip(names, usual.values(), strict=True))))
 
 
-def _examples(data: Any, columns: Mapping[str, str]) -> Dataset:
-    """Data in memory as a data set with named columns; texts, and words of sentences, are a column each."""
-    if not isinstance(data, str | Path | Mapping | Dataset) and not hasattr(data, "columns"):
-        data = list(data)  # of a generator, or a column of a frame or data set
-    first = data[0] if isinstance(data, list) and data else None
-    if isinstance(first, str | list):
-        name = "text" if isinstance(first, str) else "words"
-        data = {columns.get(name, name): data}
-    return dataset_of(data, "data", [columns.get(name, name) for name in ("first", "second")])
+def _frame_of(rows: RowTable, results: Mapping[str, list[Any]], examples: Mapping[str, Any], _: Any) -> Any:
+    """The data with the results as more columns."""
+    return rows.with_columns(results, examples)
 
 
-def _without_gold(
-    examples: Dataset, schema: Mapping[str, Any], columns: Mapping[str, str], labels: Sequence[str]
+def _rows(data: Any, columns: Mapping[str, Any]) -> RowTable:
+    """Data by columns; texts, and words of sentences, are a column each."""
+    rows = rows_of(data, "data")
+    if isinstance(rows, RowTable):
+        return rows
+    items = list(rows)
+    first = next((item for item in items if not is_missing(item)), None)
+    if isinstance(first, str | bytes):
+        return table_of({columns.get("text", "text"): items}, "data")
+    if isinstance(first, list | np.ndarray):
+        return table_of({columns.get("words", "words"): items}, "data")
+    return table_of(items, "data", [columns.get(name, name) for name in ("first", "second")])
+
+
+def _examples(
+    rows: RowTable, task: TrainableTask, columns: Mapping[str, Any], labels: Sequence[str]
 ) -> Dataset:
-    """The data with something in the place of labels, which encoding asks for and predictions do not depend on."""
-    named = {name for gold in _GOLD for name in (columns.get(gold, gold), *COLUMN_NAMES.get(gold, ()))}
-    plain = examples.remove_columns([name for name in examples.column_names if name in named])
+    """One example for each row, with something in the place of labels, which predictions do not depend on.
+
+    RowTable are numbered, whatever ids they have. Columns of splits and languages do not choose among them.
+    """
+    schema: Features | None = getattr(task, "schema", None)
+    if schema is None:
+        raise ConfigurationError(
+            f"task {task.name} has no `schema`, the columns of data in memory; predict with isoglot.evaluate(..., "
+            "predictions=FOLDER)"
+        )
+    require_known(columns, schema)
+    read = Features({name: feature for name, feature in schema.items() if name not in _NOT_READ})
+    named = {name: column for name, column in columns.items() if name in read}
+    values = schema_values(rows, read, named, also=()) if rows.names else {name: [] for name in read}
+    count = len(rows)
     if "label" in schema:
-        plain = plain.add_column("label", [labels[0]] * len(plain))
-    elif "tags" in schema:
-        words = next((n for n in (columns.get("words", "words"), "tokens") if n in plain.column_names), None)
-        if words is not None:  # else it is reported as missing
-            plain = plain.add_column("tags", [[labels[0]] * len(row) for row in plain[words]])
-    elif "answers" in schema:
-        plain = plain.add_column("answers", [{"text": [], "start": []}] * len(plain))
-    return plain
+        values["label"] = [labels[0]] * count
+    if "tags" in schema:
+        values["tags"] = [[labels[0]] * len(words) for words in values["words"]]
+    if "answers" in schema:
+        values["answers"] = [{"text": [], "start": []}] * count
+    if "id" in schema:
+        values["id"] = list(map(str, range(count)))
+    return as_dataset(values, schema)
+
+
+def _loaded(
+    task: TrainableTask, examples: Dataset, rows: RowTable, language: str, columns: Mapping[str, Any]
+) -> Dataset:
+    """The examples as the task reads them: every one, each in the language that its row names."""
+    task.data = MemorySource(("data",), {("", ""): examples})
+    if isinstance(task, PAWSX):
+        task.untranslated = "keep"  # its test data leave rows out, and a prediction is asked for each
+    loaded = task.load(language, "test")
+    if len(loaded) != len(examples):
+        raise ConfigurationError(
+            f"task {task.name} loads {len(loaded)} of {len(examples)} rows, so predictions would belong to other rows; "
+            "let its load() keep all rows"
+        )
+    names = [columns["language"]] if "language" in columns else COLUMN_NAMES["language"]
+    column = next((name for name in names if rows.has(name)), None)
+    if column is None or "language" not in loaded.column_names:
+        return loaded
+    tags = [language if tag is None else str(tag) for tag in rows.column(column)]
+    return loaded.remove_columns("language").add_column("language", tags)
+
+
+def _example_of(task: TrainableTask, head: FinetunedModel) -> dict[str, Any]:
+    """A result of each name, as it could be."""
+    if isinstance(task, ClassificationTask):
+        label = model_labels(head.model)[0]
+        return {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
+    return {"prediction": [""] if isinstance(task, TaggingTask) else ""}
+
+
+def _results(head: FinetunedModel, loaded: Dataset, report: Reporter) -> dict[str, list[Any]]:
+    """For each example the prediction, in the type of the labels that the model learned from, and its probability."""
+    task = head.task
+    encoded, outputs = head.outputs(loaded, progress=partial(report.progress, f"predict {task.name}"))
+    predictions = task.decode(loaded, encoded, outputs)
+    if isinstance(predictions, dict):
+        predictions = [predictions[name] for name in loaded["id"]]
+    if not isinstance(task, ClassificationTask):
+        return {"prediction": predictions}
+    values = label_values(head.model)
+    probabilities = [0.0] * len(loaded)
+    for row, output in zip(encoded, outputs, strict=True):
+        shares = np.exp(output - np.max(output))
+        probabilities[row.example] = float(np.max(shares) / np.sum(shares))
+    return {"prediction": [values.get(text, text) for text in predictions], "probability": probabilities}

@@ -49,6 +49,7 @@ from isoglot.tasks import task_class, task_with_data
 from isoglot.tasks.base import Task, TrainableTask, check_locations
 from isoglot.tasks.cards import TASK_FILE, origin
 from isoglot.tasks.description import code_of, describe_task, identify
+from isoglot.tasks.head_task import keep_label_values
 from isoglot.tasks.language_vectors import attach_chosen
 from isoglot.training.callbacks import require_callback
 from isoglot.training.checkpoints import checkpoints_in, discard
@@ -65,7 +66,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
     out: str | Path,
     language: str | Sequence[str] = "en",
     data: Any = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     seed: int = 1,
     train: FinetuneOptions | None = None,
@@ -195,6 +196,11 @@ class FineTuning:
                     clear(self.folder, keep=existed)  # nothing was trained
                 raise
 
+    @property
+    def label_values(self) -> dict[str, Any]:
+        """Labels of data in memory that are numbers, or true and false, by their texts."""
+        return dict(getattr(self.task.data, "label_values", {}))
+
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """Everything that the result depends on."""
@@ -205,7 +211,11 @@ class FineTuning:
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
         with_dev = [code for code in chosen_by if self.task.data.has_dev(code)]
         labels = getattr(self.task, "allowed", None)  # before the model says which they are
-        named = {} if labels == getattr(type(self.task), "allowed", None) else {"allowed": list(labels or ())}
+        named: dict[str, Any] = (
+            {} if labels == getattr(type(self.task), "allowed", None) else {"allowed": list(labels or ())}
+        )
+        if self.label_values:  # 1 and "1" have the same text, and a model predicts the one that it was given
+            named["label_values"] = self.label_values
         return {
             "checkpoint": started_from,
             "task": {**describe_task(self.task), **named},
@@ -260,6 +270,7 @@ class FineTuning:
                     )
                 labels = self.task.labels(dataset)
                 model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=single.dropout)
+                keep_label_values(model, labels or (), self.label_values)
                 require_fitting(tokenizer, model, self.source)
                 attach_chosen(model, self.source, single.language_ids)
                 if single.adapter is not None:

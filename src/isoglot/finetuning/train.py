@@ -40,6 +40,8 @@ from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_i
 from isoglot.training.saving import StagedTrainer
 
 _EVALUATION_FACTOR = 2
+_FIRST_STEPS = 10
+"""Steps of which each is logged; after them every fiftieth is."""
 LOWER = "lower the learning rate (--set learning_rate=1e-5) or use --set precision=float32"
 """What to do about a training that diverged."""
 
@@ -212,7 +214,9 @@ class Watcher(TrainerCallback):
             )
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Move the bar."""
+        """Move the bar; log the loss at the first steps and at the last one too, so that a short run has a history."""
+        if state.global_step <= _FIRST_STEPS or state.global_step == state.max_steps:
+            control.should_log = True
         self.progress.progress("fine-tune", state.global_step, state.max_steps)
 
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:

@@ -30,6 +30,7 @@ from isoglot.checks import is_number, shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.line_files import filled_lines, numbered_lines, parsed
 from isoglot.formats.links import Link, link_items, link_outside
+from isoglot.formats.rows import Items
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
 from isoglot.formats.words import split_words
@@ -154,7 +155,7 @@ class LinksInMemory(LinkReader):
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
         """The sentences in their order."""
         parse = partial(_from_memory, gold=self._gold)
-        return parsed(parse, enumerate(self._sentences, first), self.path)
+        return parsed(parse, enumerate(Items(self._sentences), first), self.path)
 
 
 def read_links(

@@ -4,108 +4,199 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from isoglot.checks import did_you_mean, is_text, shortened
 from isoglot.errors import ConfigurationError
+from isoglot.formats.plain_values import cell, inner_value, is_missing
+from isoglot.formats.rows import HeldDataset, Items, RowTable, free_names, rows_of
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import split_words
 
 Sentence = str | Sequence[str]
 """A sentence as text, or its words."""
+RESULTS = frozenset(["source_words", "target_words", "links", "probabilities", "score"])
+"""What alignment says of a pair, by the names of :meth:`SentencePair.to_dict`."""
 _MISSING = object()
 
 
-def pairs_in_memory(pairs: Any, source: Any, target: Any) -> Iterator[SentencePair]:
-    """The pairs of an object, not cut into words; :func:`isoglot.aligners.api.align_many` says what may hold them.
+@dataclass(frozen=True)
+class PairsInMemory:
+    """The pairs of an object, not cut into words.
 
-    A :class:`SentencePair` is copied without its links, so that whoever holds it keeps what it was.
+    Args:
+        pairs: Reads them, once.
+        length: How many there are; None of a stream.
+        table: The rows of a frame or of a dictionary of lists, into which results can go back.
+    """
+
+    pairs: Iterator[SentencePair]
+    length: int | None = None
+    table: RowTable | None = None
+
+    def __iter__(self) -> Iterator[SentencePair]:
+        return self.pairs
+
+
+def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False) -> PairsInMemory:
+    """The pairs of an object; :func:`isoglot.aligners.api.align_many` says what may hold them.
+
+    A missing value (None, NaN) is an empty sentence, as ``null`` is in a file. A :class:`SentencePair` is copied
+    without its links, so that whoever holds it keeps what it was. Dictionaries keep their ``id``, and other keys in
+    ``more``.
+
+    Args:
+        pairs: The object, or None.
+        source: Name of the source column, by default ``source``; without ``pairs`` the source sentences.
+        target: The same of the target.
+        whole: Keep other columns of tables in ``more`` too, but for those of a data set, which may be slow to decode.
 
     Example:
         >>> [pair.texts for pair in pairs_in_memory({"en": ["a house"], "de": ["ein Haus"]}, "en", "de")]
         [('a house', 'ein Haus')]
     """
-    rows = enumerate(_rows(pairs, source, target), 1)
-    return (
-        replace(row, links=[], probabilities=[], score=math.nan)
-        if isinstance(row, SentencePair)
-        else pair_of(*row, f"pair {number}: ")
-        for number, row in rows
-    )
-
-
-def _rows(pairs: Any, source: Any, target: Any) -> Iterator[SentencePair | tuple[Any, Any]]:
     if pairs is None:
         if source is None or target is None or isinstance(source, str) or isinstance(target, str):
             raise ConfigurationError(
                 "no pairs to align; call align_many(pairs), or align_many(source=[...], target=[...]) with two lists"
             )
-        return _side_by_side(source, target)
+        length = len(source) if hasattr(source, "__len__") else None
+        return PairsInMemory(_numbered(_side_by_side(Items(source), Items(target))), length)
+    if isinstance(pairs, str | Path):
+        raise ConfigurationError(
+            f"expected sentence pairs, got {shortened(str(pairs))}; files are read by the command line, "
+            f"`isoglot align {pairs}`, and by isoglot.prepare; load_corpus(...) of what it writes is a data set"
+        )
     names = ("source" if source is None else source, "target" if target is None else target)
-    if wrong := [name for name in names if not isinstance(name, str)]:
+    rows = rows_of(pairs, "sentence pairs")
+    if isinstance(rows, Items):
+        return PairsInMemory(_numbered(_of_items(rows, names)), rows.length)
+    _require_columns(names, rows.names)
+    others: list[Any] = []
+    if whole and not isinstance(rows, HeldDataset):
+        others = [name for name in rows.names if name not in names]
+    table = None if isinstance(rows, HeldDataset) else rows
+    return PairsInMemory(_numbered(_of_table(rows, names, others)), len(rows), table)
+
+
+def with_links(table: RowTable, sides: Sequence[Any], pairs: Sequence[SentencePair]) -> Any:
+    """A table with what alignment says of its rows as more columns; ``sides`` are the columns that were read.
+
+    The text of a side is a column too where it stands inside another one, such as ``translation.en``.
+    """
+    columns: dict[str, list[Any]] = {}
+    if not all(side in table.names for side in sides):
+        columns = {"source": [pair.source for pair in pairs], "target": [pair.target for pair in pairs]}
+    columns["source_words"] = [list(pair.source_words) for pair in pairs]
+    columns["target_words"] = [list(pair.target_words) for pair in pairs]
+    columns["links"] = [list(pair.links) for pair in pairs]
+    if any(pair.probabilities for pair in pairs):
+        columns["probabilities"] = [list(pair.probabilities) for pair in pairs]
+        columns["score"] = [pair.score for pair in pairs]
+    names = free_names([*columns], table.names, "alignment")
+    examples = {"links": [(0, 0)], "source": "", "target": ""}
+    return table.with_columns(
+        dict(zip(names, columns.values(), strict=True)),
+        {name: examples.get(column, [""]) for name, column in zip(names, columns, strict=True)},
+    )
+
+
+def without_results(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+    """Pairs whose rows do not say what an alignment is about to say of them: of an earlier one, in their ``more``."""
+    for pair in pairs:
+        if not RESULTS.isdisjoint(pair.more):
+            pair.more = {name: value for name, value in pair.more.items() if name not in RESULTS}
+        yield pair
+
+
+def _require_columns(names: Sequence[Any], known: Iterable[Any]) -> None:
+    """Refuse names that no column has."""
+    columns = list(known)
+    for name in names:
+        if not isinstance(name, str | int | tuple) or (isinstance(name, tuple) and name not in columns):
+            raise ConfigurationError(
+                f"got pairs and {shortened(name)}; with pairs, source and target must be column names"
+            )
+        if name not in columns and str(name).split(".")[0] not in columns:
+            raise ConfigurationError(
+                f"no column {name!r}; {did_you_mean(name, columns)}; name the two columns of text: "
+                "source='en', target='de'"
+            )
+
+
+def _of_table(
+    rows: RowTable, names: Sequence[Any], others: Sequence[Any]
+) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
+    """Both sides of each row, and its other columns."""
+    sides = [rows.column(name) for name in names]
+    more = [rows.values(name) for name in others]
+    labels = list(map(str, others))
+    for source, target, *rest in zip(*sides, *more, strict=True):
+        yield source, target, dict(zip(labels, rest, strict=True))
+
+
+def _of_items(rows: Items, names: Sequence[Any]) -> Iterator[SentencePair | tuple[Any, Any, dict[str, Any]]]:
+    """Both sides of each item, and the other keys of dictionaries."""
+    known = getattr(rows.data, "column_names", None)  # of data sets that are streamed, where they are known
+    items: Iterable[Any] = rows
+    if known is not None:
+        _require_columns(names, known)
+        read = [name if name in known else str(name).split(".")[0] for name in names]
+        items = rows.data.select_columns(list(dict.fromkeys(read)))  # others may be slow to decode
+    elif wrong := [name for name in names if not isinstance(name, str | int)]:
         raise ConfigurationError(
             f"got pairs and {shortened(wrong[0])}; with pairs, source and target must be column names"
         )
-    known = getattr(pairs, "column_names", None)  # of datasets; those of a stream may be unknown
-    if isinstance(pairs, Mapping) or hasattr(pairs, "itertuples"):  # a dictionary of lists, a pandas frame
-        known = list(pairs)
-    if known is not None and (
-        lacking := [n for n in names if n not in known and n.split(".")[0] not in known]
-    ):
-        raise ConfigurationError(
-            f"no column {lacking[0]!r}; {did_you_mean(lacking[0], known)}; name the two columns of text: "
-            "source='en', target='de'"
-        )
-    if isinstance(pairs, Mapping) or hasattr(pairs, "itertuples"):
-        return _side_by_side(*(_column(pairs, name) for name in names))
-    if not hasattr(pairs, "__iter__"):
-        raise ConfigurationError(f"expected sentence pairs, got {shortened(pairs)}; prepare() reads files")
-    if known is not None:
-        read = [name if name in known else name.split(".")[0] for name in names]
-        pairs = pairs.select_columns(list(dict.fromkeys(read)))  # others may be slow to decode
-    return (_pair(row, number, names) for number, row in enumerate(pairs, 1))
+    return (_of_item(row, number, names) for number, row in enumerate(items, 1))
 
 
-def _column(table: Any, name: str) -> Iterable[Any]:
-    """A column of a dictionary or frame; ``translation.en`` is of one that holds dictionaries."""
-    if name in table:
-        return table[name]  # type: ignore[no-any-return]
-    first, *inner = name.split(".")
-    return (_inside(value, inner) for value in table[first])
+def _of_item(row: Any, number: int, names: Sequence[Any]) -> SentencePair | tuple[Any, Any, dict[str, Any]]:
+    if isinstance(row, SentencePair):
+        return row
+    if isinstance(row, Mapping):
+        heads = [name if name in row else str(name).split(".")[0] for name in names]
+        if all(head in row for head in heads):
+            sides = [
+                inner_value(
+                    row[head], [] if head == name else name.split(".")[1:], f"pair {number}: {head!r}"
+                )
+                for head, name in zip(heads, names, strict=True)
+            ]
+            return sides[0], sides[1], {str(key): value for key, value in row.items() if key not in heads}
+    if isinstance(row, tuple | list) and len(row) == 2:
+        return row[0], row[1], {}
+    raise ConfigurationError(
+        f"pair {number}: got {shortened(row)}; a pair is (source, target), or a dictionary with {names[0]!r} and "
+        f"{names[1]!r}"
+    )
 
 
-def _inside(value: Any, names: Sequence[str]) -> Any:
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _side_by_side(source: Iterable[Any], target: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """Pairs of two columns or lists of the same length."""
+def _side_by_side(source: Items, target: Items) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
+    """Pairs of two lists of the same length."""
     for number, both in enumerate(zip_longest(source, target, fillvalue=_MISSING), 1):
         if both[0] is _MISSING or both[1] is _MISSING:
             side = "source" if both[0] is _MISSING else "target"
             raise ConfigurationError(
                 f"pair {number}: the {side} side has only {number - 1} sentences; give both sides the same number"
             )
-        yield both
+        yield *both, {}
 
 
-def _pair(row: Any, number: int, names: tuple[str, str]) -> SentencePair | tuple[Any, Any]:
-    if isinstance(row, SentencePair):
-        return row
-    if isinstance(row, Mapping):
-        sides = [row[name] if name in row else _inside(row, name.split(".")) for name in names]
-        if None not in sides or set(names) <= set(row):
-            return sides[0], sides[1]
-    if isinstance(row, tuple | list) and len(row) == 2:
-        return row[0], row[1]
-    raise ConfigurationError(
-        f"pair {number}: got {shortened(row)}; a pair is (source, target), or a dictionary with {names[0]!r} and "
-        f"{names[1]!r}"
-    )
+def _numbered(rows: Iterable[SentencePair | tuple[Any, Any, dict[str, Any]]]) -> Iterator[SentencePair]:
+    """Pairs of their sides; messages count them from 1."""
+    for number, row in enumerate(rows, 1):
+        if isinstance(row, SentencePair):
+            yield replace(row, links=[], probabilities=[], score=math.nan)
+            continue
+        source, target, more = row
+        sides = ["" if is_missing(side) else side for side in (source, target)]
+        pair = pair_of(sides[0], sides[1], f"pair {number}: ")
+        pair.id = more.pop("id", None)
+        pair.more = more
+        yield pair
 
 
 def pair_of(source: Any, target: Any, pair: str = "") -> SentencePair:
@@ -114,11 +205,14 @@ def pair_of(source: Any, target: Any, pair: str = "") -> SentencePair:
 
 
 def _sentence(side: Any, pair: str) -> str | list[str]:
+    """A side as text or words; bytes are decoded."""
     if is_text(side):
         return str(side)
-    if isinstance(side, str | bytes | Mapping | Set) or not isinstance(side, Iterable):
+    if isinstance(side, bytes | bytearray):
+        return str(cell(side, f"{pair}a sentence"))
+    if isinstance(side, str | Mapping | Set) or not isinstance(side, Iterable):
         raise ConfigurationError(f"{pair}got {shortened(side)}; a sentence is a text or a list of words")
-    words = list(side)
+    words = [cell(word, f"{pair}a word") for word in side]
     for word in words:
         if not is_text(word):
             problem = "is not a word"

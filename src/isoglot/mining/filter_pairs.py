@@ -7,7 +7,7 @@ with the input; the last window, which may be short, is filled up with the pairs
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby, islice
@@ -19,10 +19,12 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import validated
 from isoglot.corpus.filter.filters import clean
-from isoglot.corpus.open_corpus import Corpus
+from isoglot.corpus.manifest import is_prepared
+from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
+from isoglot.formats.rows import free_names
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
 from isoglot.frames import Tabular
@@ -56,8 +58,12 @@ class JudgedPair(Tabular):
     scores: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Both texts, the first reason and the scores by name."""
-        return {"source": self.pair.source, "target": self.pair.target, "reason": self.reason, **self.scores}
+        """The pair's id, both texts, what else its row says, the first reason and the scores by name."""
+        row = {} if self.pair.id is None else {"id": self.pair.id}
+        row |= {"source": self.pair.source, "target": self.pair.target, **self.pair.more}
+        judged = {"reason": self.reason, **self.scores}
+        names = free_names([*judged], [*row], "filter")
+        return row | dict(zip(names, judged.values(), strict=True))
 
     @property
     def reason(self) -> str:
@@ -114,8 +120,9 @@ def filter_pairs(
     A pair with a side of which an encoder's vocabulary knows no word is dropped as ``unknown_text``.
 
     Args:
-        pairs: Sources and targets, of which a few thousand are in memory at a time: pairs, dictionaries, a data set or
-            a frame with the columns ``source`` and ``target``.
+        pairs: Sources and targets, of which a few thousand are in memory at a time: pairs, dictionaries, or a frame, a
+            ``pyarrow.Table`` or data set with the columns ``source`` and ``target``, whose other columns go along in
+            ``pair.more``; or a path or several, as ``isoglot filter`` takes them.
         model: Encoder of sentences for ``cosine`` and ``margin``: a folder or hub name, or any function from texts
             to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder`.
         aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``: an encoder or a saved
@@ -127,7 +134,8 @@ def filter_pairs(
             ``model`` with a name those of :class:`isoglot.mining.options.VectorOptions`, such as ``layer=8``.
 
     Returns:
-        Each pair, cleaned of repeated spaces, in its place.
+        Each pair, cleaned of repeated spaces, in its place: one for each row, in their order, so that
+        ``frame[[not pair.reason for pair in found]]`` keeps a frame's index and types.
 
     Example:
         >>> found = filter_pairs([("Good morning.", "Guten Morgen."), ("Hello", "Hello")], max_copied=0.6)
@@ -144,19 +152,38 @@ def filter_pairs(
     check_pair_rules([Source(path="-", source_language=source, target_language=target)], chosen)
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
-    texts = pairs_in_memory(pairs, None, None)
+    paths = [pairs] if isinstance(pairs, str | Path) else pairs
+    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
+        if not any(tags) and not all(map(is_prepared, paths)):
+            listed = ", ".join(repr(str(path)) for path in paths)
+            texts = f"; of texts one pair is written [({listed})]" if len(paths) == 2 else ""
+            raise ConfigurationError(f"name the languages of {listed}, such as languages=('en', 'de'){texts}")
+        read, length = open_corpus(paths, "bitext", languages=tags if any(tags) else ()).pairs(), None
+    else:
+        held = pairs_in_memory(pairs, None, None, whole=True)
+        read, length = _texts_alone(held), held.length
 
     def rows() -> Iterator[SentencePair]:
-        for number, pair in enumerate(texts, 1):
-            if any(pair.words):
-                raise ConfigurationError(
-                    f"pair {number}: expected two texts, got words; join them: ' '.join(words)"
-                )
+        for pair in read:
             pair.languages = (source, target) if source or target else pair.languages
             yield pair
 
-    total = len(pairs) if isinstance(pairs, list | tuple) or hasattr(pairs, "iloc") else 0
-    return with_progress(_judged(rows(), scorer, chosen), reporter_of(progress), "filter", total=total)
+    judged = _judged(rows(), scorer, chosen)
+    return with_progress(judged, reporter_of(progress), "filter", total=length or 0)
+
+
+def _texts_alone(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+    """Pairs in memory that were given as texts.
+
+    Raises:
+        ConfigurationError: A side was given as words.
+    """
+    for number, pair in enumerate(pairs, 1):
+        if any(pair.words):
+            raise ConfigurationError(
+                f"pair {number}: expected two texts, got words; join them: ' '.join(words)"
+            )
+        yield pair
 
 
 def filter_files(

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from isoglot.runs.process_wide import ProcessWide, Restore
+from isoglot.runs.reporter import without_library_bars
 
 _LAUNCHER = "ACCELERATE_"
 """How names of variables begin by which the library hands settings of a run to itself."""
@@ -55,9 +56,16 @@ def isolated_state() -> Iterator[None]:
     """Train and measure as a fresh process does, whatever block the caller is in.
 
     A trainer seeds the global generators and sets switches of the libraries. The caller's are restored, so that the
-    numbers that follow do not depend on whether a run was trained or recognised as finished.
+    numbers that follow do not depend on whether a run was trained or recognised as finished. Bars of `datasets` are not
+    shown: verbs report their progress themselves.
     """
-    with _SAVED_STATE.block(), torch.inference_mode(mode=False), torch.enable_grad(), isolated_precision():
+    with (
+        _SAVED_STATE.block(),
+        without_library_bars(),
+        torch.inference_mode(mode=False),
+        torch.enable_grad(),
+        isolated_precision(),
+    ):
         yield
 
 

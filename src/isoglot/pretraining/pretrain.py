@@ -76,8 +76,8 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
             built-in one, or dictionaries.
         out: the run's folder.
         streams: Data by the name of the stream that they take the place of, whatever ``path`` it has: a data set, a
-            pandas frame, a dictionary of lists, a list of dictionaries or of pairs. They are kept in the cache, where
-            they are read from as files are.
+            pandas or polars frame, a ``pyarrow.Table``, a dictionary of lists, a list of dictionaries or of pairs. They
+            are kept in the cache, where they are read from as files are.
         model: Encoder to begin from, in place of the recipe's ``model.path``: a folder, a hub name, or a model object,
             of which a copy is kept in the cache.
         tokenizer: Tokenizer of a model object.

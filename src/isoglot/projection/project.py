@@ -67,6 +67,11 @@ def project(
         InputError: A file that cannot be read, or is not parallel to the other.
         ConfigurationError: An unknown option, or an output that cannot be written.
     """
+    if held := [value for value in (labels, translation) if not isinstance(value, str | Path | None)]:
+        raise ConfigurationError(
+            f"got {type(held[0]).__name__}, but project reads files; write it to one first, such as JSON lines: "
+            "frame.to_json('labels.jsonl', orient='records', lines=True)"
+        )
     chosen = project_options(labels, **options)
     links = chosen.links
     reads = [

@@ -120,12 +120,19 @@ def with_progress(
 def _hide_bars() -> Restore:
     from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars  # noqa: PLC0415 - slow
 
-    if are_progress_bars_disabled() or (sys.stderr is not None and sys.stderr.isatty()):
+    if are_progress_bars_disabled():
         return lambda: None
     disable_progress_bars()
     restore: Restore = enable_progress_bars
     return restore
 
 
-bars_on_terminals = ProcessWide(_hide_bars).block
+def _hide_bars_in_files() -> Restore:
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return (lambda: None) if on_terminal else _hide_bars()
+
+
+without_library_bars = ProcessWide(_hide_bars).block
+"""A block without the progress bars of `datasets`, such as "Flattening the indices": isoglot has its own."""
+bars_on_terminals = ProcessWide(_hide_bars_in_files).block
 """A block that keeps the progress bars of `datasets` out of log files and notebooks."""

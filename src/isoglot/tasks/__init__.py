@@ -88,7 +88,7 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
 
 
 def task_with_data(
-    task: str | Task, data: Any, columns: Mapping[str, str] | None = None, /, **options: Any
+    task: str | Task, data: Any, columns: Mapping[str, Any] | None = None, /, **options: Any
 ) -> Task:
     """A task by its name, or a copy of one, that reads data as :func:`isoglot.formats.labelled.memory.data_source`.
 

@@ -169,6 +169,22 @@ class HeadTask:
         return {name: count.value for name, count in counts.items()}
 
 
+def keep_label_values(model: PreTrainedModel, labels: Sequence[str], values: Mapping[str, Any]) -> None:
+    """Note in a head's ``config.json`` which of its labels are numbers, or true and false, in the training data.
+
+    ``values``: Text of a label to its value. Labels that are texts are not noted.
+    """
+    kept = {label: values[label] for label in labels if label in values}
+    if kept:
+        model.config.label_values = kept
+
+
+def label_values(model: PreTrainedModel) -> dict[str, Any]:
+    """The labels of a head that are not texts, by the text that stands for them in ``id2label``."""
+    values = getattr(model.config, "label_values", None)
+    return dict(values) if isinstance(values, Mapping) else {}
+
+
 def fit_length(task: TrainableTask, model: PreTrainedModel, report: Reporter) -> None:
     """Have a task's rows no longer than the encoder has positions."""
     longest = max_length(model)

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
 
 from isoglot.errors import ConfigurationError
-from isoglot.formats.labelled.memory import memory_source, with_schema
+from isoglot.formats.labelled.memory import data_source, memory_source, with_schema
 from isoglot.schema import LABELLED, SPAN, TAGGED
+from isoglot.tasks.tagging import PartsOfSpeech
 
 
 def _rows(*texts: str, **more: Any) -> Dataset:
@@ -44,7 +49,7 @@ def test_columns_take_the_schemas_names_and_types() -> None:
     found = with_schema(rows, LABELLED, {"text": "body", "label": "stars"})
     assert found.to_list() == [{"text": "x", "label": "5"}, {"text": "y", "label": "1"}]
     named = Dataset.from_dict({"tokens": [["a", "b"]], "pos_tags": [[1, 0]]})
-    with pytest.raises(ConfigurationError, match=r"column 'words' is Value.*, but a list is needed"):
+    with pytest.raises(ConfigurationError, match=r"column 'words' is str, but a list is needed"):
         with_schema(Dataset.from_dict({"words": ["a b"], "tags": ["DET NOUN"]}), TAGGED)
     feature = type(named.features["pos_tags"])(ClassLabel(names=["DET", "NOUN"]))
     assert with_schema(named.cast_column("pos_tags", feature), TAGGED)["tags"][:] == [["NOUN", "DET"]]
@@ -60,6 +65,36 @@ def test_columns_take_the_schemas_names_and_types() -> None:
         ConfigurationError, match="columns: unknown column txt; the task's columns are text, label, language"
     ):
         with_schema(_rows("x"), LABELLED, {"txt": "text"})
+
+
+def test_splits_may_be_paths() -> None:
+    found = data_source({"train": "a.tsv", "validation": Path("b.tsv")}, PartsOfSpeech)
+    assert found.describe() == "train=a.tsv dev=b.tsv"
+    with pytest.raises(
+        ConfigurationError, match="columns=text is for data in memory, not for the path train=a"
+    ):
+        data_source({"train": "a.tsv"}, PartsOfSpeech, {"text": "t"})
+
+
+@pytest.mark.parametrize(
+    "kind", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, dict, Dataset.from_dict]
+)
+def test_a_dictionary_holds_columns_languages_or_splits(kind: Callable[[Any], Any]) -> None:
+    table = kind({"text": ["x", "y"], "label": [1, 2], "id": ["1", "2"]})
+    for data, names in (
+        (table, {("", "")}),
+        ({"de": table, "id": table}, {("de", ""), ("id", "")}),
+        ({"train": table, "de": {"dev": table}}, {("", "train"), ("de", "dev")}),
+    ):
+        found = memory_source(data, LABELLED)
+        assert set(found.tables) == names and found.label_values == {"1": 1, "2": 2}
+        assert all(rows.to_dict()["label"] == ["1", "2"] for rows in found.tables.values())
+    rows = [{"text": "x", "label": "a"}]
+    assert set(memory_source({"de": rows, "fr": iter(rows)}, LABELLED).tables) == {("de", ""), ("fr", "")}
+    nested = {"t": [{"de": "x", "y": "z"}]}
+    assert memory_source(nested, LABELLED, {"text": "t.de", "label": "t.y"}).tables["", ""]["text"][:] == [
+        "x"
+    ]
 
 
 def test_data_without_rows_are_refused() -> None:

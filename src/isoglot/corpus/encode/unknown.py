@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import unicodedata
 import warnings
 from collections import Counter
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from isoglot.checks import levels_outside
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.errors import UnknownWordsWarning
 from isoglot.formats.words import split_words
@@ -23,8 +23,6 @@ OnUnknown = Callable[[int, Sequence[str], bool], None]
 _TWO_WORDS = {"Linear", "New", "Ol", "Old", "Other", "Tai"}
 """Names of scripts that have two words begin so."""
 _NAMES = {"Cjk": "Han"}
-_INSIDE = {"isoglot", "contextlib", "torch"}
-"""Packages whose calls stand between a user's line and a warning: isoglot, and what wraps its functions."""
 
 
 class KnownPieces:
@@ -141,7 +139,7 @@ class UnknownWords:
             f"words unknown to the encoder's vocabulary, which {self.effect}: {self.count:,} ({scripts}){whole}; first "
             f"in {self.first}; choose an encoder that knows them"
         )
-        warnings.warn(message, UnknownWordsWarning, stacklevel=_outside())
+        warnings.warn(message, UnknownWordsWarning, stacklevel=levels_outside())
 
 
 def letters(text: str) -> int:
@@ -187,11 +185,3 @@ def script_of(word: str) -> str:
     parts = unicodedata.name(letter, "other letters").title().split()
     name = " ".join(parts[: 2 if parts[0] in _TWO_WORDS else 1])
     return _NAMES.get(name, name)
-
-
-def _outside() -> int:
-    """How many calls up the first one stands that is not of isoglot, for ``stacklevel`` in the caller."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
-        level, frame = level + 1, frame.f_back
-    return level

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import datasets
-from datasets import ClassLabel, Dataset, Features, Value
+from datasets import Dataset, Features, Value
 
 from isoglot.errors import ConfigurationError, InputError, reason
 from isoglot.formats.labelled.sources import Location, filled
 from isoglot.formats.labelled.splits import split_names
+from isoglot.formats.plain_values import class_names
 from isoglot.languages import same_language
-
-NO_LABEL = "-"
-"""What a class number below 0 becomes."""
 
 
 @dataclass(frozen=True)
@@ -111,21 +109,11 @@ def _load(
 
 def column_values(rows: Dataset, column: str) -> list[Any]:
     """The values of a column: names in place of numbers of classes, ``start`` in place of ``answer_start``."""
-    feature = rows.features[column]
     values: list[Any] = list(rows[column])
     if None in values:
         raise InputError(
             f"row {values.index(None) + 1} of the data set has no {column!r}; fill it in, or leave the row out"
         )
-    element = getattr(feature, "feature", feature)
-    if not isinstance(element, ClassLabel):
-        if isinstance(values[0] if values else None, dict) and "answer_start" in values[0]:
-            return [{"text": list(v["text"]), "start": list(v["answer_start"])} for v in values]
-        return values
-
-    def named(value: Any) -> Any:
-        if isinstance(value, list):
-            return [named(v) for v in value]
-        return element.names[value] if value >= 0 else NO_LABEL
-
-    return named(values)  # type: ignore[no-any-return]
+    if values and isinstance(values[0], dict) and "answer_start" in values[0]:
+        return [{"text": list(v["text"]), "start": list(v["answer_start"])} for v in values]
+    return list(class_names(rows.features[column], values))

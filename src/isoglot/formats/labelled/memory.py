@@ -1,4 +1,4 @@
-"""Labelled data in memory: data sets and data frames in place of files."""
+"""Labelled data in memory, in place of files: the rows of a task, from whatever holds them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset, Features, LargeList, List, Value
+from datasets import Dataset, Features, List, Value
 
 from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
-from isoglot.formats.labelled.hub import column_values
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.sources import DataSource, Location
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, split_of
+from isoglot.formats.rows import PandasFrame, RowTable, rows_of, table_of
 from isoglot.languages import codes
 
 _EXTRA = ("id", "article", SPLIT)
 """Columns that are read where they are there: translations share an id, questions an article."""
 _OPTIONAL = ("language", "source_language", "target_language", "possible")
+_LABEL = "label"
+_TABLES_HAVE = ("collect", "columns", "column_names")
+"""Attributes of tables and not of lists; a lazy frame of polars, which has the first, warns of the second."""
 
 
 @dataclass(frozen=True)
 class MemorySource(DataSource):
-    """Data sets in memory, by language and split; empty ones stand for all languages, or all splits."""
+    """Data sets in memory, by language and split; empty ones stand for all languages, or all splits.
+
+    ``label_values`` are the labels that are numbers, or true and false, by the texts that stand for them in a head.
+    """
 
     tables: Mapping[tuple[str, str], Dataset] = field(default_factory=dict)
+    label_values: Mapping[str, Any] = field(default_factory=dict)
 
     def find(self, language: str, split: str) -> list[Location]:
         """The data set of a language and split."""
@@ -40,40 +47,34 @@ class MemorySource(DataSource):
 
 
 def dataset_of(data: Any, name: str, columns: Sequence[str]) -> Dataset:
-    """A data set, a pandas frame, a dictionary of lists, a list of dictionaries, or of tuples of the columns.
+    """Any object that :func:`isoglot.formats.rows.table_of` reads, as a data set of all its columns.
 
     ``name``: What messages call it.
     """
-    rows = data if isinstance(data, list) and data else []
+    if isinstance(data, Dataset):
+        return data
+    rows = table_of(data, name, columns)
     try:
-        if isinstance(data, Dataset):
-            return data
-        if hasattr(data, "iloc"):  # a pandas frame, without an import of pandas
-            return Dataset.from_pandas(data, preserve_index=False)
-        if isinstance(data, Mapping):
-            return Dataset.from_dict({column: list(values) for column, values in data.items()})
-        if rows and all(isinstance(row, Mapping) for row in rows):
-            return Dataset.from_list([dict(row) for row in rows])
-        if rows and all(isinstance(row, tuple) and len(row) == len(columns) for row in rows):
-            return Dataset.from_list([dict(zip(columns, row, strict=True)) for row in rows])
-    except (TypeError, ValueError) as error:  # columns of other lengths or types
+        if isinstance(rows, PandasFrame) and len({*map(str, rows.names)}) == len(rows.names):
+            named = data.set_axis(list(map(str, rows.names)), axis="columns")
+            return Dataset.from_pandas(named, preserve_index=False)  # without a Python object for each value
+        return Dataset.from_dict({str(column): list(rows.column(column)) for column in rows.names})
+    except (TypeError, ValueError) as error:  # values of several types in a column
         raise ConfigurationError(f"{name}: cannot be read as a table ({error})") from error
-    raise ConfigurationError(
-        f"{name}: got {shortened(data)}; pass a datasets.Dataset, a pandas frame, a dictionary of lists, or a list of "
-        f"dictionaries or of ({', '.join(columns)}) pairs"
-    )
 
 
-def data_source(data: Any, task: Any, columns: Mapping[str, str] | None = None) -> DataSource:
+def data_source(data: Any, task: Any, columns: Mapping[str, Any] | None = None) -> DataSource:
     """Where a task finds its data.
 
     Args:
-        data: A path, template or hub name as ``--data`` takes it, or several; or data in memory, see
-            :func:`memory_source`.
+        data: A path, template or hub name as ``--data`` takes it, several, or one for each split (``{"dev": PATH}``);
+            or data in memory, see :func:`memory_source`.
         task: The task or its class, whose ``schema`` says which columns it reads.
         columns: Column of the schema to its name in data in memory.
     """
     specs = [data] if isinstance(data, str | Path) else data
+    if isinstance(data, Mapping) and data and all(map(_is_path_of_split, data.items())):
+        specs = [f"{split_of(key)}={path}" for key, path in data.items()]  # as --data train=PATH
     if isinstance(data, DataSource):
         return data
     if isinstance(specs, Sequence) and all(isinstance(spec, str | Path) for spec in specs):
@@ -90,79 +91,162 @@ def data_source(data: Any, task: Any, columns: Mapping[str, str] | None = None) 
     return memory_source(data, task.schema, columns)
 
 
-def memory_source(data: Any, schema: Features, columns: Mapping[str, str] | None = None) -> MemorySource:
+def _is_path_of_split(item: tuple[Any, Any]) -> bool:
+    name, path = item
+    return split_of(name) is not None and isinstance(path, str | Path)
+
+
+def memory_source(data: Any, schema: Features, columns: Mapping[str, Any] | None = None) -> MemorySource:
     """Data in memory as a task reads them.
 
     Args:
-        data: A ``datasets.Dataset`` or pandas frame; or a mapping from languages or splits to such, in any nesting.
+        data: Rows as :func:`isoglot.formats.rows.rows_of` reads them; or a mapping from languages or splits to such, in
+            any nesting.
         schema: Columns that the task needs; the others are left alone.
         columns: Column of the schema to the name that it has in the data.
 
     Raises:
-        ConfigurationError: A column is missing, or the data are of another kind.
+        ConfigurationError: A column is missing, a value is missing, or the data are of another kind.
     """
-    tables = {key: with_schema(rows, schema, columns) for key, rows in _flat(data, "", "")}
+    tables: dict[tuple[str, str], Dataset] = {}
+    labels: dict[str, Any] = {}
+    heads = {str(name).split(".")[0] for name in (columns or {}).values()}
+    for key, rows in _flat(data, "", "", heads):
+        values = schema_values(rows, schema, columns)
+        _add_labels(labels, values.get(_LABEL, ()) if _is_text(schema.get(_LABEL)) else ())
+        tables[key] = as_dataset(values, schema)
     if not tables:
         raise ConfigurationError("no data; pass data={'de': rows}")
     # what is of one language or split comes before what is of any
     order = sorted(tables, key=lambda key: (not key[0], not key[1]))
     names = [f"{' '.join(filter(None, key)) or 'all'} ({len(tables[key])} rows)" for key in order]
-    return MemorySource(tuple(names), {key: tables[key] for key in order})
+    values = {text: value for text, value in labels.items() if not isinstance(value, str)}
+    return MemorySource(tuple(names), {key: tables[key] for key in order}, values)
 
 
-def _flat(data: Any, language: str, split: str) -> list[tuple[tuple[str, str], Dataset]]:
-    """Each data set of nested mappings, with its language and split."""
-    if isinstance(data, Mapping):
+def _flat(data: Any, language: str, split: str, heads: set[str]) -> list[tuple[tuple[str, str], RowTable]]:
+    """Each table of nested mappings, with its language and split; ``heads`` are columns that a table has."""
+    if isinstance(data, Mapping) and not _is_table(data, heads):
         tables = []
         for key, inner in data.items():
             part = split_of(key)
-            tables += _flat(inner, str(key), split) if part is None else _flat(inner, language, part)
+            if part is None:
+                tables += _flat(inner, str(key), split, heads)
+            else:
+                tables += _flat(inner, language, part, heads)
         return tables
-    if hasattr(data, "iloc"):  # a pandas frame, without an import of pandas
-        data = Dataset.from_pandas(data, preserve_index=False)
-    if not isinstance(data, Dataset):
-        raise ConfigurationError(
-            f"data: got {type(data).__name__}; pass a path, a datasets.Dataset, a pandas frame, or a dict from "
-            "languages to these"
-        )
-    if not len(data):
+    rows = table_of(data, "data")
+    if not len(rows):
         raise ConfigurationError(f"data: no rows{f' of {language}' if language else ''}; pass at least one")
-    return [((language, split), data)]
+    return [((language, split), rows)]
 
 
-def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, str] | None = None) -> Dataset:
+def _is_table(data: Mapping[Any, Any], heads: set[str]) -> bool:
+    """Whether a mapping holds columns, ``{"text": [...]}``, rather than the data of languages, ``{"de": rows}``.
+
+    Rows of a language are a table or a list of dictionaries; a column is a list of anything else, or one that is named.
+    """
+    if not heads.isdisjoint(map(str, data)):
+        return True
+    for values in data.values():
+        if isinstance(values, str | bytes):
+            return True  # one row, which is refused
+        if isinstance(values, Mapping) or any(hasattr(values, name) for name in _TABLES_HAVE):
+            continue
+        if hasattr(values, "__len__") and hasattr(values, "__iter__"):
+            first: Any = next(iter(values), {})
+            if not isinstance(first, Mapping):
+                return True
+    return False
+
+
+def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, Any] | None = None) -> Dataset:
     """The columns of a schema, called as it has them and with its types; names take the place of numbers of classes.
 
     Languages and possible links may be missing, and stay so; questions without an id are numbered. ``columns`` is as
     for :func:`memory_source`.
     """
-    columns = columns or {}
-    known = {**schema, **dict.fromkeys(_EXTRA, Value("string"))}
-    if unknown := sorted({*columns} - {*known}):
+    table = rows_of(rows)
+    if not isinstance(table, RowTable):
+        raise TypeError(f"expected a data set, got {type(rows).__name__}")
+    return as_dataset(schema_values(table, schema, columns), schema)
+
+
+def require_known(columns: Mapping[str, Any], schema: Features) -> None:
+    """Refuse names for columns that the schema does not have."""
+    if unknown := sorted({*columns} - {*schema, *_EXTRA}):
         raise ConfigurationError(
             f"columns: unknown column {', '.join(unknown)}; the task's columns are {', '.join(schema)}"
         )
-    table: dict[str, Any] = {}
+
+
+def schema_values(
+    rows: RowTable,
+    schema: Features,
+    columns: Mapping[str, Any] | None = None,
+    *,
+    also: Sequence[str] = _EXTRA,
+) -> dict[str, list[Any]]:
+    """The values of each column of a schema that rows have, as plain Python.
+
+    ``also`` are further columns, which are read where they are there.
+
+    Raises:
+        ConfigurationError: A column that is needed or named is missing.
+        InputError: A value is missing.
+    """
+    columns = columns or {}
+    require_known(columns, schema)
+    known = {**schema, **dict.fromkeys(also, Value("string"))}
+    values: dict[str, list[Any]] = {}
     for name, feature in known.items():
         names = (columns[name],) if name in columns else COLUMN_NAMES.get(name, (name,))
-        column = next((n for n in names if n in rows.features), None)
-        if column is None and (flat := _flattened(rows, names[0])) is not None:
-            rows, column = flat, names[0]
+        column = next((candidate for candidate in names if rows.has(candidate)), None)
         if column is not None:
-            if isinstance(feature, List) and not isinstance(rows.features[column], List | LargeList):
-                # the library would make a list of characters
-                raise ConfigurationError(
-                    f"column {column!r} is {rows.features[column]}, but a list is needed; split it"
-                )
-            values = column_values(rows, column)
-            table[name] = [str(value) for value in values] if feature == Value("string") else values
+            values[name] = _checked_values(rows, column, feature)
         elif name == "id" and name in schema and name not in columns:
-            table[name] = list(map(str, range(len(rows))))
+            values[name] = list(map(str, range(len(rows))))
         elif name in columns or (name in schema and name not in _OPTIONAL):
             raise ConfigurationError(
-                f"column {names[0]!r} is missing, found {', '.join(rows.features)}; name it with "
+                f"column {names[0]!r} is missing, found {', '.join(map(str, rows.names))}; name it with "
                 f"columns={{{name!r}: 'its name in the data'}}"
             )
+    return values
+
+
+def _is_text(feature: Any) -> bool:
+    return bool(feature == Value("string"))
+
+
+def _checked_values(rows: RowTable, column: Any, feature: Any) -> list[Any]:
+    """A column's values: none is missing, lists where lists are needed, no list where a text is."""
+    values = list(rows.column(column))
+    for number, value in enumerate(values, 1):
+        if value is None:
+            raise InputError(
+                f"row {number} of the data set has no {column!r}; fill it in, or leave the row out"
+            )
+        if isinstance(feature, List) and not isinstance(
+            value, list
+        ):  # of a text the library would make characters
+            raise ConfigurationError(
+                f"column {column!r} is {type(value).__name__}, but a list is needed; split it"
+            )
+        if _is_text(feature) and isinstance(value, list | dict):
+            raise ConfigurationError(
+                f"row {number}: {column!r} is {shortened(value)}, but a text is needed; join it, or name another column"
+            )
+    if values and isinstance(values[0], dict) and "answer_start" in values[0]:
+        return [{"text": list(value["text"]), "start": list(value["answer_start"])} for value in values]
+    return values
+
+
+def as_dataset(values: Mapping[str, list[Any]], schema: Features) -> Dataset:
+    """Values as a data set with the schema's types; numbers in columns of text become text."""
+    known = {**dict.fromkeys(_EXTRA, Value("string")), **schema}
+    table = {
+        name: list(map(str, column)) if _is_text(known[name]) else column for name, column in values.items()
+    }
     try:
         return Dataset.from_dict(table, features=Features({name: known[name] for name in table}))
     except (TypeError, ValueError, OverflowError) as error:
@@ -171,13 +255,19 @@ def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, str] | No
         ) from error
 
 
-def _flattened(rows: Dataset, name: str) -> Dataset | None:
-    """The rows with a column ``translation.en`` of the column ``translation``, if it holds dictionaries with it."""
-    first, _, rest = name.partition(".")
-    if not rest or first not in rows.features:
-        return None
-    flat = rows.select_columns([first]).flatten()
-    return rows.add_column(name, flat[name][:]) if name in flat.features else None
+def _add_labels(labels: dict[str, Any], values: Sequence[Any]) -> None:
+    """Note the labels of data by the text that stands for each.
+
+    Raises:
+        ConfigurationError: Two labels have the same text, such as 1 and "1", so a prediction could be either.
+    """
+    for value in values:
+        text = str(value)
+        first = labels.setdefault(text, value)
+        if type(first) is not type(value):
+            raise ConfigurationError(
+                f"labels {first!r} and {value!r} are both in the data; make all labels of one type"
+            )
 
 
 def with_languages(rows: Dataset, source: str, target: str) -> Dataset:

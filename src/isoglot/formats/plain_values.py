@@ -1,0 +1,98 @@
+"""Values of data in memory as plain Python: what libraries call missing, bytes, arrays and numbers of classes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+from isoglot.checks import did_you_mean, shortened
+from isoglot.errors import ConfigurationError
+
+NO_LABEL = "-"
+"""What a class number below 0 becomes."""
+
+
+def is_a(value: Any, library: str, kind: str) -> bool:
+    """Whether a value is of a class of a library, which is not imported to find out."""
+    loaded = getattr(sys.modules.get(library), kind, None)
+    return loaded is not None and isinstance(value, loaded)
+
+
+def class_names(feature: Any, values: Iterable[Any]) -> Iterator[Any]:
+    """Values of a column of a data set, with names in the place of numbers of classes, also inside lists."""
+    element = getattr(feature, "feature", feature)
+    if not is_a(element, "datasets", "ClassLabel"):
+        return iter(values)
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(item) for item in value]
+        if value is None or isinstance(value, str):
+            return value
+        return element.names[value] if value >= 0 else NO_LABEL
+
+    return map(named, values)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: ``None``, NaN, or pandas' ``NA`` and ``NaT``."""
+    if isinstance(value, str):
+        return False
+    if isinstance(value, Real):
+        return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def plain(value: Any) -> Any:
+    """A value as plain Python: None where it is missing, text in place of bytes, lists, dictionaries, numbers.
+
+    Raises:
+        UnicodeDecodeError: Bytes that are not UTF-8.
+
+    Example:
+        >>> plain(b"ta potamo"), plain(("a", float("nan")))
+        ('ta potamo', ['a', None])
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes | bytearray):
+        return value.decode("utf-8")
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if is_missing(value):
+        return None
+    if hasattr(value, "tolist"):  # a number or an array of numpy
+        inner = value.tolist()
+        return plain(inner) if isinstance(inner, list) else inner
+    return value
+
+
+def cell(value: Any, place: str) -> Any:
+    """A value as :func:`plain`; ``place`` is what messages call it."""
+    try:
+        return plain(value)
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{place} has bytes that are not UTF-8 ({shortened(value)}); decode them first, with the encoding that "
+            "they are in: value.decode('cp1252')"
+        ) from error
+
+
+def inner_value(value: Any, names: Sequence[str], place: str) -> Any:
+    """What stands inside nested dictionaries; nothing stands inside a missing value.
+
+    Raises:
+        ConfigurationError: A name is not there.
+    """
+    for name in names:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping) or name not in value:
+            known = did_you_mean(name, value) if isinstance(value, Mapping) else f"got {shortened(value)}"
+            raise ConfigurationError(f"{place}: no {name!r} inside; {known}")
+        value = value[name]
+    return value
