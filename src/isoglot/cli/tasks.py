@@ -160,13 +160,15 @@ def evaluate(
 
     isoglot evaluate RUN --task tatoeba --languages de,es --data tatoeba --set layer=8
     """
+    from isoglot.checkpoints.folder import checkpoint_folder
     from isoglot.evaluation.evaluate import evaluate as measure
     from isoglot.tasks import build_task
+    from isoglot.tasks.cards import recipe_of
 
     require_one_process("evaluate", "runs")
     values = tested.settings | ({} if tested.name is None else {"name": tested.name})
     options = {**dict(measuring), "out": tested.out, "language_ids": values.pop("language_ids", None)}
-    with printed(quiet=running.quiet) as rows, Console(quiet=running.quiet) as console:
+    with printed() as measured, Console(quiet=running.quiet) as console:
         for checkpoint, folder in zip(checkpoints, _folders(checkpoints, tested.predictions), strict=True):
             measure(
                 checkpoint,
@@ -175,7 +177,7 @@ def evaluate(
                 split=tested.split,
                 options=EvaluateOptions(**options, predictions=folder),
                 progress=console,
-                measured=rows.extend,
+                measured=measured.of(checkpoint, recipe_of(checkpoint_folder(checkpoint))),
             )
 
 
@@ -232,12 +234,12 @@ def transfer(
     built, settings = task_with_settings(data.task, data.data, paper=train.preset, **values)
     runs = run_folders(checkpoints, options.run)
     folders = {run: inside(options.out, run.replace("/", "--")) for run in runs}
-    with printed(quiet=running.quiet) as rows, Console(quiet=running.quiet) as console:
+    with printed() as measured, Console(quiet=running.quiet) as console:
         for run, checkpoint in runs.items():
             changed = TransferOptions(settings.changed(run=run), options.split, options.keep)
             for seed in train.seeds:
                 console.note(f"{run}, seed {seed}")
                 measure(
                     checkpoint, built, languages=options.languages, seed=seed, options=changed,
-                    out=folders[run] / f"seed-{seed}", progress=console, measured=rows.extend,
+                    out=folders[run] / f"seed-{seed}", progress=console, measured=measured.of(folders[run]),
                 )  # fmt: skip
