@@ -35,7 +35,7 @@ class RunInfo:
     folder: str = ""
     seeds: tuple[int, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
-    examples: int = 0
+    results: int = 0  # rows of results
 
     @property
     def start(self) -> str:
@@ -297,7 +297,7 @@ def _infos(
             folder=", ".join(dict.fromkeys(folders)),
             seeds=tuple(sorted({r.seed for run in members for r in grouped[run] if r.seed is not None})),
             versions=versions if isinstance(versions, Mapping) else {},
-            examples=sum(len(grouped[member]) for member in members),
+            results=sum(len(grouped[member]) for member in members),
         )
     return infos
 

@@ -29,7 +29,7 @@ _FEWEST_SORTED = 5
 _FEWEST_JUDGED = 20
 """Of fewer lines the lengths correlate by chance."""
 _TRANSLATIONS_AGREE = 0.6
-"""Of 1,000 translations the lengths correlate by 0.70 or more in 68 languages; after sorting English, by 0.51 at most."""
+"""Lengths of 1,000 translations correlate by 0.70 or more in 68 languages; with English sorted, by 0.51 at most."""
 
 
 @dataclass
