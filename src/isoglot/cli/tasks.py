@@ -11,10 +11,12 @@ import typer
 
 from isoglot.cli.console import Console, printed
 from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, require_adapter, with_flags
+from isoglot.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.options import FileName, Options, OutputFile, Seed, option, settings_option
 from isoglot.runs.files import inside
+from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.ranks import require_one_process
 
 Checkpoints = Annotated[
@@ -182,12 +184,35 @@ def evaluate(
 
 
 def _folders(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:
-    """Where each checkpoint's predictions go."""
+    """Where each checkpoint's predictions go: of several, in a folder called as the checkpoint is named.
+
+    The name does not depend on the other checkpoints, so that predictions are found again beside others.
+    """
     if folder is None or len(checkpoints) == 1:
         return [folder] * len(checkpoints)
-    paths = [os.path.abspath(checkpoint) for checkpoint in checkpoints]  # noqa: PTH100 - hub names are not paths
-    shared = os.path.commonpath([os.path.dirname(path) for path in paths])  # noqa: PTH120
-    return [folder / os.path.relpath(path, shared) for path in paths]
+    folders: dict[Path, str] = {}
+    for checkpoint in checkpoints:
+        place = folder / _folder_name(checkpoint)
+        if place in folders:
+            raise ConfigurationError(
+                f"predictions of {folders[place]} and {checkpoint} would both go to {place}; evaluate them one at a "
+                "time, each with its own --predictions, or name them by paths from a folder that holds both"
+            )
+        folders[place] = checkpoint
+    return list(folders)
+
+
+def _folder_name(checkpoint: str) -> Path:
+    """The path as it is named, without its `checkpoint`; of one from outside the current folder the last part."""
+    path = Path(checkpoint)
+    if path.name == CHECKPOINT and len(path.parts) > 1:
+        path = path.parent
+    path = Path(os.path.normpath(path))
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    if path.is_absolute() or ".." in path.parts or path == Path():
+        path = Path(path.resolve().name)
+    return path
 
 
 class TransferFlags(Options):

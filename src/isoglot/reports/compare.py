@@ -5,7 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from isoglot.reports.papers import PAPERS, PaperColumn, PaperRow, PaperTable, PaperValue, paper_key, paper_table
+from isoglot.reports.papers import (
+    PAPERS,
+    PaperColumn,
+    PaperRow,
+    PaperTable,
+    PaperValue,
+    paper_key,
+    paper_table,
+)
 from isoglot.reports.stats import Score, margin
 from isoglot.reports.table import Column, Table, TableCell, TableRow, slug
 from isoglot.results import Cell

@@ -150,7 +150,9 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
-        "title": options.title, "cards": headlines(scores, source=source, baseline=options.baseline),
+        "title": options.title, "cards": headlines(
+            scores, source=source, baseline=options.baseline, counted=[name for _, name in material.counts]
+        ),
         "warning": " ".join(scores.warnings()),
         "starts": [(", ".join(members), start) for start, members in starts.items()],
         "contents": [(anchor, title) for anchor, title, part in parts if part],
