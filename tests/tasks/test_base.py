@@ -153,12 +153,15 @@ def test_a_side_that_is_sorted_alone_is_refused(tmp_path: Path, side: int) -> No
         load_rows(task, "de", "test")
 
 
+_XNLI = "language\tgold_label\tsentence1\tsentence2\nde\tneutral\ta\tb\n"
+
+
 @pytest.mark.parametrize(
     ("task", "language", "split", "file", "text"),
     [
         *[("pawsx", "de", split, f"x-final/de/{name}.tsv", "id\tsentence1\tsentence2\tlabel\n1\ta\tb\t1\n")
           for split, name in (("train", "translated_train"), ("dev", "dev_2k"), ("test", "test_2k"))],
-        *[("xnli", "de", split, f"XNLI-1.0/xnli.{split}.tsv", "language\tgold_label\tsentence1\tsentence2\nde\tneutral\ta\tb\n")
+        *[("xnli", "de", split, f"XNLI-1.0/xnli.{split}.tsv", _XNLI)
           for split in ("dev", "test")],
         ("xnli", "en", "train", "multinli/multinli.train.en.tsv", "premise\thypo\tlabel\na\tb\tcontradictory\n"),
     ],
