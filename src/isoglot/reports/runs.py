@@ -18,7 +18,7 @@ from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
-from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN
+from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN, key_of
 
 _FIGURES = "figures"
 _HASH = re.compile("[0-9a-f]{16}")
@@ -190,19 +190,22 @@ def _name_runs(
     labelled_rows = labels.rows(rows)
     curve_names = labels.names([(found.curve.run, found.folder) for found in curves])
     made = [made_by_row(row, file) for row, (_, file) in zip(labelled_rows, rows, strict=True)]
-    for name, found in zip(curve_names, curves, strict=True):
-        record = found.record
-        figure = ("training", found.curve.quantity)
-        # Without a recipe the folder stands for it: what was trained in two folders is two runs.
-        recipe = str(record.get("recipe_hash") or "") if record.get("values") else str(found.folder)
-        # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
-        seed = record.get("seed") if record.get("values") else None
-        made.append(Made(name, figure, found.folder, seed, recipe, record.get("changes") or {}))
     recipes = {
         str(record["recipe_hash"]): record["values"]
         for record in records
         if record.get("recipe_hash") and "objectives" in (record.get("values") or {})
     }
+    for name, found in zip(curve_names, curves, strict=True):
+        record = found.record
+        figure = ("training", found.curve.quantity)
+        # Without values the folder stands for the recipe: what was trained in two folders is two runs.
+        values = record.get("values")
+        recipe = str(record.get("recipe_hash") or key_of(values)) if values else str(found.folder)
+        if values:
+            recipes[recipe] = values
+        # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
+        seed = record.get("seed") if record.get("values") else None
+        made.append(Made(name, figure, found.folder, seed, recipe, record.get("changes") or {}))
     names = told_apart(with_recipes(made, recipes))
     material.rows = [
         row if name == one.name else row.model_copy(update={"run": name})
