@@ -204,7 +204,7 @@ def _name_runs(
         if values:
             recipes[recipe] = values
         # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
-        seed = record.get("seed") if record.get("values") else None
+        seed = record.get("seed", values.get("seed")) if values else None
         made.append(Made(name, figure, found.folder, seed, recipe, record.get("changes") or {}))
     names = told_apart(with_recipes(made, recipes))
     material.rows = [
