@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -49,6 +49,9 @@ class Result(Tabular, BaseModel):
         recipe_hash: of the recipe that made them (:attr:`isoglot.pretraining.recipe.Recipe.hash`).
         options: options of the task and of the evaluation that differ from their defaults and change the figure
             (``{"layer": 3}``), sorted by name. Rows that differ in them are different measurements.
+        changes: Values by which the run's training may differ from other runs of its name: those that ``--set``
+            replaced in the recipe (``{"objectives.align.layer": 1}``), and settings of the fine-tuning that differ
+            from the defaults. Reports name the runs of a sweep by them: ``tlm layer=1``.
 
     Raises:
         IsoglotError: The value is not finite, or a share below 0 or above 100.
@@ -71,6 +74,7 @@ class Result(Tabular, BaseModel):
     checkpoint_hash: str = ""
     recipe_hash: str = ""
     options: dict[str, Any] = Field(default_factory=dict)
+    changes: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("value")
     @classmethod
@@ -86,10 +90,10 @@ class Result(Tabular, BaseModel):
             )
         return value
 
-    @field_validator("options")
+    @field_validator("options", "changes")
     @classmethod
     def in_order(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Options as a row holds them: sorted, with JSON's types, so that a row that is read equals the one written."""
+        """Values as a row holds them: sorted, with JSON's types, so that a row that is read equals the one written."""
         return json.loads(json.dumps(options, sort_keys=True))  # type: ignore[no-any-return]
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,6 +107,22 @@ class Result(Tabular, BaseModel):
             f"{name}={value if isinstance(value, str) else json.dumps(value)}"
             for name, value in self.options.items()
         )
+
+
+def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested values by dotted name.
+
+    Example:
+        >>> flattened({"objectives": {"align": {"layer": 1}}, "steps": 5})
+        {'objectives.align.layer': 1, 'steps': 5}
+    """
+    flat = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name}.{inner}": leaf for inner, leaf in flattened(value).items()}
+        else:
+            flat[name] = value
+    return flat
 
 
 def append(path: str | Path, results: Sequence[Result], *, only_new: bool = False) -> Path:

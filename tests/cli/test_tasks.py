@@ -9,6 +9,7 @@ from cli_outcome import Isoglot
 from typer.testing import CliRunner
 
 from isoglot.cli import app
+from isoglot.cli.tasks import _folders
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results import read
@@ -111,3 +112,16 @@ def test_an_adapter_that_is_not_there_cannot_be_kept(isoglot: Isoglot, tmp_path:
         found.stderr.split()
     )
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_predictions_is_called_as_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out = Path("p")
+    for others in (["runs/b"], ["/elsewhere/seed-2"], ["org/name", "c"]):
+        assert _folders(["runs/a/checkpoint", *others], out)[0] == out / "runs/a"
+    assert _folders([str(tmp_path / "runs/a"), "/x/seed-2"], out) == [out / "runs/a", out / "seed-2"]
+    assert _folders(["runs/a"], out) == [out]
+    with pytest.raises(ConfigurationError, match="both go to p/seed-1"):
+        _folders(["/x/a/seed-1", "/x/b/seed-1"], out)

@@ -83,3 +83,21 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="is also an input"):
         align_sentence_files((one, other), other, lambda: encoder, SentenceAlignOptions())
     assert len(Path(out).read_text().splitlines()) == 3
+
+
+def test_the_bar_ends_at_its_total_where_lines_are_blank(tmp_path: Path) -> None:
+    """Line numbers count blank lines, and the total does not."""
+    one, other = (str(tmp_path / name) for name in ("one.txt", "other.txt"))
+    Path(one).write_text("one dog\n\n\n\ntwo\n")
+    Path(other).write_text("ONE\nDOG\n\nTWO\n")
+    seen: list[tuple[int, int]] = []
+
+    class Bar:
+        def note(self, text: str) -> None: ...
+
+        def progress(self, label: str, done: int, total: int) -> None:
+            seen.append((done, total))
+
+    out, options = str(tmp_path / "out.tsv"), SentenceAlignOptions()
+    align_sentence_files((one, other), out, lambda: encoder, options, progress=Bar())
+    assert seen[-1] == (2, 2) and all(done <= total for done, total in seen)

@@ -213,3 +213,11 @@ def test_every_row_has_an_address_that_finds_it(table: PaperTable) -> None:
     for row in table.rows:
         address = table.address(row)
         assert table.row(*([address] if table.rows_of(address) else address.split(" / "))) is row
+
+
+def test_a_papers_table_is_found_however_its_name_is_written() -> None:
+    name = "align_mlm:Table3"
+    paper = paper_table(name)
+    cell = next(printed(paper))
+    (table,) = compare([cell.model_copy(update={"table": "ALIGN-MLM:3"})])
+    assert rows_of(table, "paper") and table.title.startswith("ALIGN-MLM")

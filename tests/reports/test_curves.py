@@ -64,10 +64,10 @@ def test_only_seeds_of_one_recipe_have_one_label(tmp_path: Path) -> None:
         record = {"name": "tlm", "values": {"seed": seed, "steps": steps}}
         (tmp_path / folder / "run.json").write_text(json.dumps(record))
     found = [curve.run for curve in gather([tmp_path]).curves]
-    assert found == ["tlm", "tlm", f"tlm ({tmp_path.name}/c)"]
+    assert found == ["tlm steps=9", "tlm steps=9", "tlm steps=5"]
     for folder in ("d/run", "e/run"):
         state(tmp_path / folder, 3, [{"step": s, "loss": 9.0 - s} for s in (1, 2, 3)])
-    assert [c.run for c in gather([tmp_path / "d", tmp_path / "e"]).curves] == ["run", "run (e/run)"]
+    assert [c.run for c in gather([tmp_path / "d", tmp_path / "e"]).curves] == ["run (d/run)", "run (e/run)"]
 
 
 def test_long_curves_are_averaged_down(tmp_path: Path) -> None:

@@ -71,3 +71,10 @@ def test_figures_have_a_true_minus_and_no_signed_zero() -> None:
         "±0.0",
         "0.0",
     ]
+
+
+def test_no_cell_of_csv_is_run_by_a_spreadsheet() -> None:
+    for text in ("=1+1", "+1", "-1", "@A1", " =1+1", "\n=1", "\t=1", "＝1+1"):
+        made = Table("t", "t", "", "run", [Column("de")], [TableRow(text, (TableCell(text),), "ours")])
+        _, row = csv.reader(io.StringIO(to_csv(made), newline=""))
+        assert row[0] == row[3] == f"'{text}"

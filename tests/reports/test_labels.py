@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.reports.labels import labelled
+from isoglot.reports.labels import distinct_rows, labelled
 from isoglot.reports.options import CompareOptions
 from isoglot.reports.render import comparison_tables, report
 from isoglot.reports.runs import gather
@@ -66,3 +66,29 @@ def test_settings_and_labels_of_a_study_are_rows(tmp_path: Path, given: str, hea
     (table,) = comparison_tables([given.format(tmp_path)], CompareOptions())
     ours = [found for found in table.rows if found.kind == "ours"]
     assert [found.header for found in ours] == headers
+
+
+def test_runs_of_a_sweep_are_named_by_the_values_that_differ(tmp_path: Path) -> None:
+    sweep = [
+        row(value, recipe, seed).model_copy(update={"changes": {"objectives.align.layer": layer, "steps": 5}})
+        for value, recipe, seed, layer in ((70, "a", 1, 1), (72, "b", 2, 1), (80, "c", 1, 2))
+    ]
+    append(tmp_path / "results.jsonl", [*sweep, row(60, "d")])
+    runs = ["align_mlm layer=1 steps=5", "align_mlm layer=2 steps=5", "align_mlm"]
+    assert collect(gather([tmp_path]).rows).runs == runs, "seeds of one setting are one run"
+    page = report(sweep, out=tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "align_mlm layer=1" in page and "measured again" not in page, "rows in memory alike"
+
+
+def test_two_checkpoints_that_are_called_the_same_are_two_rows() -> None:
+    """What `isoglot evaluate A B` prints, also where nothing readable is recorded."""
+    rows = [
+        (row(70 + n, "a").model_copy(update={"checkpoint_hash": str(n)}), Path(f"runs/{n}")) for n in (1, 2)
+    ]
+    assert [found.run for found in distinct_rows(rows, {})] == ["align_mlm (1)", "align_mlm (2)"]
+    by_recipe = [(row(70, "a"), Path("x")), (row(80, "b"), Path("y"))]
+    recipes = {name: {"objectives": {"align": {"layer": n}}, "seed": n} for n, name in enumerate("ab")}
+    assert [found.run for found in distinct_rows(by_recipe, recipes)] == [
+        "align_mlm layer=0",
+        "align_mlm layer=1",
+    ]

@@ -158,7 +158,9 @@ def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:
 def captions(name: str, tmp_path: Path, scale: str = "tiny", **changes: object) -> str:
     studies, changes = find_studies([name]), {"seeds": [1], **changes}
     (program,) = Selection(studies, tmp_path, scale, changes).programs()
-    return write_study(program).tables[0].caption
+    table = write_study(program).tables[0]
+    assert len(table.caption.split()) < 80 and "Sizes" not in table.caption, "the sizes are a note"
+    return " ".join([table.caption, *table.notes])
 
 
 def test_a_caption_says_every_size_and_what_it_is_at_scale_paper(tmp_path: Path) -> None:

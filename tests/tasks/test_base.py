@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,8 @@ import pytest
 from datasets import Dataset
 from labelled_files import json_lines
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.formats.labelled.sources import DataSource
 from isoglot.tasks import build_task, task_with_data
 from isoglot.tasks.base import check_locations, load_rows, locations_of, take_part
 
@@ -95,3 +98,89 @@ def test_parts_keep_groups_whole() -> None:
         "".join(take_part(data, a, b, group="context")["context"]) for a, b in ((0, 50), (50, 75), (75, 100))
     ]
     assert parts == ["aaabb", "cccc", "d"]
+
+
+@pytest.mark.parametrize("task", ["squad", "xquad", "mlqa", "tydiqa"])
+@pytest.mark.parametrize("answers", [[], [{"text": "", "answer_start": 0}]])
+def test_questions_whose_answers_are_withheld_are_refused(
+    tmp_path: Path, task: str, answers: list[dict[str, Any]]
+) -> None:
+    question = {"id": "q", "question": "What?", "answers": answers}
+    file = tmp_path / "test-en.json"
+    file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "A b.", "qas": [question]}]}]}))
+    with pytest.raises(ConfigurationError, match="no question has an answer; benchmarks withhold"):
+        load_rows(build_task(task, [str(file)]), "en", "test")
+
+
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [
+        ("xnli", "A b\tC d\nE\tF\n"), ("pawsx", "A b\tC d\t?\nE\tF\t?\n"),
+        ("ner", "A\nb\n\nc\n"), ("pos", "A\nb\n\nc\n"), ("pos", "A\t_\nb\t_\n"),
+    ],
+)  # fmt: skip
+def test_withheld_labels_are_not_lines_to_fix(tmp_path: Path, task: str, text: str) -> None:
+    (tmp_path / "test-de.tsv").write_text(text)
+    with pytest.raises(IsoglotError, match="benchmarks withhold the labels") as raised:
+        load_rows(build_task(task, [str(tmp_path)]), "de", "test")
+    assert "fix the line" not in str(raised.value)
+
+
+def test_one_pair_without_a_label_is_named(tmp_path: Path) -> None:
+    (tmp_path / "test-de.tsv").write_text("A\tB\tneutral\nC\tD\t\n")
+    with pytest.raises(InputError, match=r"test-de.tsv:2: .*no label"):
+        load_rows(build_task("xnli", [str(tmp_path)]), "de", "test")
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_side_that_is_sorted_alone_is_refused(tmp_path: Path, side: int) -> None:
+    draw = random.Random(side)
+    lines = [" ".join(draw.choices("abcdefg", k=draw.randint(1, 20))) for _ in range(60)]
+    sides = [lines, [line.upper() for line in lines]]
+    task = build_task("tatoeba", [str(tmp_path)])
+
+    def write(pair: list[list[str]]) -> None:
+        for code, texts in zip(("de", "en"), pair, strict=True):
+            (tmp_path / f"test.{code}").write_text("\n".join(texts) + "\n")
+
+    write(sides)
+    assert len(load_rows(task, "de", "test")) == 60
+    write([sorted(texts) for texts in sides])
+    assert len(load_rows(task, "de", "test")) == 60, "sorted together"
+    sides[side] = sorted(sides[side])
+    write(sides)
+    with pytest.raises(ConfigurationError, match="is sorted and the other one is not"):
+        load_rows(task, "de", "test")
+
+
+_XNLI = "language\tgold_label\tsentence1\tsentence2\nde\tneutral\ta\tb\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "language", "split", "file", "text"),
+    [
+        *[("pawsx", "de", split, f"x-final/de/{name}.tsv", "id\tsentence1\tsentence2\tlabel\n1\ta\tb\t1\n")
+          for split, name in (("train", "translated_train"), ("dev", "dev_2k"), ("test", "test_2k"))],
+        *[("xnli", "de", split, f"XNLI-1.0/xnli.{split}.tsv", _XNLI)
+          for split in ("dev", "test")],
+        ("xnli", "en", "train", "multinli/multinli.train.en.tsv", "premise\thypo\tlabel\na\tb\tcontradictory\n"),
+    ],
+)  # fmt: skip
+def test_official_folders_are_found(
+    tmp_path: Path, task: str, language: str, split: str, file: str, text: str
+) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    if "xnli." in file:
+        path.with_suffix(".jsonl").write_text("{}")  # published beside it
+    assert len(load_rows(build_task(task, [str(tmp_path)]), language, split)) == 1
+
+
+def test_squad_is_found_and_is_english(tmp_path: Path) -> None:
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}-v1.1.json").write_text("{}")
+    source = DataSource([str(tmp_path)])
+    found = [Path(source.single_file("en", split).path).name for split in ("train", "dev", "test")]
+    assert found == ["train-v1.1.json", "dev-v1.1.json", "dev-v1.1.json"]
+    assert not source.has_data("de", "train")

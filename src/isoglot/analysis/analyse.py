@@ -31,7 +31,7 @@ from isoglot.runs.files import read_json, require_writable, write_text
 from isoglot.runs.folder import MANIFEST, key_of
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.schema import LEXICON
-from isoglot.tasks.cards import measured_hash, origin, run_of, seed_of
+from isoglot.tasks.cards import changes_of, measured_hash, origin, run_of, seed_of
 from isoglot.tasks.description import changed_options
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
 
@@ -52,6 +52,7 @@ class AnalysisSubject:
             "seed": seed_of(self.source, self.about),
             "checkpoint_hash": measured_hash(self.source, self.about),
             "recipe_hash": str(self.about.get("recipe_hash", "")),
+            "changes": changes_of(self.source, self.about),
         }
 
     def rows(self, values: Mapping[str, tuple[float | None, int]], **more: Any) -> list[Result]:

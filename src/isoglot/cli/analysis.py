@@ -80,9 +80,9 @@ def alignment(
     """
     from isoglot.analysis.analyse import Job, analyse_alignment
 
-    with printed(quiet=written.quiet) as rows, Console(quiet=written.quiet) as console:
+    with printed() as measured, Console(quiet=written.quiet) as console:
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
-        analyse_alignment(job, _between(request, sides), measured=rows.extend)
+        analyse_alignment(job, _between(request, sides), measured=measured.of(written.out))
 
 
 @with_flags

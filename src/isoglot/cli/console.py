@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from isoglot.errors import UnknownWordsWarning
 
 if TYPE_CHECKING:
     from isoglot.results import Result
+
+    _Taken = Callable[[Sequence[Result]], None]
 
 _SECONDS_BETWEEN_LINES = 10.0
 _QUIET = {
@@ -127,25 +130,41 @@ def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     typer.echo("\n".join(aligned([heading, *rows])))
 
 
+class MeasuredRows:
+    """Rows of results, and the checkpoint or folder that each is of."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Result, Path]] = []
+        self.recipes: dict[str, dict[str, Any]] = {}
+
+    def of(self, place: str | Path, recipe: dict[str, dict[str, Any]] | None = None) -> _Taken:
+        """A function that takes rows of a checkpoint or folder.
+
+        ``recipe``: Values of its recipe by their hash, where they are known.
+        """
+        self.recipes |= recipe or {}
+        return lambda rows: self.rows.extend((row, Path(place)) for row in rows)
+
+
 @contextmanager
-def printed(*, quiet: bool) -> Iterator[list[Result]]:
-    """Print the rows that the block adds: at its end unless ``quiet``, and always where something else goes wrong."""
-    rows: list[Result] = []
+def printed() -> Iterator[MeasuredRows]:
+    """Print the rows that the block adds at its end, and also where something goes wrong: figures are never lost."""
+    measured = MeasuredRows()
     try:
-        yield rows
-    except BaseException:
-        if rows:
-            print_results(rows)
-        raise
-    if not quiet:
-        print_results(rows)
+        yield measured
+    finally:
+        if measured.rows:
+            print_results(measured.rows, measured.recipes)
 
 
-def print_results(rows: Sequence[Result]) -> None:
-    """Tables of results as the report has them."""
+def print_results(
+    measured: Sequence[tuple[Result, Path]], recipes: dict[str, dict[str, Any]] | None = None
+) -> None:
+    """Tables of results as the report has them, in which runs that differ have different names."""
     from isoglot.reports.export import to_text
     from isoglot.reports.grid import result_tables
+    from isoglot.reports.labels import distinct_rows
     from isoglot.reports.scores import collect
 
-    scores = collect(rows)
+    scores = collect(distinct_rows(measured, recipes or {}))
     typer.echo("\n".join([*map(to_text, result_tables(scores, "")), *scores.warnings()]))

@@ -234,5 +234,5 @@ def demo(options: DemoOptions, running: RunFlags) -> None:
     changes |= options.settings
     with Console(quiet=running.quiet) as console:
         results, page = run_demo(options.out, changes=changes, workers=options.workers, progress=console)
-    print_results(results)
+    print_results([(row, options.out) for row in results])
     typer.echo(str(page))

@@ -11,10 +11,12 @@ import typer
 
 from isoglot.cli.console import Console, printed
 from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, require_adapter, with_flags
+from isoglot.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.options import FileName, Options, OutputFile, Seed, option, settings_option
 from isoglot.runs.files import inside
+from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.ranks import require_one_process
 
 Checkpoints = Annotated[
@@ -160,13 +162,15 @@ def evaluate(
 
     isoglot evaluate RUN --task tatoeba --languages de,es --data tatoeba --set layer=8
     """
+    from isoglot.checkpoints.folder import checkpoint_folder
     from isoglot.evaluation.evaluate import evaluate as measure
     from isoglot.tasks import build_task
+    from isoglot.tasks.cards import recipe_of
 
     require_one_process("evaluate", "runs")
     values = tested.settings | ({} if tested.name is None else {"name": tested.name})
     options = {**dict(measuring), "out": tested.out, "language_ids": values.pop("language_ids", None)}
-    with printed(quiet=running.quiet) as rows, Console(quiet=running.quiet) as console:
+    with printed() as measured, Console(quiet=running.quiet) as console:
         for checkpoint, folder in zip(checkpoints, _folders(checkpoints, tested.predictions), strict=True):
             measure(
                 checkpoint,
@@ -175,17 +179,40 @@ def evaluate(
                 split=tested.split,
                 options=EvaluateOptions(**options, predictions=folder),
                 progress=console,
-                measured=rows.extend,
+                measured=measured.of(checkpoint, recipe_of(checkpoint_folder(checkpoint))),
             )
 
 
 def _folders(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:
-    """Where each checkpoint's predictions go."""
+    """Where each checkpoint's predictions go: of several, in a folder called as the checkpoint is named.
+
+    The name does not depend on the other checkpoints, so that predictions are found again beside others.
+    """
     if folder is None or len(checkpoints) == 1:
         return [folder] * len(checkpoints)
-    paths = [os.path.abspath(checkpoint) for checkpoint in checkpoints]  # noqa: PTH100 - hub names are not paths
-    shared = os.path.commonpath([os.path.dirname(path) for path in paths])  # noqa: PTH120
-    return [folder / os.path.relpath(path, shared) for path in paths]
+    folders: dict[Path, str] = {}
+    for checkpoint in checkpoints:
+        place = folder / _folder_name(checkpoint)
+        if place in folders:
+            raise ConfigurationError(
+                f"predictions of {folders[place]} and {checkpoint} would both go to {place}; evaluate them one at a "
+                "time, each with its own --predictions, or name them by paths from a folder that holds both"
+            )
+        folders[place] = checkpoint
+    return list(folders)
+
+
+def _folder_name(checkpoint: str) -> Path:
+    """The path as it is named, without its `checkpoint`; of one from outside the current folder the last part."""
+    path = Path(checkpoint)
+    if path.name == CHECKPOINT and len(path.parts) > 1:
+        path = path.parent
+    path = Path(os.path.normpath(path))
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    if path.is_absolute() or ".." in path.parts or path == Path():
+        path = Path(path.resolve().name)
+    return path
 
 
 class TransferFlags(Options):
@@ -232,12 +259,12 @@ def transfer(
     built, settings = task_with_settings(data.task, data.data, paper=train.preset, **values)
     runs = run_folders(checkpoints, options.run)
     folders = {run: inside(options.out, run.replace("/", "--")) for run in runs}
-    with printed(quiet=running.quiet) as rows, Console(quiet=running.quiet) as console:
+    with printed() as measured, Console(quiet=running.quiet) as console:
         for run, checkpoint in runs.items():
             changed = TransferOptions(settings.changed(run=run), options.split, options.keep)
             for seed in train.seeds:
                 console.note(f"{run}, seed {seed}")
                 measure(
                     checkpoint, built, languages=options.languages, seed=seed, options=changed,
-                    out=folders[run] / f"seed-{seed}", progress=console, measured=rows.extend,
+                    out=folders[run] / f"seed-{seed}", progress=console, measured=measured.of(folders[run]),
                 )  # fmt: skip

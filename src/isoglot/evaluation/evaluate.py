@@ -26,7 +26,7 @@ from isoglot.tasks.base import (
     load_rows,
     require_distinct_rows,
 )
-from isoglot.tasks.cards import measured_hash, origin, seed_of
+from isoglot.tasks.cards import changes_of, measured_hash, origin, seed_of
 from isoglot.tasks.description import changed_options, code_of, describe_task, identify, inherited_options
 
 _CHANGE_FIGURES = {"language_ids", "precision"}
@@ -146,6 +146,7 @@ def _evaluations(
         "checkpoint_hash": measured_hash(source, about),
         "recipe_hash": str(about.get("recipe_hash", "")),
         "options": Result.in_order({**changed_options(task, usual), **changed}),
+        "changes": Result.in_order(changes_of(source, about)),
     }
     inputs = {
         "checkpoint": shared["checkpoint_hash"],

@@ -21,7 +21,7 @@ from isoglot.tasks.base import Predictions, Task
 
 _IDENTITY = ("run", "task", "language", "split", "checkpoint_hash", "options")
 """Fields that distinguish the rows of one evaluation from those of others."""
-_ABOUT = (*_IDENTITY, "seed")
+_ABOUT = (*_IDENTITY, "seed", "recipe_hash", "changes")
 """Fields that counts of examples keep."""
 _BEGUN = "-"
 """In place of a key: predictions that may not be whole."""

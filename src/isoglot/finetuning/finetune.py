@@ -47,8 +47,8 @@ from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
 from isoglot.seeding import require_one_seed, seed_for
 from isoglot.tasks import task_class, task_with_data
 from isoglot.tasks.base import Task, TrainableTask, check_locations
-from isoglot.tasks.cards import TASK_FILE, origin
-from isoglot.tasks.description import code_of, describe_task, identify
+from isoglot.tasks.cards import TASK_FILE, changes_of, origin
+from isoglot.tasks.description import changed_options, code_of, describe_task, identify
 from isoglot.tasks.head_task import keep_label_values
 from isoglot.tasks.language_vectors import attach_chosen
 from isoglot.training.callbacks import require_callback
@@ -228,6 +228,13 @@ class FineTuning:
             **code_of(self.task),
         }
 
+    def _changes(self) -> dict[str, Any]:
+        """Values by which fine-tunings of one name may differ: the encoder's, and settings beside the defaults."""
+        settings = self.options.model_dump(mode="json", exclude={"run"}, exclude_defaults=True)
+        languages = {} if self.languages == ["en"] else {"language": ",".join(self.languages)}
+        encoder = changes_of(self.source, origin(self.source))
+        return {**encoder, **changed_options(self.task, {}), **settings, **languages}
+
     def train(self) -> Path:
         """Train, once for each combination of settings, keep the best, and write the manifest last.
 
@@ -244,6 +251,7 @@ class FineTuning:
             "key": key_of(inputs),
             "trained_on": inputs["data"],
             "options": {**describe_task(self.task), "data": list(self.task.data.specs)},
+            "changes": self._changes(),
         }
         if self.ranks.is_main_process:
             begin(self.folder, {**card, "inputs": inputs})

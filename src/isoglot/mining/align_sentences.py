@@ -133,14 +133,14 @@ def align_sentence_files(
             _blocks(text_rows(path, language), options)
             for path, language in zip(paths, languages, strict=True)
         ]
-        total = sum(map(len, sides[0]))
+        total, aligned = sum(map(len, sides[0])), 0
         for source, target, score in _groups(_paired(*sides), encoder(), options):
             counts[f"{len(source)}-{len(target)}"] += 1
             lines = [",".join(str(row.line) for row in rows) for rows in (source, target)]
             values = {"score": score, "source_lines": lines[0], "target_lines": lines[1]}
             write(pair_of_rows(source, target, languages), values)
-            if source:
-                report("aligning", source[-1].line, total)
+            aligned += len(source)
+            report("aligning", aligned, total)
     return counts
 
 

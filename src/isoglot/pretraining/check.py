@@ -84,6 +84,7 @@ def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequenc
         document.add(problems)
         raise document.error("recipe" if isinstance(path_or_name, Mapping) else f"recipe {path_or_name}")
     recipe.remember_raw(document.raw)
+    recipe.remember_overrides(overrides)
     return recipe
 
 

@@ -173,6 +173,7 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
                 "seed": recipe.seed,
                 "inputs": inputs,
                 "encoder": encoder,
+                "changes": recipe.changes,
             }
             run_folder.begin(out, {**about, "values": values})
         trainer = build_trainer(recipe, assembly, streams, tokenizer, args)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
@@ -13,6 +14,7 @@ from isoglot.checks import checked
 from isoglot.errors import ConfigurationError, Location, Problem, collected
 from isoglot.options import Count, NotNegative, Options, Positive, PositiveShare
 from isoglot.recipe.document import VARIABLE, expand
+from isoglot.results import flattened
 
 
 class Section(Options):
@@ -34,10 +36,32 @@ class PortableSection(Section):
     """The whole of a recipe: its hash and what is shown of it do not depend on where a machine keeps its files."""
 
     _raw: dict[Location, str] = PrivateAttr(default_factory=dict)
+    _replaced: list[str] = PrivateAttr(default_factory=list)
 
     def remember_raw(self, raw: Mapping[Location, str]) -> None:
         """Keep strings as they were written, where a variable was expanded in them."""
         self._raw.update(raw)
+
+    def remember_overrides(self, overrides: Iterable[str]) -> None:
+        """Keep which values were replaced by ``section.key=value``."""
+        self._replaced += [override.partition("=")[0] for override in overrides]
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Values that overrides replaced, by dotted name: ``{"objectives.align.layer": 1}``; by them a sweep differs.
+
+        The seed is left out: runs that differ in nothing else are one run. Of an absolute path only its last part is
+        kept, because the changes are written into results, which travel.
+        """
+        written = flattened(self.as_written())
+        changes = {}
+        for replaced in self._replaced:
+            key = ".".join(part.strip() for part in replaced.split("."))
+            for name, value in written.items():
+                if name == key or name.startswith(f"{key}."):
+                    is_place = isinstance(value, str) and Path(value).is_absolute()
+                    changes[name] = Path(value).name if is_place else value
+        return {name: value for name, value in changes.items() if name not in ("name", "seed")}
 
     @property
     def hash(self) -> str:

@@ -5,7 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from isoglot.reports.papers import PAPERS, PaperColumn, PaperRow, PaperTable, PaperValue, paper_table
+from isoglot.reports.papers import (
+    PAPERS,
+    PaperColumn,
+    PaperRow,
+    PaperTable,
+    PaperValue,
+    paper_key,
+    paper_table,
+)
 from isoglot.reports.stats import Score, margin
 from isoglot.reports.table import Column, Table, TableCell, TableRow, slug
 from isoglot.results import Cell
@@ -57,7 +65,7 @@ class _Comparison:
     """One table: our lines, the paper's figures beside them, and what has to be noted of either."""
 
     def __init__(self, name: str, scale: str, cells: Sequence[Cell]) -> None:
-        self.is_paper = name.partition(":")[0] in PAPERS
+        self.is_paper = paper_key(name) in PAPERS
         if self.is_paper:
             self.paper = self.printed = paper_table(name)
             for cell in cells:
@@ -121,6 +129,8 @@ class _Comparison:
             for cell in cells
             if cell.value is not None and cell.value != last[cell.seed]
         ]
+        if sizes := _sizes(self.cells):
+            table.note(sizes)  # too long for a caption
         if again:
             table.note(
                 f"{len(again)} figures were measured again with another value; the last one counts "
@@ -139,7 +149,7 @@ class _Comparison:
             parts.append(f"Mean ± standard deviation over seeds {', '.join(map(str, seeds))}.")
         if self.is_paper and self.scale not in ("", "paper"):
             parts.append("At this scale compare the order of rows, not the figures.")
-        return " ".join(filter(None, [*parts, _sizes(self.cells)]))
+        return " ".join(filter(None, parts))
 
     def _lines(self) -> tuple[list[_Line], list[PaperColumn]]:
         """Our rows and the columns they fill, in the paper's order, averages among them."""

@@ -5,6 +5,7 @@ Not by pandas' Styler: its HTML needs inline styles, which the page's policy for
 
 import csv
 import io
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,8 +46,13 @@ def to_csv(table: Table) -> str:
     return out.getvalue()
 
 
+_FORMULA_SIGNS = tuple("=+-@")
+
+
 def _disarmed(text: str) -> str:
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    """A text that no spreadsheet runs: some strip blanks in front, and read full-width signs as their ASCII ones."""
+    first = unicodedata.normalize("NFKC", text.lstrip())[:1]
+    return f"'{text}" if first in _FORMULA_SIGNS or text[:1] in ("\t", "\r", "\n") else text
 
 
 def to_latex(table: Table) -> str:

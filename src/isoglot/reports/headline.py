@@ -25,15 +25,17 @@ class Headline:
     spread: str = ""  # in how many languages the best run is better, and where most and least
 
 
-def headlines(scores: ReportScores, *, source: str, baseline: str | None) -> list[Headline]:
-    """One a task and split: its main metric, averaged over the target languages (zero-shot).
+def headlines(
+    scores: ReportScores, *, source: str, baseline: str | None, counted: Sequence[str] = ()
+) -> list[Headline]:
+    """One per task and split: its main metric, averaged over the target languages (zero-shot).
 
-    The best run is compared with the baseline, or with the second best.
+    The best run is compared with the baseline, or with the second best. ``counted`` runs have counts of predictions,
+    and perhaps no results.
     """
-    if baseline is not None and baseline not in scores.runs:
-        raise ConfigurationError(
-            f"--baseline: no results of {baseline}; name one of {', '.join(scores.runs)}"
-        )
+    known = list(dict.fromkeys([*scores.runs, *counted]))
+    if baseline is not None and baseline not in known:
+        raise ConfigurationError(f"--baseline: no results of {baseline}; name one of {', '.join(known)}")
     languages = {lang for measure in scores.values for lang in scores.languages(measure)}
     if source not in ("en", *languages) and languages:
         raise ConfigurationError(

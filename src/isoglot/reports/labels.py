@@ -1,13 +1,14 @@
 """What runs are called in a report: labels that were given, and names that keep different runs apart."""
 
-import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from isoglot import results
+from isoglot.reports.run_names import Made, told_apart
 from isoglot.reports.scores import run_label
-from isoglot.results import Cell, Result
+from isoglot.results import Cell, Result, flattened
 
 
 def labelled(text: str | Path) -> tuple[str, Path]:
@@ -45,39 +46,12 @@ class RunLabels:
         ]
 
     def rows(self, rows: Sequence[tuple[Result, Path]]) -> list[Result]:
-        """Rows with their files; runs of a labelled folder have its label, and those of different recipes differ.
-
-        Runs of one name that have several recipes in one place get other names: by their folder, or the recipe. A
-        recipe's hash covers its seed, so the seeds of one run are distinguished by their numbers.
-        """
+        """Rows with their files; runs of a labelled folder have its label."""
         labels = self.names([(run_label(row), file) for row, file in rows])
-        named = [
-            (row.model_copy(update={"run": name}) if self.of(file) else row, file)
+        return [
+            row.model_copy(update={"run": name}) if self.of(file) else row
             for (row, file), name in zip(rows, labels, strict=True)
         ]
-        runs: dict[str, list[tuple[Result, Path]]] = defaultdict(list)
-        for row, file in named:
-            runs[run_label(row)].append((row, file))
-        endings: dict[str, dict[Path, str]] = {}
-        for name, members in runs.items():
-            if _conflict([row for row, _ in members]):
-                files = list(dict.fromkeys(file for _, file in members))
-                parts = ([row for row, path in members if path == file] for file in files)
-                endings[name] = {}
-                if len(files) > 1 and not any(map(_conflict, parts)):
-                    # the shortest names of the files, without the folders that all are in
-                    paths = [f.parent if f.name == results.FILE_NAME else f.with_suffix("") for f in files]
-                    paths = [path.resolve() for path in paths]
-                    common = os.path.commonpath([path.parent for path in paths])
-                    names = (path.relative_to(common).as_posix() for path in paths)
-                    endings[name] = dict(zip(files, names, strict=True))
-        renamed = []
-        for row, file in named:
-            if (name := run_label(row)) in endings:
-                ending = endings[name].get(file, f"recipe {row.recipe_hash[:8]}")
-                row = row.model_copy(update={"run": f"{name} ({ending})"})  # noqa: PLW2901
-            renamed.append(row)
-        return renamed
 
     def cells(self, cells: Sequence[tuple[Cell, Path]]) -> list[Cell]:
         """Cells with their files; those of a labelled folder have its label as their setting."""
@@ -95,11 +69,34 @@ class RunLabels:
         return labelled_cells
 
 
-def _conflict(rows: Sequence[Result]) -> bool:
-    """Whether two recipes made one figure."""
-    recipes: dict[tuple[object, ...], str] = {}
-    for row in rows:
-        figure = (row.task, row.language, row.split, row.metric, row.settings, row.seed)
-        if row.recipe_hash and recipes.setdefault(figure, row.recipe_hash) != row.recipe_hash:
-            return True
-    return False
+def distinct_rows(
+    rows: Sequence[tuple[Result, Path]], recipes: Mapping[str, Mapping[str, Any]]
+) -> list[Result]:
+    """Rows with the checkpoints or folders that they are of, in which runs that differ have different names.
+
+    Two checkpoints are two runs, unless they differ in their seeds alone. ``recipes``: Values of recipes, by their
+    hashes.
+    """
+    made = [replace(made_by_row(row, place), checkpoint=row.checkpoint_hash) for row, place in rows]
+    names = told_apart(with_recipes(made, recipes))
+    return [
+        row if name == one.name else row.model_copy(update={"run": name})
+        for (row, _), one, name in zip(rows, made, names, strict=True)
+    ]
+
+
+def made_by_row(row: Result, place: Path) -> Made:
+    """What a row's run was made by, as far as the row tells."""
+    figure = (row.task, row.language, row.split, row.metric, row.settings)
+    return Made(run_label(row), figure, place, row.seed, row.recipe_hash, row.changes)
+
+
+def with_recipes(made: Sequence[Made], recipes: Mapping[str, Mapping[str, Any]]) -> list[Made]:
+    """The same with all values of their recipes, where those of every run of the name are known."""
+    unknown = {one.name for one in made if one.recipe_hash not in recipes}
+    return [
+        one
+        if one.name in unknown
+        else replace(one, values={**flattened(recipes[one.recipe_hash]), **one.values})
+        for one in made
+    ]

@@ -31,10 +31,10 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
     keys = (_key(row.model_dump()) for row in material.rows)
     labels = dict(zip(keys, row_labels(material.rows), strict=True))
     runs: dict[str, dict[tuple[str, str, str], Seeds]] = {label: {} for label in labels.values()}
-    for counts_file, label in material.counts:
+    for counts_file, name in material.counts:
         about = counts_file.about
         key = (str(about.get("task")), common_code(str(about.get("language"))), str(about.get("split")))
-        run = labels.get(_key(about)) or label or str(about.get("run"))
+        run = labels.get(_key(about)) or name
         runs.setdefault(run, {}).setdefault(key, {})[about.get("seed")] = counts_file
     runs = {run: evaluations for run, evaluations in runs.items() if evaluations}
     if len(runs) < 2:

@@ -232,6 +232,16 @@ def paper_tables() -> tuple[PaperTable, ...]:
     return tuple(tables)
 
 
+def paper_key(name: str) -> str:
+    """The key of the paper in a table's name, however it is written.
+
+    Example:
+        >>> paper_key("ALIGN-MLM:3")
+        'align_mlm'
+    """
+    return name.strip().partition(":")[0].strip().lower().replace("-", "_")
+
+
 def paper_table(name: str) -> PaperTable:
     """The table called ``weam:Table1`` (``weam:1`` and ``weam:T1`` do as well).
 
@@ -239,8 +249,7 @@ def paper_table(name: str) -> PaperTable:
         >>> paper_table("weam:Table2").row("weam").values["de"]
         74.5
     """
-    paper, _, number = name.strip().partition(":")
-    paper = paper.lower().replace("-", "_")
+    paper, number = paper_key(name), name.partition(":")[2]
     number = number.strip().lower().removeprefix("table").removeprefix("t").strip()
     for table in paper_tables():
         if (table.paper, table.number.lower()) == (paper, number):

@@ -138,7 +138,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     for info in material.infos.values():
         versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         seeds = ", ".join(map(str, info.seeds)) or "–"
-        rows.append([info.name, info.start or "–", seeds, f"{info.examples:,}", versions, info.folder])
+        rows.append([info.name, info.start or "–", seeds, f"{info.results:,}", versions, info.folder])
     runs = Table.listing("Runs", "", columns, rows)
     starts: dict[str, list[str]] = {}  # encoder to the runs that start from it
     for info in material.infos.values():
@@ -151,7 +151,9 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     ]  # fmt: skip
     return {
         "title": options.title, "introduction": options.introduction,
-        "cards": headlines(scores, source=source, baseline=options.baseline),
+        "cards": headlines(
+            scores, source=source, baseline=options.baseline, counted=[name for _, name in material.counts]
+        ),
         "warning": " ".join(scores.warnings()),
         "starts": [(", ".join(members), start) for start, members in starts.items()],
         "contents": [(anchor, title) for anchor, title, part in parts if part],

@@ -12,12 +12,13 @@ from isoglot.example_counts import ENDING, CountsFile
 from isoglot.languages import common_code
 from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
-from isoglot.reports.labels import RunLabels, labelled
+from isoglot.reports.labels import RunLabels, labelled, made_by_row, with_recipes
+from isoglot.reports.run_names import Made, told_apart
 from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
-from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN
+from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN, key_of
 
 _FIGURES = "figures"
 _HASH = re.compile("[0-9a-f]{16}")
@@ -34,12 +35,21 @@ class RunInfo:
     folder: str = ""
     seeds: tuple[int, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
-    examples: int = 0
+    results: int = 0  # rows of results
 
     @property
     def start(self) -> str:
         """The encoder with the first digits of its hash."""
         return f"{self.encoder} ({self.encoder_hash[:8]})" if self.encoder_hash else self.encoder
+
+
+@dataclass(frozen=True)
+class _FoundCurve:
+    """A training curve, the folder of its run, and what the run records of itself."""
+
+    curve: Curve
+    folder: Path
+    record: Mapping[str, Any]
 
 
 @dataclass
@@ -52,7 +62,7 @@ class Material:
     curves: list[Curve] = field(default_factory=list)
     figures: list[ReportFigure] = field(default_factory=list)
     alignments: list[tuple[str, list[AlignmentRecord]]] = field(default_factory=list)
-    # of predictions, and their folder's label
+    # of predictions, and what their run is called where no row of results says so
     counts: list[tuple[CountsFile, str]] = field(default_factory=list)
 
 
@@ -66,9 +76,10 @@ def gather(
     """Read folders and files.
 
     A path may be ``LABEL=PATH``, which names its runs. Runs of one name with different recipes are distinguished by
-    the folders that they came in. A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders
-    (``run.json`` or ``checkpoint-*``), counts beside predictions, and ``figures`` folders at any depth. A file is
-    results, cells where it is called ``cells.jsonl``, or sentence pairs with word links, which ``gold`` links judge.
+    the values that differ, else by the folders that they came in. A folder is searched through: ``results.jsonl``,
+    ``cells.jsonl``, run folders (``run.json`` or ``checkpoint-*``), counts beside predictions, and ``figures`` folders
+    at any depth. A file is results, cells where it is called ``cells.jsonl``, or sentence pairs with word links, which
+    ``gold`` links judge.
 
     Raises:
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.
@@ -77,7 +88,8 @@ def gather(
     material, records, of_studies = Material(), list[Mapping[str, Any]](), list[Mapping[str, Any]]()
     inputs = [labelled(path) for path in paths]
     labels, rows, cells = RunLabels(inputs), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
-    curves, empty = list[tuple[Curve, Path]](), list[Path]()
+    curves, empty = list[_FoundCurve](), list[Path]()
+    found_counts = list[tuple[CountsFile, Path]]()
     for path in _searched([path for _, path in inputs]):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
@@ -90,15 +102,15 @@ def gather(
         rows += [(row, file) for file in files for row in results.read(file)]
         cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
         counts = sorted(path.rglob(f"*{ENDING}"))  # of a file nothing is below it
-        material.counts += [(CountsFile.read(file), labels.of(file)) for file in counts]
+        found_counts += [(CountsFile.read(file), file) for file in counts]
         for file in sorted(path.rglob(results.RUNS)):
             runs = (read_json(file) or {}).get("runs")
             of_studies += [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
-        trained = _curves(path, records, labels)
+        trained = _curves(path, records)
         curves += trained
         if not (_take_figures(path, material) or files or tables or counts or trained):
             empty.append(path)
-    nothing = not (rows or cells or curves or material.counts or material.figures or material.alignments)
+    nothing = not (rows or cells or curves or found_counts or material.figures or material.alignments)
     for path in empty:
         if nothing or not any(path.rglob(RUN)):  # a run of a few steps has no curve
             raise InputError(
@@ -110,10 +122,10 @@ def gather(
         raise ConfigurationError(
             "--gold checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
         )
-    material.rows, material.cells = labels.rows(rows), labels.cells(cells)
+    material.cells = labels.cells(cells)
+    material.counts = _named_counts(found_counts, labels)
+    _name_runs(material, rows, curves, labels, records)
     _require_one_value(material.rows, [file for _, file in rows])
-    curve_names = labels.names([(curve.run, folder) for curve, folder in curves])
-    material.curves = [replace(curve, run=name) for (curve, _), name in zip(curves, curve_names, strict=True)]
     if names:
         _rename(material, names)
         records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
@@ -167,9 +179,69 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
     material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
 
 
-def _curves(root: Path, records: list[Mapping[str, Any]], labels: RunLabels) -> list[tuple[Curve, Path]]:
-    """The curves of the runs below a folder, each with the run's own; what the runs record is taken up."""
-    curves: list[tuple[Curve, Path]] = []
+def _name_runs(
+    material: Material,
+    rows: Sequence[tuple[Result, Path]],
+    curves: Sequence[_FoundCurve],
+    labels: RunLabels,
+    records: Sequence[Mapping[str, Any]],
+) -> None:
+    """Fill in rows and curves, under one name where they are of one run and under several where they are not."""
+    labelled_rows = labels.rows(rows)
+    curve_names = labels.names([(found.curve.run, found.folder) for found in curves])
+    made = [made_by_row(row, file) for row, (_, file) in zip(labelled_rows, rows, strict=True)]
+    recipes = {
+        str(record["recipe_hash"]): record["values"]
+        for record in records
+        if record.get("recipe_hash") and "objectives" in (record.get("values") or {})
+    }
+    for name, found in zip(curve_names, curves, strict=True):
+        record = found.record
+        figure = ("training", found.curve.quantity)
+        # Without values the folder stands for the recipe: what was trained in two folders is two runs.
+        values = record.get("values")
+        recipe = str(record.get("recipe_hash") or key_of(values)) if values else str(found.folder)
+        if values:
+            recipes[recipe] = values
+        # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
+        seed = record.get("seed", values.get("seed")) if values else None
+        made.append(Made(name, figure, found.folder, seed, recipe, record.get("changes") or {}))
+    names = told_apart(with_recipes(made, recipes))
+    material.rows = [
+        row if name == one.name else row.model_copy(update={"run": name})
+        for row, one, name in zip(labelled_rows, made, names, strict=False)
+    ]
+    material.curves = [
+        replace(found.curve, run=name) for found, name in zip(curves, names[len(rows) :], strict=True)
+    ]
+
+
+def _named_counts(
+    found: Sequence[tuple[CountsFile, Path]], labels: RunLabels
+) -> list[tuple[CountsFile, str]]:
+    """Counts of predictions with their runs' names, two for checkpoints that are called the same."""
+    made = []
+    for counts, file in found:
+        about = counts.about
+        figure = tuple(str(about.get(name)) for name in ("task", "language", "split", "options"))
+        # PREDICTIONS/TASK/test-de.counts.safetensors: the folder of predictions is one model's.
+        made.append(
+            Made(
+                labels.of(file) or str(about.get("run")),
+                figure,
+                file.parent.parent,
+                about.get("seed"),
+                str(about.get("recipe_hash") or ""),
+                about.get("changes") or {},
+                checkpoint=str(about.get("checkpoint_hash") or ""),
+            )
+        )
+    return [(counts, name) for (counts, _), name in zip(found, told_apart(made), strict=True)]
+
+
+def _curves(root: Path, records: list[Mapping[str, Any]]) -> list[_FoundCurve]:
+    """The curves of the runs below a folder, each with the run's own name; what the runs record is taken up."""
+    curves: list[_FoundCurve] = []
     states = [path.parent for path in root.rglob(TRAINER_STATE)]
     trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
     for folder in sorted({path.parent for path in root.rglob(RUN)} | trained):
@@ -177,13 +249,8 @@ def _curves(root: Path, records: list[Mapping[str, Any]], labels: RunLabels) -> 
         # A page travels: no paths of this machine.
         relative = (Path(root.resolve().name) / folder.relative_to(root)).as_posix()
         name = str(record.get("name") or folder.name)
-        namesake = None if labels.of(folder) else next((r for r in records if r["curve"] == name), None)
-        if namesake is not None:
-            recipes = [{**(r.get("values") or {}), "seed": None} for r in (namesake, record)]
-            if not namesake.get("values") or recipes[0] != recipes[1]:  # else another seed of it
-                name = f"{name} ({relative})"
-        curves += [(curve, folder) for curve in read_curves(folder, name)]
-        records.append({**record, "folder": relative, "curve": name})
+        curves += [_FoundCurve(curve, folder, record) for curve in read_curves(folder, name)]
+        records.append({**record, "folder": relative})
     return curves
 
 
@@ -233,7 +300,7 @@ def _infos(
             folder=", ".join(dict.fromkeys(folders)),
             seeds=tuple(sorted({r.seed for run in members for r in grouped[run] if r.seed is not None})),
             versions=versions if isinstance(versions, Mapping) else {},
-            examples=sum(len(grouped[member]) for member in members),
+            results=sum(len(grouped[member]) for member in members),
         )
     return infos
 

@@ -132,12 +132,17 @@ def check_locations(task: Task, parts: Sequence[tuple[str, str]]) -> dict[tuple[
 
 
 def load_rows(task: Task, language: str, split: str) -> Dataset:
-    """The examples of a language and split, at least one."""
+    """The examples of a language and split, at least one, with the labels that training and measuring need.
+
+    Prediction needs no labels: it calls :meth:`Task.load` itself.
+    """
     rows = task.load(language, split)
     if not len(rows):
         raise ConfigurationError(
             f"{task.name}: the {split} data of {language!r} ({task.data.describe()}) have no example; give others"
         )
+    if (require_gold := getattr(task, "require_gold", None)) is not None:
+        require_gold(rows)
     return rows
 
 

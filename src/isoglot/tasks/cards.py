@@ -35,11 +35,28 @@ def seed_of(checkpoint: Path | str, about: Mapping[str, Any]) -> int | None:
     return seed if isinstance(seed, int) else None  # a manifest beside it may be of another program
 
 
+def changes_of(checkpoint: Path | str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by which the training of a checkpoint may differ from others of its run's name; empty if not recorded.
+
+    ``about``: Of the checkpoint, as :func:`origin` gives it.
+    """
+    changes = about.get("changes", run_of(checkpoint).get("changes"))
+    return changes if isinstance(changes, dict) else {}  # a manifest beside it may be of another program
+
+
 def run_of(checkpoint: Path | str) -> dict[str, Any]:
     """What the run says of itself that left a checkpoint; empty for one that stands in no run."""
     if isinstance(checkpoint, str):
         return {}
     return read_json(checkpoint.parent / MANIFEST) or read_json(checkpoint.parent / RUN) or {}
+
+
+def recipe_of(checkpoint: Path | str) -> dict[str, dict[str, Any]]:
+    """The values of the recipe that a checkpoint was pre-trained by, by its hash; empty where they are not recorded."""
+    record = run_of(checkpoint)
+    values = record.get("values")
+    is_recipe = isinstance(values, dict) and "objectives" in values and record.get("recipe_hash")
+    return {str(record["recipe_hash"]): values} if is_recipe else {}
 
 
 def measured_hash(checkpoint: Path | str, about: Mapping[str, Any]) -> str:

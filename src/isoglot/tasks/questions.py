@@ -15,6 +15,7 @@ from isoglot.example_counts import ExampleCounts
 from isoglot.formats.labelled.hub import HubSpec
 from isoglot.formats.labelled.questions import ARTICLE, language_of_id, read_questions
 from isoglot.formats.labelled.sources import Location
+from isoglot.formats.labelled.withheld import without_labels
 from isoglot.languages import two_letters
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions
@@ -73,6 +74,18 @@ class QuestionTask(HeadTask):
     def read_file(self, location: Location, language: str, split: str) -> Dataset:
         """SPAN rows of SQuAD's format."""
         return read_questions(location.path, language=language)
+
+    def require_gold(self, dataset: Dataset) -> None:
+        """Refuse data in which no question has an answer, which every model would get wrong.
+
+        XTREME's download writes an empty answer at 0 for each test question. A question without an answer beside
+        others that have one is unanswerable, as in SQuAD 2.0.
+        """
+        answered = sum(any(answers["text"]) for answers in dataset["answers"])
+        if not answered:
+            raise ConfigurationError(
+                f"{self.name} data ({self.data.describe()}): {without_labels('question has an answer')}"
+            )
 
     def labels(self, dataset: Dataset) -> None:
         """A span head has no labels."""

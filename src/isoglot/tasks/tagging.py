@@ -16,6 +16,7 @@ from isoglot.example_counts import ExampleCounts
 from isoglot.formats.labelled.hub import HubSpec
 from isoglot.formats.labelled.sources import Location
 from isoglot.formats.labelled.tags import UNLABELLED, UPOS, check_tag, read_tags
+from isoglot.formats.labelled.withheld import ADVICE
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, EncodedRow, RowOutput, takes_segments
@@ -69,10 +70,11 @@ class TaggingTask(HeadTask):
         rows = super().load(language, split)
         seen = {tag for tags in rows["tags"] for tag in tags}
         if UNLABELLED in seen and (split == "test" or len(seen) == 1):
+            advice = "tag them, or give other data" if len(seen) > 1 else ADVICE
             lacking = "words" if len(seen) > 1 else "all words"
             raise ConfigurationError(
                 f"{self.name} data ({self.data.describe()}): {lacking} of the {split} data have no tag ({UNLABELLED}); "
-                "tag them, or give other data"
+                f"{advice}"
             )
         for tag in sorted(seen):
             try:

@@ -8,6 +8,7 @@ from datasets import Dataset, Features, Value
 
 from isoglot.errors import InputError
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT
+from isoglot.formats.labelled.withheld import HIDDEN_LABELS, without_labels
 from isoglot.formats.line_files import csv_rows, numbered_lines, numbered_objects
 from isoglot.formats.words import is_blank
 from isoglot.languages import codes
@@ -58,12 +59,16 @@ def read_pairs(
     """
     columns: dict[str, list[str | None]] = {name: [] for name in (*PAIR_WITH_ID, SPLIT)}
     languages: set[str] = set()
+    unlabelled: int | None = None  # the first line without a label
     for seen, (line, fields) in enumerate(labelled_rows(path, _NAMES), start=1):
         if fields.get("language", language).lower() not in codes(language):
             languages.add(fields["language"])
             continue
         label = fields["label"].strip()
         if label == _NO_CONSENSUS or untranslated in (fields["first"].strip(), fields["second"].strip()):
+            continue
+        if label in HIDDEN_LABELS and label not in labels:
+            unlabelled = unlabelled or line
             continue
         if label not in labels or (allowed is not None and labels[label] not in allowed):
             known = ", ".join(sorted(set(labels) if allowed is None else allowed))
@@ -72,6 +77,10 @@ def read_pairs(
         fields |= {"label": labels[label], "language": language, "id": fields.get("id") or str(seen)}
         for name, values in columns.items():
             values.append(fields.get(name))
+    if unlabelled is not None and not columns["label"]:
+        raise InputError(without_labels("pair has a label"), path=path)
+    if unlabelled is not None:
+        raise InputError("the pair has no label, others have one; fix the line", path=path, line=unlabelled)
     if not columns["label"]:
         there = f"the languages there are {', '.join(sorted(languages))}"
         hint = there if languages else "check the path and the format"
@@ -123,6 +132,7 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
     else:
         rows = ((number, text.split("\t")) for number, text in lines)
     names: list[str] = []
+    read = 0
     for number, cells in rows:
         if all(map(is_blank, cells)):
             continue
@@ -135,7 +145,10 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
                 continue
             names = _needed(known)
         if len(cells) != len(names):
+            if not read and len(cells) == len(names) - 1 == 2 and names == _needed(known):
+                raise InputError(without_labels("pair has a label"), path=path)
             needed = f"{len(names)} are needed ({', '.join(names)})"
             problem = f"{len(cells)} columns, but {needed}; fix the line or the header"
             raise InputError(problem, path=path, line=number)
+        read += 1
         yield number, dict(zip(names, cells, strict=True))

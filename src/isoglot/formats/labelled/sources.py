@@ -29,22 +29,26 @@ _EXTENSION = re.compile(
 )
 _MOST_NAMED = 8
 
-OF_LANGUAGE = ("{split} *-ud-{split}",)
+OF_LANGUAGE = ("{split} *-ud-{split} {split}_2k translated_{split}",)
 """What files and data sets at any depth of a language's folder are called, but for extensions such as ``.tsv.gz``.
 
 Of several groups of names the first counts that is there.
 """
 OF_LANGUAGES = (
     "{language}.{split} *.{language}.{split} {language}-{split} {split}-{language} {language}_*-{split} "
-    "{language}/{split} {language}/*-ud-{split} {split}-context-{context}-question-{question}",
+    "{language}/{split} {language}/*-ud-{split} {split}-context-{context}-question-{question} "
+    "{language}/{split}_2k {language}/translated_{split} multinli.{split}.{language}",
     "{language} xquad.{language}",  # one file for all splits
     "tydiqa.goldp.{language}.{public}",
     "tydiqa-goldp-{public}-{name}",
     "tydiqa-goldp-v*-{public}",  # one file for all languages
+    "xnli.{split}",  # the same
+    "{squad}",
 )
-"""Those in a folder of several languages: of `isoglot world`, XTREME, Universal Dependencies, WikiANN, MLQA, TyDiQA.
+"""Those in a folder of several languages: of `isoglot world`, XTREME, Universal Dependencies, WikiANN, MLQA, PAWS-X,
+XNLI and its machine-translated training data, TyDiQA, SQuAD.
 
-TyDiQA's test data are not public: its development data are read as test data.
+The test data of TyDiQA and SQuAD are not public: their development data are read as test data.
 """
 OF_SIDES = (
     "{pair}.{language} *.{pair}.{language}",  # Tatoeba
@@ -223,6 +227,8 @@ def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
     context, _, question = language.partition("-")
     shared = {"context": context, "question": question or context, "name": name_of(language)}
     shared["public"] = "dev" if split == "test" else split
+    # SQuAD is English and does not say so: its files are no other language's.
+    shared["squad"] = f"{shared['public']}-v[0-9].*" if "en" in codes(language) else "{squad}"
     names = product(split_names(split), codes(language), three, script_codes(language))
     values = [
         dict(zip(("split", "language", "language3", "code"), combination, strict=True)) | shared
@@ -248,8 +254,11 @@ def _in_folder(folder: Path, layouts: Sequence[str], values: Sequence[Mapping[st
     for group in layouts:
         patterns = {translate(_fill(layout, fields)) for layout in group.split() for fields in values}
         pattern = re.compile(f"(.*/)?({'|'.join(patterns)})", re.IGNORECASE)
-        if matches := [path for path, name in names.items() if pattern.match(name)]:
-            return matches
+        matches = [path for path, name in names.items() if pattern.match(name)]
+        # XNLI publishes the same rows twice, as xnli.dev.tsv and xnli.dev.jsonl.
+        tables = [path for path in matches if path.name.startswith("xnli.") and ".tsv" in path.suffixes]
+        if matches:
+            return tables or matches
     return []
 
 

@@ -10,6 +10,7 @@ from datasets import Dataset
 
 from isoglot.checks import is_number
 from isoglot.errors import InputError
+from isoglot.formats.labelled.withheld import without_labels
 from isoglot.formats.line_files import blocks, each, numbered_lines
 from isoglot.formats.treebanks import word_columns
 from isoglot.languages import SCRIPTS, codes, two_letters
@@ -76,6 +77,9 @@ def tagged_rows(
     name = name or tell_format([text for _, text in first])
     if name not in TAG_FORMATS:
         raise InputError(f"unknown format {name!r}; tagged files are {', '.join(TAG_FORMATS)}", path=path)
+    words = [text for _, text in first if text.strip()]
+    if name == "columns" and words and all(len(_BLANKS.split(text.strip(" \t"))) == 1 for text in words):
+        raise InputError(without_labels("word has a tag"), path=path)
     if surface and name != "conllu":
         raise InputError(
             f"words=written needs CoNLL-U, but this is {name}; leave words out",
