@@ -24,8 +24,9 @@ from isoglot.checks import shortened
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines, parsed
-from isoglot.formats.pair_writer import pair_writer, segment
+from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.tmx_writer import segment
 from isoglot.formats.words import has_unspaced, locate_words, split_words
 from isoglot.projection.elements import MarkupProjection
 from isoglot.projection.labels import LabelKind
