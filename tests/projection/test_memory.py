@@ -85,7 +85,7 @@ def test_filtered_and_projected_by_commands(tmp_path: Path, encoding: str) -> No
     run("filter", path, "--min-alignment", 0, "--out", clean, "--quiet")
     run("project", clean, "--method", "hmm", "--out", tagged, "--problems", problems, "--quiet")
     assert [unit[:2] for unit in units(tagged)] == [unit[:2] for unit in units(clean)]
-    scores = {"alignment", "source_coverage", "target_coverage"}
+    scores = {f"x-isoglot-{name}" for name in ("alignment", "source_coverage", "target_coverage")}
     for (about, source, *_), (before, before_source, *_) in zip(
         units(tagged), units(memory(tmp_path)), strict=True
     ):

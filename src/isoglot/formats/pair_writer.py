@@ -9,6 +9,7 @@ from typing import IO, Any
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix, by_suffix
+from isoglot.formats.tmx_unit import OtherLanguages
 from isoglot.formats.tmx_writer import require_languages, tmx_writer
 from isoglot.runs.files import text_output
 from isoglot.runs.records import json_line
@@ -40,11 +41,11 @@ def pair_writer(
     """Write pairs; the files take their places when the block ends without an error.
 
     ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv``: source, target, the row's other
-    columns, then the values, numbers with four digits; ``.tmx``: what the row says, as in-line tags, notes, properties
-    and attributes, and the values as properties, without characters that XML forbids, which are counted; the two files
-    of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
+    columns, then the values, numbers with four digits; ``.tmx``: the whole unit of a pair that was read from TMX, of
+    others what the row says, as in-line tags, notes, properties and attributes; the values are properties, and
+    characters that XML forbids are left out and counted; the two files of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
 
-    ``languages``: Those of a TMX file, which has to name them; its header has the source's as the first pair does.
+    ``languages``: Those of a TMX file, which has to name them; its header is that of the memory that the first pair is from.
     ``form``: The format, whatever the file is called.
     """
     form = form or _format(paths)
@@ -54,16 +55,19 @@ def pair_writer(
             require_languages(languages, paths[0])
         files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
         memory = stack.enter_context(tmx_writer(files[0], paths[0], languages)) if form == "tmx" else None
+        others = OtherLanguages()
 
         def write(pair: SentencePair, values: Mapping[str, Any]) -> None:
             if memory is not None:
                 memory.write(pair, values)
                 return
+            others.add(pair.unit)
             lines = tables.lines(pair, values) if tables else [json_line({**pair.row(), **values})]
             for file, line in zip(files, lines, strict=True):
                 file.write(line)
 
         yield write
+        others.warn(" ".join(paths))
 
 
 class _Tables:

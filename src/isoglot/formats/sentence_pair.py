@@ -18,6 +18,8 @@ from isoglot.frames import Tabular
 if TYPE_CHECKING:
     import pandas as pd
 
+    from isoglot.formats.tmx_unit import TmxPair
+
 Span = tuple[int, int]
 WordPair = tuple[Sequence[str], Sequence[str]]
 """Source and target words."""
@@ -52,6 +54,7 @@ class SentencePair(Tabular):
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
         labels: Labels of the source side, in the form of their kind.
         problem: Why its row could not be read, or not all of it.
+        unit: The unit of a translation memory that the pair is from, with all its translations; TMX is written from it.
 
     Raises:
         ConfigurationError: Gold links that are not pairs of whole numbers.
@@ -79,6 +82,7 @@ class SentencePair(Tabular):
     more: Mapping[str, Any] = field(default_factory=dict)
     labels: Any = None
     problem: InputError | None = None
+    unit: TmxPair | None = None
 
     def __post_init__(self) -> None:
         if self.sure is not None or self.possible:
@@ -214,6 +218,7 @@ class SentencePair(Tabular):
             tags=self.tags[::-1],
             spans=self.spans and self.spans[::-1],
             more=more,
+            unit=self.unit and self.unit.transpose(),
         )
 
     def row(self) -> dict[str, Any]:
