@@ -43,9 +43,11 @@ def pair_writer(
     ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv``: source, target, the row's other
     columns, then the values, numbers with four digits; ``.tmx``: the whole unit of a pair that was read from TMX, of
     others what the row says, as in-line tags, notes, properties and attributes; the values are properties, and
-    characters that XML forbids are left out and counted; the two files of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
+    characters that XML forbids are left out and counted; the two files of a Moses pair: the sentences alone.
+    ``-`` is TSV on standard output.
 
-    ``languages``: Those of a TMX file, which has to name them; its header is that of the memory that the first pair is from.
+    ``languages``: Those of a TMX file, which has to name them; its header is that of the memory that the
+    first pair is from.
     ``form``: The format, whatever the file is called.
     """
     form = form or _format(paths)

@@ -159,10 +159,8 @@ def row_values(pair: TmxPair) -> dict[str, Any]:
     named = {"id": unit.attributes["tuid"]} if "tuid" in unit.attributes else {}
     values = named | _about(unit.attributes, unit.notes)
     for side, number in (("source", pair.source), ("target", pair.target)):
-        if number is not None:
-            values |= {
-                f"{side}_{name}": value for name, value in variant_values(unit.variants[number]).items()
-            }
+        known = {"tags": ()} if number is None else variant_values(unit.variants[number])
+        values |= {f"{side}_{name}": value for name, value in known.items()}
     return values
 
 
