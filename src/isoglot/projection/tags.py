@@ -181,11 +181,18 @@ class _Tokenizer(HTMLParser):
     def __init__(self, line: str) -> None:
         super().__init__()
         self.tokens: list[_Token] = []
+        # A segment may have line ends, and html.parser counts characters from the last one.
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", line))]
         try:
             self.feed(line)
             self.close()
         except AssertionError as error:  # html.parser's word for a marked section that it does not know
             raise InputError(f"a declaration cannot be read ({error}); correct the line") from error
+
+    def _position(self) -> int:
+        """The character at which the token that is being handled begins."""
+        line, column = self.getpos()
+        return self._line_starts[line - 1] + column
 
     def set_cdata_mode(self, elem: str, **options: object) -> None:
         """Tags are read inside all elements."""
@@ -195,7 +202,7 @@ class _Tokenizer(HTMLParser):
         if last is not None and not last.name and last.role is None:
             self.tokens[-1] = last._replace(data=last.data + data)
         else:
-            self.tokens.append(_Token(self.getpos()[1], data))
+            self.tokens.append(_Token(self._position(), data))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         written, values = self.get_starttag_text() or "", dict(attrs)
@@ -203,16 +210,16 @@ class _Tokenizer(HTMLParser):
         alone = written.endswith("/>") or tag in _VOID
         isolated = values.get("isolated") == "yes"
         self.tokens.append(
-            _Token(self.getpos()[1], written, tag, "alone" if alone else "open", number, isolated)
+            _Token(self._position(), written, tag, "alone" if alone else "open", number, isolated)
         )
 
     handle_startendtag = handle_starttag
 
     def handle_endtag(self, tag: str) -> None:
-        self.tokens.append(_Token(self.getpos()[1], "", tag, "close"))
+        self.tokens.append(_Token(self._position(), "", tag, "close"))
 
     def handle_comment(self, data: str) -> None:
-        self.tokens.append(_Token(self.getpos()[1], "", "", "alone"))
+        self.tokens.append(_Token(self._position(), "", "", "alone"))
 
     handle_decl = handle_pi = unknown_decl = handle_comment  # type: ignore[assignment]
 
@@ -221,7 +228,7 @@ class _Tokenizer(HTMLParser):
         end = self.rawdata.find("]]>", i) if self.rawdata.startswith("<![CDATA[", i) else -1
         if end < 0:
             return super().parse_html_declaration(i)
-        self.tokens.append(_Token(self.getpos()[1], self.rawdata[i + len("<![CDATA[") : end], _CDATA))
+        self.tokens.append(_Token(self._position(), self.rawdata[i + len("<![CDATA[") : end], _CDATA))
         return end + len("]]>")
 
 
