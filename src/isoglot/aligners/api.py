@@ -15,6 +15,7 @@ from isoglot.aligners.embedding.choice import untuned, with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.options import STATISTICAL, is_saved_model
+from isoglot.aligners.pairs_in_files import tags_noticed
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory
@@ -243,7 +244,7 @@ def _linked(
     aligner: EmbeddingAligner | StatisticalAligner, pairs: Iterator[SentencePair], mode: WordMode
 ) -> Iterator[SentencePair]:
     """The pairs, cut into words, with their links."""
-    cut = (pair.cut(mode) for pair in pairs)
+    cut = (pair.cut(mode) for pair in tags_noticed(pairs))
     if hasattr(aligner, "tokenizer"):
         return align_running(cast("EmbeddingAligner", aligner), cut, mode=mode)
     return aligner.align_pairs(cut)
