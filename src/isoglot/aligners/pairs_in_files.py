@@ -47,9 +47,8 @@ def read_pairs(
     """
     noticed = _Notices() if warn is not None and mode == "whitespace" else None
     refuse_split = mode == "unicode" and not split
-    pairs = (pair for corpus_input in corpus.inputs for pair in corpus_input.pairs(start, stop))
-    if warn is not None:
-        pairs = tags_noticed(pairs)
+    read = (pair for corpus_input in corpus.inputs for pair in corpus_input.pairs(start, stop))
+    pairs = read if warn is None else tags_noticed(read)
     for number, pair in enumerate(pairs, 1):
         if pair.problem is not None and warn is not None:
             warn(number, f"{pair.problem}{'' if any(pair.texts) else '; it gets no links'}")

@@ -326,21 +326,16 @@ def _table_fields(reader: Reader, chunk: Chunk) -> Fields:
     return from_rows(rows, numbers, chunk.names or (), reader.source, reader.kind, whole=reader.whole)
 
 
+def _tmx_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
+    languages = reader.source.languages("bitext")
+    return tmx_chunks(reader.source.path, languages, meter, whole=reader.whole, incomplete=reader.incomplete)
+
+
 def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
     """Pairs; ``more`` has ``id`` (``tuid``), in-line tags, notes, properties and attributes."""
     names = ("source", "target", "more", "unit")
-    return Fields(
-        {name: [getattr(row, name) for row in chunk.payload] for name in names},
-        [row.line for row in chunk.payload],
-    )
-
-
-def _tmx_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """A few thousand pairs of units."""
-    source = reader.source
-    return tmx_chunks(
-        source.path, source.languages("bitext"), meter, whole=reader.whole, incomplete=reader.incomplete
-    )
+    values = {name: [getattr(row, name) for row in chunk.payload] for name in names}
+    return Fields(values, [row.line for row in chunk.payload])
 
 
 _FORMATS: dict[

@@ -167,7 +167,7 @@ def row_values(pair: TmxPair) -> dict[str, Any]:
 def variant_values(variant: TmxVariant) -> dict[str, Any]:
     """What a row says of one translation beside its text."""
     language = written_language(variant.attributes)
-    values = {"language": language} if language else {}
+    values: dict[str, Any] = {"language": language} if language else {}
     values |= _about(variant.attributes, variant.notes)
     if variant.segment_attributes:
         values["segment_attributes"] = dict(variant.segment_attributes)
