@@ -53,7 +53,7 @@ class Reader:
         kind: What the rows are read as.
         whole: Read all that a row of sentence pairs says: ``cells`` are the further columns, ``more`` is the rest by
             name, and a list of words may stand for a text.
-        incomplete: Units of a translation memory that lack a language are rows too, without that side.
+        incomplete: Units of TMX that lack a language are rows too, without that side.
     """
 
     source: Source
@@ -327,8 +327,8 @@ def _table_fields(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _tmx_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    languages = reader.source.languages("bitext")
-    return tmx_chunks(reader.source.path, languages, meter, whole=reader.whole, incomplete=reader.incomplete)
+    path, languages = reader.source.path, reader.source.languages("bitext")
+    return tmx_chunks(path, languages, meter, whole=reader.whole, incomplete=reader.incomplete)
 
 
 def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
@@ -370,18 +370,15 @@ def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[Senten
     """The pairs of a raw source, in bounded memory.
 
     A line that cannot be read is a pair without texts, so that every line keeps its place; ``problem`` says why.
-
     ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
     """
     reader, line, unread = Reader(source, whole=True, incomplete=incomplete), 0, True
     source_language, target_language = source.languages("bitext")
     for chunk in reader.chunks():
         fields = reader.fields(chunk)
-        names = ("source", "target", "more", "cells", "unit")
-        absent: dict[str, Any] = {"more": repeat({}), "cells": repeat(()), "unit": repeat(None)}
-        columns: Iterable[Any] = (fields.values.get(name, absent.get(name)) for name in names)
-        rows = zip(fields.lines, *columns, strict=False)
-        for line, first, second, more, cells, unit in rows:
+        absent = dict(source=(), target=(), more=repeat({}), cells=repeat(()), unit=repeat(None))  # noqa: C408
+        columns: Iterable[Any] = (fields.values.get(name, default) for name, default in absent.items())
+        for line, first, second, more, cells, unit in zip(fields.lines, *columns, strict=False):
             pair = SentencePair((first, second), languages=(source_language, target_language))
             pair.path, pair.line, pair.cells, pair.unit = source.path, line, cells, unit
             if not (isinstance(first, str) and isinstance(second, str)):

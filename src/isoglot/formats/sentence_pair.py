@@ -12,19 +12,16 @@ from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.links import Alignment, Link, link_set
 from isoglot.formats.sources import UNNAMED
+from isoglot.formats.tmx_unit import Tags, TmxPair
 from isoglot.formats.words import WordMode, locate_words, sentence_words
 from isoglot.frames import Tabular
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from isoglot.formats.tmx_unit import TmxPair
-
 Span = tuple[int, int]
 WordPair = tuple[Sequence[str], Sequence[str]]
 """Source and target words."""
-Tags = tuple[tuple[int, str], ...]
-"""In-line tags of a segment: the character of its text before which each stands, and its XML."""
 _WORD_NAMES = (("source_words", "target_words"), ("src", "tgt"))
 _TAG_NAMES = (("source_tags", "target_tags"), ("src_tags", "tgt_tags"))
 _SIDES = {"source": "target", "target": "source"}

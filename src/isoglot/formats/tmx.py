@@ -46,7 +46,7 @@ def tmx_chunks(
     counted, and reported with their lines.
     """
     wanted = [language_tag(language) for language in languages]
-    reader, lacking = TmxReader(path, meter), _Lacking()
+    reader, lacking = TmxReader(path, meter), _IncompleteUnits()
     found = _Languages(path, wanted, reader)
     rows: list[TmxRow] = []
     for unit in reader.units():
@@ -72,7 +72,7 @@ def tmx_chunks(
 def tmx_sentences(path: str, language: str) -> Iterator[tuple[TmxUnit, TmxVariant]]:
     """Every translation in a language, in the order of the file; units without one are counted and reported."""
     wanted = language_tag(language)
-    reader, lacking = TmxReader(path), _Lacking()
+    reader, lacking = TmxReader(path), _IncompleteUnits()
     found = _Languages(path, [wanted], reader)
     for unit in reader.units():
         numbers = _numbers_of(unit, wanted)
@@ -112,7 +112,7 @@ def _warn_of_variants(path: str, language: str, tags: tuple[str, ...]) -> None:
     )
 
 
-class _Lacking:
+class _IncompleteUnits:
     """Units that lack a language."""
 
     def __init__(self) -> None:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from isoglot.formats.sentence_pair import Tags
-
 _LOG = logging.getLogger(__name__)
 _NAMED = frozenset({"tuid", "xml:lang", "lang"})
 """Attributes that have a place of their own in a row."""
+
+
+Tags = tuple[tuple[int, str], ...]
+"""In-line tags of a segment: the character of its text before which each stands, and its XML."""
 
 
 class TmxNote(NamedTuple):

@@ -14,9 +14,10 @@ from typing import IO, Any
 from xml.sax.saxutils import quoteattr
 
 from isoglot.errors import ConfigurationError
-from isoglot.formats.sentence_pair import SentencePair, Tags
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import LANGUAGE_TAG, UNNAMED
 from isoglot.formats.tmx_unit import (
+    Tags,
     TmxHeader,
     TmxNote,
     TmxPair,

@@ -214,7 +214,7 @@ def _judged(
         while chunk := list(islice(run, _CHUNK)):
             given = [
                 pair.texts for pair in chunk
-            ]  # what is kept is what was given; its cleaned text is judged
+            ]  # the cleaned texts are judged, the texts as they were are kept
             for pair in chunk:  # but for text whose characters or words something else in its row counts
                 if not (any(pair.tags) or any(pair.words)):
                     source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
