@@ -327,8 +327,8 @@ def _table_fields(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _tmx_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    path, languages = reader.source.path, reader.source.languages("bitext")
-    return tmx_chunks(path, languages, meter, whole=reader.whole, incomplete=reader.incomplete)
+    whole, incomplete, languages = reader.whole, reader.incomplete, reader.source.languages("bitext")
+    return tmx_chunks(reader.source.path, languages, meter, whole=whole, incomplete=incomplete)
 
 
 def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
@@ -367,9 +367,8 @@ def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
 
 
 def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[SentencePair]:
-    """The pairs of a raw source, in bounded memory.
+    """The pairs of a raw source, in bounded memory; a line that cannot be read is a pair without texts, and a problem.
 
-    A line that cannot be read is a pair without texts, so that every line keeps its place; ``problem`` says why.
     ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
     """
     reader, line, unread = Reader(source, whole=True, incomplete=incomplete), 0, True
