@@ -375,7 +375,7 @@ def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[Senten
     source_language, target_language = source.languages("bitext")
     for chunk in reader.chunks():
         fields = reader.fields(chunk)
-        absent = dict(source=(), target=(), more=repeat({}), cells=repeat(()), unit=repeat(None))  # noqa: C408
+        absent: Any = dict(source=(), target=(), more=repeat({}), cells=repeat(()), unit=repeat(None))  # noqa: C408
         columns: Iterable[Any] = (fields.values.get(name, default) for name, default in absent.items())
         for line, first, second, more, cells, unit in zip(fields.lines, *columns, strict=False):
             pair = SentencePair((first, second), languages=(source_language, target_language))
