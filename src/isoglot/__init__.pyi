@@ -52,6 +52,7 @@ from isoglot.pretraining.pretrain import pretrain as pretrain
 from isoglot.pretraining.recipe import Recipe as Recipe
 from isoglot.pretraining.sentence_export import export as export
 from isoglot.pretraining.trim import trim as trim
+from isoglot.projection.one_segment import project_tags as project_tags
 from isoglot.projection.project import project as project
 from isoglot.reports.notebook import figures as figures
 from isoglot.reports.options import ReportOptions as ReportOptions

@@ -91,7 +91,7 @@ def test_units_that_lack_a_language_are_counted_once(
     with caplog.at_level("WARNING", logger="isoglot"):
         run(*ALIGN, memory, "--words", "unicode", "-o", tmp_path / "links")
     told = [message for record in caplog.records if "left out" in (message := record.getMessage())]
-    assert told == [f"{memory}: units without en or de are left out: 2"]
+    assert told == [f"{memory}: units without en or de are left out: 2 (lines 8, 8)"]
 
 
 def test_links_are_written_into_a_translation_memory(memory: Path, tmp_path: Path) -> None:
@@ -104,8 +104,11 @@ def test_links_are_written_into_a_translation_memory(memory: Path, tmp_path: Pat
         links = run(*ALIGN, memory).splitlines()
         for row, old, line in zip(map(said, pairs_of(path)), before, links, strict=True):
             properties = dict(row.pop("properties"))
-            assert properties.pop("links") == line and 0 <= float(properties.pop("score")) <= 1
-            assert len(properties.pop("probabilities").split()) == len(line.split())
+            assert (
+                properties.pop("x-isoglot-links") == line
+                and 0 <= float(properties.pop("x-isoglot-score")) <= 1
+            )
+            assert len(properties.pop("x-isoglot-probabilities").split()) == len(line.split())
             assert row | {"properties": properties} == {"properties": {}, **old}
     reversed_ = run(*ALIGN, memory, "-f", "tmx", "--reverse")
     assert 'srclang="de-AT"' in reversed_ and reversed_.index('"de-AT"') < reversed_.index('"en-US"')
@@ -135,8 +138,8 @@ def test_scores_and_reasons_are_properties(memory: Path, tmp_path: Path) -> None
         "-q",
     )
     kept, dropped = (pairs_of(tmp_path / name)[0].more["properties"] for name in ("a.tmx", "b.tmx"))
-    assert {"alignment", "source_coverage"} <= kept.keys()
-    assert dropped["reasons"] == "ratio" and int(dropped["line"]) > 1
+    assert {"x-isoglot-alignment", "x-isoglot-source_coverage"} <= kept.keys()
+    assert dropped["x-isoglot-reasons"] == "ratio" and int(dropped["x-isoglot-line"]) > 1
 
 
 @pytest.mark.parametrize("verb", ["mine", "align-sentences"])

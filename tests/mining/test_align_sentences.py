@@ -61,7 +61,7 @@ def test_parts_do_not_reach_into_each_other() -> None:
 
 def test_texts_and_scores_come_with_the_groups() -> None:
     found = align_sentences(["one  dog", "two"], ["ONE", "DOG", "TWO", "XYZ"], encoder)
-    assert [(g.source, g.target) for g in found] == [("one dog", "ONE DOG"), ("two", "TWO"), ("", "XYZ")]
+    assert [(g.source, g.target) for g in found] == [("one  dog", "ONE DOG"), ("two", "TWO"), ("", "XYZ")]
     assert 0.5 < found[0].score <= 1 and found[2].score == 0.0
     with pytest.raises(ConfigurationError, match="did you mean 'max_size'"):
         align_sentences(["one"], ["ONE"], encoder, max_sizes=3)

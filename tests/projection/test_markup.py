@@ -22,6 +22,14 @@ SAVED = [(0, 0), (1, 2), (2, 3), (3, 4), (4, 8), (6, 6), (7, 9), (8, 7), (9, 10)
     ("marked", "text", "links", "wanted"),
     [
         ("a <b>c</b> d", "D C A", [(0, 2), (1, 1), (2, 0)], "D <b>C</b> A"),
+        # a tag that touches a word has no space towards a tag that it did not stand beside
+        ('<x id="2"/>Traffic is <b>now</b> bad', "Jetzt ist viel", [(1, 1), (2, 0)],
+         '<x id="2"/><b>Jetzt</b> ist viel'),
+        ("<b>a <x/> c</b>", "C A", [(0, 1), (1, 0)], "<b>C A <x/></b>"),
+        # no space behind a full stop of Japanese, and none before a comma of the translation
+        ('It was not. <ph id="1"/>', "なかった。", [(3, 4)], 'なかった。<ph id="1"/>'),
+        ('I know <ph id="1"/> that', "Ich weiß, dass", [(0, 0), (1, 1), (2, 2), (2, 3)], 'Ich weiß, <ph id="1"/> dass'),
+        ('I know<ph id="1"/> that', "Ich weiß, dass", [(0, 0), (1, 1), (2, 2), (2, 3)], 'Ich weiß<ph id="1"/>, dass'),
         ("<b>a <i>c</i></b>", "A C", [(0, 0), (1, 1)], "<b>A <i>C</i></b>"),
         ('<a href="x?a>b" id=\'>\'>c</a> d', "D C", [(0, 1), (1, 0)], 'D <a href="x?a>b" id=\'>\'>C</a>'),
         ("<B>a</b> c", "C A", [(0, 1), (1, 0)], "C <B>A</b>"),

@@ -11,7 +11,7 @@ from commands import run
 from labelled_files import text_file
 
 import isoglot as iso
-from isoglot.errors import InputError
+from isoglot.errors import ConfigurationError, InputError
 
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 UNITS = (
@@ -85,7 +85,7 @@ def test_filtered_and_projected_by_commands(tmp_path: Path, encoding: str) -> No
     run("filter", path, "--min-alignment", 0, "--out", clean, "--quiet")
     run("project", clean, "--method", "hmm", "--out", tagged, "--problems", problems, "--quiet")
     assert [unit[:2] for unit in units(tagged)] == [unit[:2] for unit in units(clean)]
-    scores = {"alignment", "source_coverage", "target_coverage"}
+    scores = {f"x-isoglot-{name}" for name in ("alignment", "source_coverage", "target_coverage")}
     for (about, source, *_), (before, before_source, *_) in zip(
         units(tagged), units(memory(tmp_path)), strict=True
     ):
@@ -105,3 +105,67 @@ def test_lines_of_a_memory_are_named(tmp_path: Path) -> None:
     links = text_file(tmp_path, "links", "\n" * 4)
     iso.project(memory(tmp_path), None, tmp_path / "out.tmx", links_file=links, problems=problems)
     assert problems.read_text().splitlines() == ["line\tproblem\ttag", '2\tlost\t<bpt i="1">&lt;b&gt;</bpt>']
+
+
+SIDES = '<tu><tuv xml:lang="en"><seg>{0}</seg></tuv><tuv xml:lang="de"><seg>{1}</seg></tuv></tu>'
+
+
+def projected(folder: Path, *sides: tuple[str, str]) -> tuple[list[str], list[list[str]]]:
+    """German segments and problems of a memory whose words are linked one to one."""
+    body = "\n".join(SIDES.format(*pair) for pair in sides)
+    path = text_file(folder, "a.tmx", f'<tmx><header srclang="en"/><body>{body}</body></tmx>')
+    out, problems = folder / "out.tmx", folder / "problems.tsv"
+    iso.project(
+        path, None, out, links_file=text_file(folder, "links", "0-0 1-1\n" * len(sides)), problems=problems
+    )
+    german = [segment for *_, (_, segment) in units(out)]
+    return german, [line.split("\t")[1:] for line in problems.read_text().splitlines()[1:]]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "wanted"),
+    [
+        ("<hi>Save</hi> <ph/> <hi>Close</hi>", "<hi>Sichern</hi> zu", [["lost", "<ph/>"], ["lost", "<hi>"]]),
+        ('<ph x="1"/> a <ph x="2"/> b', '<ph x="2"/> a b', [["lost", '<ph x="1"/>']]),
+        ('<ph x="1"/> a <ph x="2"/> b', '<ph x="2"/> a b <ph x="2"/>',
+         [["lost", '<ph x="1"/>'], ["added", '<ph x="2"/>']]),
+        ('<bpt i="1"/>a<ept i="1"/> b', 'b <bpt i="7">{</bpt>a<ept i="7">}</ept>', []),
+        ('<bpt i="1"/>a<ept i="1"/> b', 'b <bpt i="1"/>a', [["lost", '<ept i="1"/>']]),
+        ("a <ph>{0}</ph> b", "<hi>a</hi> <ph>[0]</ph> b", [["added", "<hi>"]]),
+    ],
+)  # fmt: skip
+def test_partly_lost_tags_of_a_translation_are_problems(
+    source: str, target: str, wanted: list[list[str]], tmp_path: Path
+) -> None:
+    segments, problems = projected(tmp_path, (source, target))
+    assert problems == wanted
+    assert segments == [ElementTree.canonicalize(f"<seg>{target}</seg>")]
+
+
+def test_a_footnote_in_a_code_is_named_and_not_copied(tmp_path: Path) -> None:
+    code = "<ph>{fn}<sub>See the <ph>x</ph> manual.</sub>{/fn}</ph>"
+    segments, problems = projected(tmp_path, (f"Save{code} it", "Speichern es"))
+    assert segments == ["<seg>Speichern<ph>{fn}<sub></sub>{/fn}</ph> es</seg>"]
+    assert problems == [["untranslated", code]]
+
+
+def test_problems_go_to_standard_output_unless_the_translations_do(tmp_path: Path) -> None:
+    path, links = memory(tmp_path), text_file(tmp_path, "links", "\n" * 4)
+    how = ("--links", links, "--quiet", "--problems", "-")
+    written = run("project", path, *how, "--out", tmp_path / "out.tmx")
+    assert written.splitlines()[0] == "line\tproblem\ttag" and "\tlost\t" in written
+    assert "one would overwrite the other" in run("project", path, *how, fails=ConfigurationError)
+
+
+def test_the_languages_that_a_message_advises_are_taken(tmp_path: Path) -> None:
+    sides = "".join(f'<tuv xml:lang="{tag}"><seg>a</seg></tuv>' for tag in ("en", "de", "fr"))
+    path = text_file(tmp_path, "a.tmx", f"<tmx><header/><body><tu>{sides}</tu></body></tmx>")
+    out = tmp_path / "out.tmx"
+    with pytest.raises(InputError, match=r'choose them: languages=\("en", "de"\)'):
+        iso.project(path, None, out, method="hmm")
+    assert iso.project(path, None, out, method="hmm", languages=("en", "de")).written == 1
+    assert out.read_text().count("<tuv") == 3
+    with pytest.raises(ConfigurationError, match="names both languages; leave"):
+        iso.project(path, None, out, method="hmm", languages=("en", "de"), target_language="de")
+    with pytest.raises(ConfigurationError, match="expected two codes"):
+        iso.project(path, None, out, method="hmm", languages="en")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.projection.rule import project_spans, project_tags
+from isoglot.projection.rule import project_spans, project_word_tags
 
 LINKS = st.dictionaries(
     st.tuples(st.integers(0, 7), st.integers(0, 9)), st.sampled_from([0.2, 0.5, 0.9]), max_size=20
@@ -27,7 +27,7 @@ def found(links: dict[tuple[int, int], float]) -> SentencePair:
 @given(LINKS)
 def test_tags_are_those_of_most_links(links: dict[tuple[int, int], float]) -> None:
     tags = ["A", "B", "C", "A", "B", "C", "A", "B"]
-    got = project_tags(tags, found(links), 10)
+    got = project_word_tags(tags, found(links), 10)
     for word in range(10):
         own = sorted(i for i, j in links if j == word)
         counts = Counter(tags[i] for i in own)

@@ -26,7 +26,7 @@ from isoglot.aligners.options import (
     is_saved_model,
     paths_of,
 )
-from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs
+from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs, tags_noticed
 from isoglot.aligners.phrases import counted
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.errors import ConfigurationError
@@ -263,6 +263,7 @@ def _links(
     overwrite: bool = False,
 ) -> Iterator[SentencePair]:
     """The pairs, cut into words, with their links, by the aligner that these options describe."""
+    pairs = tags_noticed(pairs)
     if words is not None:
         require_mode(words)
     if model is not None and not isinstance(model, str | Path):

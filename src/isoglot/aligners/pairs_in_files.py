@@ -23,6 +23,8 @@ _SAMPLE, _GLUED_SHARE = 1000, 0.3
 
 Abbreviations end some sentences of tokenised text, so a few glued pairs prove nothing.
 """
+_TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*[\"'][^<>]*)?\s*/?>")
+"""An inline tag of HTML or XML."""
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
@@ -45,7 +47,8 @@ def read_pairs(
     """
     noticed = _Notices() if warn is not None and mode == "whitespace" else None
     refuse_split = mode == "unicode" and not split
-    pairs = (pair for corpus_input in corpus.inputs for pair in corpus_input.pairs(start, stop))
+    read = (pair for corpus_input in corpus.inputs for pair in corpus_input.pairs(start, stop))
+    pairs = read if warn is None else tags_noticed(read)
     for number, pair in enumerate(pairs, 1):
         if pair.problem is not None and warn is not None:
             warn(number, f"{pair.problem}{'' if any(pair.texts) else '; it gets no links'}")
@@ -58,6 +61,23 @@ def read_pairs(
         yield pair.cut(mode)
     if noticed is not None:
         noticed.end()
+
+
+def tags_noticed(pairs: Iterator[SentencePair]) -> Iterator[SentencePair]:
+    """Pass pairs on, and warn of the first whose text has inline tags, which are cut into words and linked."""
+    noticed = False
+    for number, pair in enumerate(pairs, 1):
+        if not noticed and not any(pair.words):
+            found = next((tag for text in pair.texts if "<" in text and (tag := _TAG.search(text))), None)
+            if found is not None:
+                noticed = True
+                _LOG.warning(
+                    "pair %d: the tag %s is text here, and its characters are linked as words; leave tags out before "
+                    "aligning, or carry them to a translation: isoglot project --kind markup, isoglot.project_tags",
+                    number,
+                    found[0],
+                )
+        yield pair
 
 
 def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:

@@ -86,13 +86,16 @@ class CorpusInput:
         self._spool = self._spool or Spool(items)
         return iter(self._spool)
 
-    def pairs(self, start: int = 0, stop: int | None = None) -> Iterator[SentencePair]:
+    def pairs(
+        self, start: int = 0, stop: int | None = None, *, incomplete: bool = False
+    ) -> Iterator[SentencePair]:
         """The sentence pairs; of a prepared folder the rows ``start`` to ``stop`` − 1.
 
-        Words and links of a folder that has word links are those of its rows.
+        Words and links of a folder that has word links are those of its rows. ``incomplete``: Units of a translation
+        memory that lack a language are pairs too, without that side.
         """
         if self.manifest is None:
-            yield from self.loop(source_pairs(self.source))
+            yield from self.loop(source_pairs(self.source, incomplete=incomplete))
             return
         for row in self.rows(start, stop):
             source, target = (row[name] or "" for name in LANGUAGES["bitext"])
@@ -118,14 +121,16 @@ class Corpus:
         first = self.inputs[0]
         return first.manifest.languages[0].languages if first.manifest else first.source.languages(first.kind)
 
-    def pairs(self) -> Iterator[SentencePair]:
+    def pairs(self, *, incomplete: bool = False) -> Iterator[SentencePair]:
         """The sentence pairs of all inputs in their order, in bounded memory.
+
+        ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
 
         Raises:
             InputError: A row cannot be read, or not all of it.
         """
         for part in self.inputs:
-            for pair in part.pairs():
+            for pair in part.pairs(incomplete=incomplete):
                 if pair.problem is not None:
                     raise pair.problem
                 yield pair

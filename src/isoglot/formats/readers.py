@@ -38,7 +38,7 @@ from isoglot.formats.records import (
 )
 from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Source, expand
-from isoglot.formats.tmx import tmx_chunks, warn_of_incomplete
+from isoglot.formats.tmx import tmx_chunks
 from isoglot.formats.treebanks import tree_fields
 from isoglot.formats.words import is_blank, split_words
 from isoglot.runs.records import parse_object
@@ -53,11 +53,13 @@ class Reader:
         kind: What the rows are read as.
         whole: Read all that a row of sentence pairs says: ``cells`` are the further columns, ``more`` is the rest by
             name, and a list of words may stand for a text.
+        incomplete: Units of TMX that lack a language are rows too, without that side.
     """
 
     source: Source
     kind: Kind = "bitext"
     whole: bool = False
+    incomplete: bool = False
 
     def chunks(self, meter: Meter | None = None) -> Iterator[Chunk]:
         """Pieces of the source."""
@@ -324,10 +326,16 @@ def _table_fields(reader: Reader, chunk: Chunk) -> Fields:
     return from_rows(rows, numbers, chunk.names or (), reader.source, reader.kind, whole=reader.whole)
 
 
+def _tmx_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
+    whole, incomplete, languages = reader.whole, reader.incomplete, reader.source.languages("bitext")
+    return tmx_chunks(reader.source.path, languages, meter, whole=whole, incomplete=incomplete)
+
+
 def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
     """Pairs; ``more`` has ``id`` (``tuid``), in-line tags, notes, properties and attributes."""
-    lines, *columns = ([pair[n] for pair in chunk.payload] for n in range(4))
-    return Fields(dict(zip(("source", "target", "more"), columns, strict=True)), lines)
+    names = ("source", "target", "more", "unit")
+    values = {name: [getattr(row, name) for row in chunk.payload] for name in names}
+    return Fields(values, [row.line for row in chunk.payload])
 
 
 _FORMATS: dict[
@@ -340,10 +348,7 @@ _FORMATS: dict[
     "jsonl": (_jsonl_chunks, _jsonl_fields),
     "parquet": (_parquet_chunks, _table_fields),
     "huggingface": (_huggingface_chunks, _table_fields),
-    "tmx": (
-        lambda reader, meter: tmx_chunks(reader.source.path, reader.source.languages("bitext"), meter),
-        _tmx_fields,
-    ),
+    "tmx": (_tmx_chunks, _tmx_fields),
     "text": (_block_chunks, _text_fields),
     "lexicon": (_line_chunks, _lexicon_fields),
     "conllu": (_block_chunks, lambda reader, chunk: tree_fields(reader.source.path, chunk)),
@@ -361,21 +366,20 @@ def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
                 yield {**row, **languages}
 
 
-def source_pairs(source: Source) -> Iterator[SentencePair]:
-    """The pairs of a raw source, in bounded memory.
+def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[SentencePair]:
+    """The pairs of a raw source, in bounded memory; a line that cannot be read is a pair without texts, and a problem.
 
-    A line that cannot be read is a pair without texts, so that every line keeps its place; ``problem`` says why.
+    ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
     """
-    reader, line, unread, incomplete = Reader(source, whole=True), 0, True, 0
+    reader, line, unread = Reader(source, whole=True, incomplete=incomplete), 0, True
     source_language, target_language = source.languages("bitext")
     for chunk in reader.chunks():
-        fields, incomplete = reader.fields(chunk), incomplete + chunk.incomplete
-        names, absent = ("source", "target", "more", "cells"), {"more": repeat({}), "cells": repeat(())}
-        columns: Iterable[Any] = (fields.values.get(name, absent.get(name)) for name in names)
-        rows = zip(fields.lines, *columns, strict=False)
-        for line, first, second, more, cells in rows:
+        fields = reader.fields(chunk)
+        absent: Any = dict(source=(), target=(), more=repeat({}), cells=repeat(()), unit=repeat(None))  # noqa: C408
+        columns: Iterable[Any] = (fields.values.get(name, default) for name, default in absent.items())
+        for line, first, second, more, cells, unit in zip(fields.lines, *columns, strict=False):
             pair = SentencePair((first, second), languages=(source_language, target_language))
-            pair.path, pair.line, pair.cells = source.path, line, cells
+            pair.path, pair.line, pair.cells, pair.unit = source.path, line, cells, unit
             if not (isinstance(first, str) and isinstance(second, str)):
                 sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
                 texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)
@@ -387,8 +391,6 @@ def source_pairs(source: Source) -> Iterator[SentencePair]:
             pair.problem = fields.problems.get(line)
             unread = unread and pair.problem is not None and not any(pair.texts)
             yield pair
-    if incomplete:
-        warn_of_incomplete(source.path, source.languages("bitext"), incomplete)
     if line and unread:
         separator = {"bars": "|||", "tsv": "\t"}.get(source.format or "", ",")
         raise InputError(

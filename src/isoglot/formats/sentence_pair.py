@@ -12,6 +12,7 @@ from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.links import Alignment, Link, link_set
 from isoglot.formats.sources import UNNAMED
+from isoglot.formats.tmx_unit import Tags, TmxPair
 from isoglot.formats.words import WordMode, locate_words, sentence_words
 from isoglot.frames import Tabular
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 WordPair = tuple[Sequence[str], Sequence[str]]
 """Source and target words."""
-Tags = tuple[tuple[int, str], ...]
-"""In-line tags of a segment: the character of its text before which each stands, and its XML."""
 _WORD_NAMES = (("source_words", "target_words"), ("src", "tgt"))
 _TAG_NAMES = (("source_tags", "target_tags"), ("src_tags", "tgt_tags"))
 _SIDES = {"source": "target", "target": "source"}
@@ -52,6 +51,7 @@ class SentencePair(Tabular):
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
         labels: Labels of the source side, in the form of their kind.
         problem: Why its row could not be read, or not all of it.
+        unit: The unit of a translation memory that the pair is from, with all its translations; TMX is written from it.
 
     Raises:
         ConfigurationError: Gold links that are not pairs of whole numbers.
@@ -79,6 +79,7 @@ class SentencePair(Tabular):
     more: Mapping[str, Any] = field(default_factory=dict)
     labels: Any = None
     problem: InputError | None = None
+    unit: TmxPair | None = None
 
     def __post_init__(self) -> None:
         if self.sure is not None or self.possible:
@@ -214,6 +215,7 @@ class SentencePair(Tabular):
             tags=self.tags[::-1],
             spans=self.spans and self.spans[::-1],
             more=more,
+            unit=self.unit and self.unit.transpose(),
         )
 
     def row(self) -> dict[str, Any]:

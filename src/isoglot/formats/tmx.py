@@ -1,201 +1,208 @@
-"""TMX translation memories, read as events: no tree is ever built, so size does not matter."""
+"""Sentence pairs of TMX translation memories: which translations of a unit are a pair."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-from xml.parsers import expat
-from xml.sax.saxutils import escape, quoteattr
+from typing import Any, NamedTuple
 
 from isoglot.errors import InputError
 from isoglot.formats.line_files import CHUNK_LINES, Chunk, LineFile, Meter
+from isoglot.formats.tmx_reader import TmxReader, feed, language_tag, tmx_parser
+from isoglot.formats.tmx_unit import TmxPair, TmxUnit, TmxVariant, row_values, written_language
 
 _LOG = logging.getLogger(__name__)
 _MOST_NAMED = 8
-_CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
-_NAMED = frozenset({"tuid", "xml:lang", "lang"})
-"""Attributes that have a place of their own."""
 
 
-def tmx_chunks(path: str, languages: Sequence[str], meter: Meter | None = None) -> Iterator[Chunk]:
-    """Translation units of two languages, a few thousand pairs at a time.
+class TmxRow(NamedTuple):
+    """A pair of a unit, as the fields of a row."""
 
-    ``xml:lang="en-GB"`` counts as ``en``, unless a variant is asked for by its own name. Text inside in-line codes
-    (`bpt ept ph it ut`) is mark-up and left out; text inside `hi` is kept. Units that lack one of the languages are
-    passed over and counted.
+    line: int
+    source: str
+    target: str
+    more: dict[str, Any]
+    unit: TmxPair | None
+
+
+def tmx_chunks(
+    path: str,
+    languages: Sequence[str],
+    meter: Meter | None = None,
+    *,
+    whole: bool = False,
+    incomplete: bool = False,
+) -> Iterator[Chunk]:
+    """Pairs of two languages, a few thousand at a time.
+
+    ``xml:lang="en-GB"`` counts as ``en``, unless a variant is asked for by its own name. A unit with several
+    translations in a language is several pairs: ``en, de-DE, de-AT`` is English with German of Germany, and English
+    with German of Austria. Text inside in-line codes (`bpt ept ph it ut`) is mark-up and left out; text inside `hi` is
+    kept.
+
+    ``whole``: Each row has its unit.
+    ``incomplete``: Units that lack one of the languages are rows too, without that side. Otherwise they are left out,
+    counted, and reported with their lines.
     """
-    units = _Units(path, languages)
-    with LineFile(path, meter) as file:
-        for _, data in file.chunks():
-            feed(units.parser, data, path)
-            while len(units.pairs) >= CHUNK_LINES:
-                yield units.pop()
-        feed(units.parser, b"", path, last=True)
-        while units.pairs or units.incomplete:
-            yield units.pop()
-    units.check_languages()
+    wanted = [language_tag(language) for language in languages]
+    reader, lacking = TmxReader(path, meter), _IncompleteUnits()
+    found = _Languages(path, wanted, reader)
+    rows: list[TmxRow] = []
+    for unit in reader.units():
+        paired = _with_sides(unit, wanted)
+        found.add(paired)
+        sides = [TmxPair(paired, source, target) for source, target in paired.pairs]
+        if not sides:
+            lacking.add(paired.line)
+        if not sides and incomplete:
+            sides = [TmxPair(paired, *(next(iter(side), None) for side in (paired.sources, paired.targets)))]
+        rows += [_row(pair, whole=whole) for pair in sides]
+        while len(rows) >= CHUNK_LINES:
+            yield Chunk(rows[0].line, rows[:CHUNK_LINES], incomplete=lacking.pop())
+            rows = rows[CHUNK_LINES:]
+    if rows or lacking.count:
+        yield Chunk(rows[0].line if rows else reader.line, rows, incomplete=lacking.pop())
+    found.require()
+    found.warn_of_variants()
+    if lacking.lines and not incomplete:
+        warn_of_incomplete(path, tuple(languages), lacking.total, tuple(lacking.lines))
+
+
+def tmx_sentences(path: str, language: str) -> Iterator[tuple[TmxUnit, TmxVariant]]:
+    """Every translation in a language, in the order of the file; units without one are counted and reported."""
+    wanted = language_tag(language)
+    reader, lacking = TmxReader(path), _IncompleteUnits()
+    found = _Languages(path, [wanted], reader)
+    for unit in reader.units():
+        numbers = _numbers_of(unit, wanted)
+        found.add(replace(unit, sources=numbers))
+        if not numbers:
+            lacking.add(unit.line)
+        for number in numbers:
+            yield unit, unit.variants[number]
+    found.require()
+    found.warn_of_variants()
+    if lacking.lines:
+        warn_of_incomplete(path, (language,), lacking.total, tuple(lacking.lines))
 
 
 @lru_cache(64)  # a file is read more than once
-def warn_of_incomplete(path: str, languages: tuple[str, ...], count: int) -> None:
-    """Report units that were passed over because they lack one of the languages."""
-    _LOG.warning("%s: units without %s are left out: %s", path, " or ".join(languages), f"{count:,}")
+def warn_of_incomplete(path: str, languages: tuple[str, ...], count: int, lines: tuple[int, ...]) -> None:
+    """Report units that were left out because they lack one of the languages, with the lines of the first."""
+    listed = ", ".join(map(str, lines)) + ", …" * (count > len(lines))
+    _LOG.warning(
+        "%s: units without %s are left out: %s (line%s %s)",
+        path,
+        " or ".join(dict.fromkeys(languages)),
+        f"{count:,}",
+        "s" * (count > 1),
+        listed,
+    )
 
 
-class _Units:
-    """Collects pairs from the events of one file."""
+@lru_cache(64)
+def _warn_of_variants(path: str, language: str, tags: tuple[str, ...]) -> None:
+    """Report which variants a language stands for, where there are several."""
+    _LOG.warning(
+        "%s: %s stands for %s, each of which is read; name one of them to read it alone",
+        path,
+        language,
+        ", ".join(tags),
+    )
 
-    def __init__(self, path: str, languages: Sequence[str]) -> None:
-        self._path = path
-        self._languages = list(map(language_tag, languages))
-        self.pairs: list[tuple[int, str, str, dict[str, Any]]] = []
-        self.incomplete = 0
+
+class _IncompleteUnits:
+    """Units that lack a language."""
+
+    def __init__(self) -> None:
+        self.count = self.total = 0
+        self.lines: list[int] = []
+        """Lines of the first."""
+
+    def add(self, line: int) -> None:
+        self.count += 1
+        self.total += 1
+        if len(self.lines) < _MOST_NAMED:
+            self.lines.append(line)
+
+    def pop(self) -> int:
+        """How many there were since the last call."""
+        count, self.count = self.count, 0
+        return count
+
+
+class _Languages:
+    """The languages that were asked for, and what the file has of them."""
+
+    def __init__(self, path: str, wanted: Sequence[str], reader: TmxReader) -> None:
+        self._path, self._wanted, self._reader = path, wanted, reader
         self._seen: set[str] = set()
-        self._complete: set[str] = set()
-        self._unit: dict[str, tuple[str, dict[str, Any]]] = {}
-        self._about: list[dict[str, Any]] = [
-            {}
-        ]  # of the header, or of the unit and its translation that are open
-        self._note: tuple[str, list[str]] | None = None  # type and text of a property, no type of a note
-        self._line = 1
-        self._language = ""
-        self._text: list[str] | None = None
-        self._tags: list[tuple[int, str]] = []
-        self._opened = False  # whether nothing has come since the last tag, which opens an element
-        self._codes = 0  # how many elements are open from the outermost in-line code on
-        self.parser = tmx_parser(path)
-        self.parser.SkippedEntityHandler = self._unknown
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
+        self._with_text: set[str] = set()
+        self._variants: dict[str, dict[str, str]] = {language: {} for language in wanted}
 
-    def pop(self) -> Chunk:
-        """The next pairs, and the units passed over before."""
-        chunk, self.pairs = self.pairs[:CHUNK_LINES], self.pairs[CHUNK_LINES:]
-        incomplete, self.incomplete = self.incomplete, 0
-        return Chunk(chunk[0][0] if chunk else self._line, chunk, incomplete=incomplete)
+    def add(self, unit: TmxUnit) -> None:
+        """Note the languages of a unit whose sides are known."""
+        self._seen.update(variant.language for variant in unit.variants)
+        for language, numbers in zip(self._wanted, (unit.sources, unit.targets), strict=False):
+            for number in numbers:
+                variant = unit.variants[number]
+                written = written_language(variant.attributes)
+                self._variants[language].setdefault(variant.language, written)
+                self._with_text.add(language)
 
-    def check_languages(self) -> None:
+    def require(self) -> None:
         """Fail if a language that is asked for never occurs, or has no sentence."""
-        missing = [w for w in self._languages if w not in self._complete]
-        if mute := [w for w in missing if any(_is(tag, w) for tag in self._seen)]:
-            raise self._wrong(
+        missing = [language for language in self._wanted if language not in self._with_text]
+        if mute := [language for language in missing if any(_is(tag, language) for tag in self._seen)]:
+            problem = (
                 f"no <tuv> in {' and '.join(mute)} has a <seg>, which holds its sentence; correct the file"
             )
-        if missing:
-            raise self._wrong(
-                f"no unit in {' and '.join(missing)}; the languages are {', '.join(sorted(self._seen)) or 'none'}"
-            )
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "tu":
-            self._unit, self._line = {}, self.parser.CurrentLineNumber
-            self._about = [_about(attributes, id=attributes.get("tuid"))]
-        elif name == "tuv":
-            self._language = unit_language(attributes)
-            self._seen.add(self._language)
-            label = attributes.get("xml:lang") or attributes.get("lang")
-            self._about.append(_about(attributes, language=label))
-        elif name == "seg":
-            self._text, self._tags, self._codes = [], [], 0
-        elif self._text is None and name in ("note", "prop"):
-            self._note = attributes.get("type", "") if name == "prop" else "", []
-        elif self._text is not None:
-            self._tag(f"<{name}{''.join(f' {k}={quoteattr(v)}' for k, v in attributes.items())}>")
-            self._opened = True
-            if self._codes or name in _CODES:
-                self._codes += 1
-
-    def _end(self, name: str) -> None:
-        if name == "seg" and self._text is not None:
-            about = {**self._about[-1], "tags": tuple(self._tags)}
-            self._unit.setdefault(self._language, ("".join(self._text), about))
-            self._text = None
-        elif name == "tuv":
-            self._about = self._about[:1]
-        elif name == "tu":
-            source, target = (self._side(w) for w in self._languages)
-            if source is None or target is None:
-                self.incomplete += 1
-            else:
-                sides = {"source": source[1], "target": target[1]}.items()
-                more = {f"{side}_{key}": value for side, about in sides for key, value in about.items()}
-                self.pairs.append((self._line, source[0], target[0], self._about[0] | more))
-        elif self._note is not None and self._text is None:
-            self._end_note(*self._note)
-        elif self._text is not None:
-            if self._opened:  # an empty element, as it is usually written
-                position, xml = self._tags.pop()
-                self._tags.append((position, f"{xml[:-1]}/>"))
-            else:
-                self._tag(f"</{name}>")
-            self._opened = False
-            if self._codes:
-                self._codes -= 1
-
-    def _end_note(self, kind: str, parts: list[str]) -> None:
-        """Keep a note, or a property, of whose type there may be several."""
-        about, text, self._note = self._about[-1], "".join(parts), None
-        if not kind:
-            about.setdefault("notes", []).append(text)
-            return
-        properties = about.setdefault("properties", {})
-        match properties.get(kind):
-            case None:
-                properties[kind] = text
-            case str(first):
-                properties[kind] = [first, text]
-            case several:
-                several.append(text)
-
-    def _characters(self, text: str) -> None:
-        if self._note is not None:
-            self._note[1].append(text)
-        elif self._text is not None and self._codes:
-            self._opened = False
-            self._tag(escape(text))
-        elif self._text is not None:
-            self._opened = False
-            self._text.append(text)
-
-    def _tag(self, xml: str) -> None:
-        """A tag at the end of the text so far, or more of the in-line code that is open."""
-        if self._codes:
-            position, begun = self._tags.pop()
-            self._tags.append((position, begun + xml))
+        elif missing:
+            listed = ", ".join(sorted(self._seen)) or "none"
+            problem = f"no unit in {' and '.join(missing)}; the languages are {listed}"
         else:
-            self._tags.append((sum(map(len, self._text or ())), xml))
+            return
+        raise InputError(problem, path=self._path, line=self._reader.line)
 
-    def _side(self, language: str) -> tuple[str, dict[str, Any]] | None:
-        """The segment in a language: its exact tag first, then any variant of it."""
-        tags = [language, *(tag for tag in self._unit if tag.startswith(f"{language}-"))]
-        side = next((self._unit[tag] for tag in tags if tag in self._unit), None)
-        if side is not None:
-            self._complete.add(language)
-        return side
-
-    def _unknown(self, name: str, is_parameter: bool) -> None:
-        """An entity of a file beside, which is not read: without this, it would vanish from the text."""
-        if self._note is not None:
-            self._note[1].append(f"&{name};")
-        elif self._codes:
-            self._opened = False
-            self._tag(f"&{name};")
-        elif not is_parameter and self._text is not None:
-            raise self._wrong(
-                f"&{name}; is not one of XML's own entities, and no other file is read; write the character itself"
-            )
-
-    def _wrong(self, message: str) -> InputError:
-        return InputError(message, path=self._path, line=self.parser.CurrentLineNumber)
+    def warn_of_variants(self) -> None:
+        """Report each language that stands for several variants of the file."""
+        for language, tags in self._variants.items():
+            if len(tags) > 1:
+                _warn_of_variants(self._path, language, tuple(tags.values()))
 
 
-def _about(attributes: Mapping[str, str], **named: str | None) -> dict[str, Any]:
-    """What a unit or a translation says of itself in its attributes."""
-    rest = {name: value for name, value in attributes.items() if name not in _NAMED}
-    known: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
-    return known | ({"attributes": rest} if rest else {})
+def _numbers_of(unit: TmxUnit, language: str) -> tuple[int, ...]:
+    """Numbers of the translations in a language that have a segment."""
+    return tuple(
+        number
+        for number, variant in enumerate(unit.variants)
+        if variant.text is not None and _is(variant.language, language)
+    )
+
+
+def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
+    """The unit with the numbers of its translations in both languages.
+
+    A translation that could be on either side is on the side that names it more closely: with ``pt`` and ``pt-BR``,
+    Brazilian Portuguese is the target. Of one language alone, the first translation is the source of all others.
+    """
+    sources, targets = (_numbers_of(unit, language) for language in languages)
+    if languages[0] == languages[1]:
+        sources, targets = sources[:1], targets[1:]
+    elif len(languages[0]) > len(languages[1]):
+        targets = tuple(number for number in targets if number not in sources)
+    else:
+        sources = tuple(number for number in sources if number not in targets)
+    return replace(unit, sources=sources, targets=targets)
+
+
+def _row(pair: TmxPair, *, whole: bool) -> TmxRow:
+    texts = [
+        "" if number is None else pair.unit.variants[number].text or ""
+        for number in (pair.source, pair.target)
+    ]
+    return TmxRow(pair.unit.line, texts[0], texts[1], row_values(pair), pair if whole else None)
 
 
 def tmx_languages(path: str, named: Sequence[str]) -> tuple[str, str]:
@@ -251,7 +258,7 @@ def _languages(path: str, size: int, time: int) -> tuple[str, Mapping[str, int]]
     def start(name: str, attributes: dict[str, str]) -> None:
         if name == "header":
             source[0] = language_tag(attributes.get("srclang", ""))
-        elif name == "tuv" and (tag := unit_language(attributes)):
+        elif name == "tuv" and (tag := language_tag(written_language(attributes))):
             lines.setdefault(tag, parser.CurrentLineNumber)
 
     parser.StartElementHandler = start
@@ -260,41 +267,3 @@ def _languages(path: str, size: int, time: int) -> tuple[str, Mapping[str, int]]
             feed(parser, data, path)
     feed(parser, b"", path, last=True)
     return source[0], lines
-
-
-def language_tag(language: str) -> str:
-    """A tag in the form in which tags are compared."""
-    return language.replace("_", "-").lower()
-
-
-def unit_language(attributes: Mapping[str, str]) -> str:
-    """The tag of a translation in a unit."""
-    return language_tag(attributes.get("xml:lang") or attributes.get("lang") or "")
-
-
-def tmx_parser(path: str) -> expat.XMLParserType:
-    """A parser that refuses entity declarations, so that no file can make it fetch or blow up anything."""
-    parser = expat.ParserCreate("utf-8")  # which a LineFile gives, whatever the file declares
-    parser.buffer_text = True
-
-    def refuse(name: str, *_: object) -> None:
-        raise InputError(
-            f"declares the entity {name!r}; a TMX file needs none: remove the declaration",
-            path=path,
-            line=parser.CurrentLineNumber,
-        )
-
-    parser.EntityDeclHandler = refuse
-    return parser
-
-
-def feed(parser: expat.XMLParserType, data: bytes, path: str, *, last: bool = False) -> None:
-    """Parse some bytes of a file."""
-    try:
-        parser.Parse(data, last)
-    except expat.ExpatError as error:
-        raise InputError(
-            f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): fix or fetch the file",
-            path=path,
-            line=error.lineno,
-        ) from error

@@ -148,8 +148,8 @@ def _blocks(rows: Iterable[TextRow], options: SentenceAlignOptions) -> list[Bloc
     """The rows between blank ones; of one document all."""
     blocks: list[Block] = [[]]
     for row in rows:
-        if not is_blank((cleaned := row.cleaned).text):
-            blocks[-1].append(cleaned)
+        if not is_blank(row.cleaned):
+            blocks[-1].append(row)
         elif blocks[-1] and not options.one_document:
             blocks.append([])
     return [block for block in blocks if block]
@@ -192,8 +192,8 @@ def _window_groups(
 ) -> Iterator[Group]:
     vectors, lines, lengths = [], [], []
     for side, name in enumerate(("source", "target")):
-        texts = [[row.text for row in pair[side]] for pair in window]
-        numbers = {row.text: row.line for pair in reversed(window) for row in reversed(pair[side])}
+        texts = [[row.cleaned for row in pair[side]] for pair in window]
+        numbers = {row.cleaned: row.line for pair in reversed(window) for row in reversed(pair[side])}
         vectors.append(_runs(encoder, texts, options, line_counter(unknown, name, numbers)))
         lines.append(np.concatenate([runs[0] for runs in vectors[side]]))
         # with the space that joins a line to the next one

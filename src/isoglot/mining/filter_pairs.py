@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""
+MISSING_LANGUAGE = "missing_language"
+"""Why a unit of a translation memory is dropped that lacks one of the two languages."""
 _CHUNK = 4096
 
 
@@ -211,7 +213,7 @@ def filter_files(
         )
         pair_scorer = scorer()
         blank = dict.fromkeys(pair_scorer.names, "")
-        for judged in _judged(corpus.pairs(), pair_scorer, options):
+        for judged in _judged(corpus.pairs(incomplete=True), pair_scorer, options):
             counts.add(judged)
             if not judged.reason:
                 write(judged.pair, judged.scores)
@@ -234,17 +236,23 @@ def _judged(
 ) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
     rules = PairRules(options)
-    waiting: list[tuple[SentencePair, Sequence[str]]] = []
+    waiting: list[tuple[SentencePair, Sequence[str], tuple[str, str]]] = []
     passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
         scorer.require_languages(languages)
         while chunk := list(islice(run, _CHUNK)):
+            given = [
+                pair.texts for pair in chunk
+            ]  # the cleaned texts are judged, the texts as they were are kept
             for pair in chunk:  # but for text whose characters or words something else in its row counts
                 if not (any(pair.tags) or any(pair.words)):
                     source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
                     pair.texts = source, target
-            for pair, reasons in zip(chunk, rules.reasons(chunk, languages), strict=True):
-                waiting.append((pair, reasons))
+            judged = zip(chunk, rules.reasons(chunk, languages), given, strict=True)
+            for pair, broken, texts in judged:
+                lacking = pair.unit is not None and not pair.unit.complete
+                reasons = [MISSING_LANGUAGE] if lacking else broken
+                waiting.append((pair, reasons, texts))
                 passed += not reasons
                 if passed == options.pool or len(waiting) == 16 * options.pool:
                     yield from _scored(waiting, first, scorer, options.thresholds)
@@ -254,19 +262,23 @@ def _judged(
 
 
 def _scored(
-    rows: Sequence[tuple[SentencePair, Sequence[str]]],
+    rows: Sequence[tuple[SentencePair, Sequence[str], tuple[str, str]]],
     first: int,
     scorer: PairScorer,
     thresholds: Mapping[str, float],
 ) -> Iterator[JudgedPair]:
-    """``first``: How many pairs came before these."""
+    """``rows``: Each pair, the rules that drop it, and its texts as they were given.
+
+    ``first``: How many pairs came before these.
+    """
     texts, names = [], []
-    for number, (pair, rules) in enumerate(rows, first + 1):
+    for number, (pair, rules, _) in enumerate(rows, first + 1):
         if not rules:
             texts.append(pair.texts)
             names.append(f"pair {number}" if pair.line is None else f"{pair.path}:{pair.line}, pair {number}")
     all_scores = iter(scorer(texts, names))
-    for pair, rules in rows:
+    for pair, rules, given in rows:
+        pair.texts = given
         scores = None if rules else next(all_scores)
         if scores is None:
             yield JudgedPair(pair, tuple(rules) or (UNKNOWN,), {})

@@ -137,12 +137,11 @@ def mine_files(
 
 
 def _distinct(rows: Iterable[TextRow]) -> dict[str, TextRow]:
-    """The first row of each sentence."""
+    """The first row of each sentence, by its cleaned text, which is compared; the row has the text as it was given."""
     sentences: dict[str, TextRow] = {}
     for row in rows:
-        cleaned = row.cleaned
-        if not is_blank(cleaned.text):
-            sentences.setdefault(cleaned.text, cleaned)
+        if not is_blank(cleaned := row.cleaned):
+            sentences.setdefault(cleaned, row)
     return sentences
 
 

@@ -8,7 +8,8 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import UNNAMED, by_suffix
-from isoglot.formats.tmx import tmx_chunks
+from isoglot.formats.tmx import tmx_sentences
+from isoglot.formats.tmx_unit import variant_values
 from isoglot.languages import same_language
 
 
@@ -20,9 +21,9 @@ class TextRow(NamedTuple):
     more: Mapping[str, Any] = {}
 
     @property
-    def cleaned(self) -> "TextRow":
-        """The row with single spaces in its text, unless tags count its characters."""
-        return self if "tags" in self.more else self._replace(text=clean(self.text))
+    def cleaned(self) -> str:
+        """The text with single spaces, as it is compared with others; what is written is the text itself."""
+        return clean(self.text.replace("\n", " "))
 
 
 def require_texts(paths: Sequence[str]) -> None:
@@ -46,13 +47,10 @@ def text_rows(path: str, language: str) -> Iterator[TextRow]:
             raise ConfigurationError(
                 f"{path}: whose sentences are read from a translation memory? Add --source-lang en --target-lang de"
             )
-        for chunk in tmx_chunks(path, (language, language)):
-            for line, text, _, more in chunk.payload:
-                names = {
-                    name: name.removeprefix("source_") for name in more if not name.startswith("target_")
-                }
-                values = {names[name]: more[name] for name in names if more[name]}
-                yield TextRow(line, text, values)
+        for unit, variant in tmx_sentences(path, language):
+            name = {"id": unit.attributes["tuid"]} if "tuid" in unit.attributes else {}
+            values = {key: value for key, value in variant_values(variant).items() if value}
+            yield TextRow(unit.line, variant.text or "", name | values)
         return
     for line, row in numbered_objects(path):
         text, tag = row.pop("text", None), row.get("language")

@@ -105,6 +105,9 @@ class MarkupProjection:
             self._children[self.spans[number].parent].append(number)
         for holder in [None, *range(len(self.spans))]:
             self._cover(holder)
+        for number in self.words:
+            if self.fates[number] == "lost":  # no word of it is linked, and it has words of its parent
+                self.fates[number] = "shortened"
         for holder in [None, *self.words]:
             self._children[holder] = sorted(
                 filter(self.words.get, self._children[holder]), key=self.words.__getitem__
@@ -250,15 +253,46 @@ class MarkupProjection:
             if stops := [gap for gap in around if ends and self._ends_sentence(1, gap)]:
                 stop_gap = min(stops, key=lambda gap: abs(gap - best[0]))
                 best = stop_gap, stop_gap
+        gap = self._chosen_gap(span, best, touches, ends, bool(left), bool(right))
+        return gap if touches[0] or touches[1] else self._clear_of_marks(span, gap)
+
+    def _chosen_gap(
+        self, span: Span, best: Words, touches: tuple[bool, bool], ends: bool, left: bool, right: bool
+    ) -> int:
+        """One of the gaps from the first to the last of the best.
+
+        ``touches``: Whether the tag is written together with what is on its left and on its right.
+        ``ends``: Whether it stands at the end of a sentence.
+        ``left``, ``right``: Whether there are linked words on these sides.
+        """
+        (first, stop), target = self.bounds(span.parent)
         if span.words[0] == first:
             return best[0]
         if span.words[1] == stop or not left:
             return best[1]
+        before = self.pair.source_words[span.words[0] - 1]
         mark = not before[-1].isalnum()
         if right and not (touches[0] if touches[0] != touches[1] else mark):
             return best[1]
+        high = (target or (0, 0))[1]
         behind = self._behind_marks(best[0], high if ends else best[1]) if mark else best[0]
         return behind if self._outside(span.parent, behind) == (behind,) else best[0]
+
+    def _clear_of_marks(self, span: Span, gap: int) -> int:
+        """The gap behind closing marks for a tag that has spaces on both sides and no mark behind it in the source.
+
+        ``I know <ph/> that`` becomes ``Ich weiß, <ph/> dass`` and not ``Ich weiß <ph/>, dass``.
+        """
+        (first, stop), target = self.bounds(span.parent)
+        inside = first < span.words[0] and span.words[1] < stop
+        if not inside or target is None or gap == target[0]:
+            return gap
+        following = self.pair.source_words[span.words[1]]
+        if not any(map(str.isalnum, following)):
+            return gap
+        behind = self._behind_marks(gap, target[1])
+        at_end = behind == target[1]
+        return gap if at_end or self._outside(span.parent, behind) != (behind,) else behind
 
     def _ends_sentence(self, side: int, gap: int) -> bool:
         """Whether the word before a gap ends a sentence."""

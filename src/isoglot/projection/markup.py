@@ -18,22 +18,32 @@ from itertools import accumulate, groupby, pairwise, zip_longest
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from unicodedata import category
+from unicodedata import category, east_asian_width
 
 from isoglot.checks import shortened
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines, parsed
-from isoglot.formats.pair_writer import pair_writer, segment
+from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.tmx_writer import segment
 from isoglot.formats.words import has_unspaced, locate_words, split_words
 from isoglot.projection.elements import MarkupProjection
 from isoglot.projection.labels import LabelKind
 from isoglot.projection.rule import Words
-from isoglot.projection.tags import MarkedText, first_tag, parse_markup, read_tags
+from isoglot.projection.tags import (
+    MarkedText,
+    Tag,
+    different_tags,
+    first_tag,
+    parse_markup,
+    read_tags,
+    without_subflows,
+)
 
 _REFERENCE = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);|.", re.DOTALL)
 _DOCUMENT = re.compile(r"\s*(<\?xml|<!DOCTYPE|<tmx|<xliff|<html|<body)\b", re.IGNORECASE)
+_COLUMN_ENDS = str.maketrans("\t\n\r", "   ")
 _LINE_ENDS = str.maketrans({"\n": "&#10;", "\r": "&#13;"})
 _ESCAPED = {"&": "&amp;", "<": "&lt;"}
 
@@ -47,9 +57,13 @@ class InlineTags(LabelKind):
         translations = parsed(unescaped, _segments(self.translation), self.translation)
         pairs = enumerate(self.paired(zip_longest(sources, translations)), 1)
         yield from self._segmented(
-            cut_marked(SentencePair((marked.text, text), line=line), marked, written, self.cut)
+            cut_marked(self.pair_of(marked.text, text, line), marked, written, self.cut)
             for line, (marked, (text, written)) in pairs
         )
+
+    def pair_of(self, source: str, target: str, line: int | None = None) -> SentencePair:
+        """The texts of a line and of its translation."""
+        return SentencePair((source, target), line=line)
 
     def _segmented(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """The pairs, with the words that a segmenter has found in their translations if there is a file of them."""
@@ -83,9 +97,14 @@ class InlineTags(LabelKind):
         changes = {**dict.fromkeys(projection.moved, "moved"), **projection.fates}
         for number, change in sorted(changes.items()):
             if change in ("lost", "split", "moved"):
-                tag = marked.tags[marked.elements[number].opening].text
-                self.problems.append((pair.line, change, tag.replace("\t", " ")))
+                self._report(pair, change, marked.tags[marked.elements[number].opening].text)
+        for tag in marked.tags:
+            if without_subflows(tag) != tag.text:
+                self._report(pair, "untranslated", tag.text)
         return marked_translation(projection, written) + "\n"
+
+    def _report(self, pair: SentencePair, problem: str, tag: str) -> None:
+        self.problems.append((pair.line, problem, tag.translate(_COLUMN_ENDS)))
 
 
 class TranslationMemory(InlineTags):
@@ -110,6 +129,9 @@ class TranslationMemory(InlineTags):
         else:
             self.counts.examples += 1
             self.counts.written += 1
+            source, target = ([tag for _, tag in tags] for tags in pair.tags)
+            for problem, tag in different_tags(source, target):
+                self._report(pair, problem, tag)
         pair.words, pair.spans = ((), ()), None
         return pair
 
@@ -184,6 +206,19 @@ def unescaped(text: str) -> tuple[str, Sequence[str]]:
     return characters, written
 
 
+def _space_between(left: Tag, right: Tag) -> str | None:
+    """White space between two tags that stand in one gap, as the source has it; None if it says nothing.
+
+    A tag that is written together with the word behind it stays so, whatever the source has before the other tag:
+    ``<x/>Traffic is <b>currently</b> heavy`` becomes ``<x/><b>Aktuell</b> …``. So does one with the word before it.
+    """
+    opens = left.role == "open" or (left.role == "alone" and right.role == "open")
+    closes = right.role == "close" or (right.role == "alone" and left.role == "close")
+    if (opens and left.after == "") or (closes and right.before == ""):
+        return ""
+    return left.after or right.before or ("" if "" in (left.after, right.before) else None)
+
+
 class _Translation:
     """A translation with its tags."""
 
@@ -215,7 +250,7 @@ class _Translation:
             yield from self._written[done:start]
             for space, tag in zip(spaces, tags, strict=False):
                 yield space
-                yield self._marked.tags[tag].text
+                yield without_subflows(self._marked.tags[tag])
             yield spaces[-1]
             done = end
         yield from self._written[done:]
@@ -229,9 +264,7 @@ class _Translation:
         text, tags = self._text, [self._marked.tags[number] for number in numbers]
         space, left, right = text[start:end], text[start - 1 : start] if start else "", text[end : end + 1]
         slots = [tags[0].before]  # as the source has it; none where both stand beside other tags
-        slots += [
-            a.after or b.before or ("" if "" in (a.after, b.before) else None) for a, b in pairwise(tags)
-        ]
+        slots += [_space_between(a, b) for a, b in pairwise(tags)]
         slots.append(tags[-1].after)
         if "".join(slot or "" for slot in slots) == space:
             bounds = [*accumulate((len(slot or "") for slot in slots), initial=start)]
@@ -249,17 +282,28 @@ class _Translation:
             free = [n for n, slot in enumerate(slots) if slot is None and any(alone)]
             choice = [n for n, slot in enumerate(slots) if slot] or free or [ends]
             spaces[ends if ends in choice else choice[0]] = "".join(self._written[start:end])
-        first = 0
+        first, unspaced = 0, self._is_unspaced(start, end)
         for stop in [*(n for n, single in enumerate(alone, 1) if single), len(slots)]:
             side, first = range(first, stop), stop  # the slots between two tags that stand alone
             slot = next((n for n in side if slots[n]), None)
-            if slot is None or not any(alone) or any(spaces[n] for n in side) or has_unspaced(left + right):
+            if slot is None or not any(alone) or any(spaces[n] for n in side) or unspaced:
                 continue
             before = side[0] > 0 or (left and category(left) not in ("Ps", "Pi"))
             behind = stop < len(slots) or (right and category(right) not in ("Pe", "Pf", "Po"))
             if before and behind:
                 spaces[slot] = (slots[slot] or "").translate(_LINE_ENDS)
         return spaces
+
+    def _is_unspaced(self, start: int, end: int) -> bool:
+        """Whether the text beside a gap has no spaces between words, as in Japanese, also behind a full stop."""
+        before, behind = self._text[:start], self._text[end:]
+        if any(
+            east_asian_width(mark) in "WF" and category(mark)[0] == "P" for mark in before[-1:] + behind[:1]
+        ):
+            return True
+        nearest_left = next(filter(str.isalnum, reversed(before)), "")
+        nearest_right = next(filter(str.isalnum, behind), "")
+        return has_unspaced(nearest_left + nearest_right)
 
     def _glued(self, numbers: Sequence[int], gap: int, space: str, beside: str) -> bool:
         """Whether tags touch a word as in the source, so that space of the translation alone may go.

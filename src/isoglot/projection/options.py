@@ -1,5 +1,6 @@
 """What `isoglot project` is asked for."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -9,7 +10,8 @@ from isoglot.aligners.options import AnyAligner, Encoder, aligner_of, aligner_op
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import READING, bare_suffix
-from isoglot.options import Options, OutputFile, flag_of, internal, one_or_more, option, option_names
+from isoglot.languages import codes_of
+from isoglot.options import Options, OutputText, flag_of, internal, one_or_more, option, option_names
 from isoglot.projection.rule import GAP
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
@@ -79,9 +81,9 @@ class ProjectOptions(Options):
         group=_WRITING,
     )  # fmt: skip
 
-    problems: OutputFile | None = option(
+    problems: OutputText | None = option(
         None,
-        "Of markup, write each tag that is lost, split or moved to this file, with its line.",
+        "Of markup, write each tag to look at to this file, with its line and problem; - for standard output.",
         group=_WRITING,
     )
     links: AnyAligner | ReadyLinks = option(..., "Where links come from: an aligner, or a file.", flags=None)
@@ -117,6 +119,7 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
         'pos'
     """
     suffix = bare_suffix(str(labels))
+    languages = options.pop("languages", None)
     own = option_names(ProjectOptions) - aligner_options() - option_names(ReadyLinks)
     known = own | aligner_options() | option_names(ReadyLinks)
     if unknown := [name for name in options if name not in known]:
@@ -128,6 +131,8 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
             "--set links: only the methods ot and pointer have this option; give a file of links as --links-file FILE"
         )
     values = {name: options.pop(name) for name in list(options) if name in own}
+    if languages is not None:
+        _name_languages(values, languages)
     values["kind"] = values.get("kind") or _BY_SUFFIX.get(suffix)
     if values["kind"] is None:
         raise ConfigurationError(
@@ -141,6 +146,17 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     else:
         values["links"] = aligner_of(**options)
     return validated(ProjectOptions, values, what="project", called=_flag)
+
+
+def _name_languages(values: dict[str, Any], languages: str | Sequence[str]) -> None:
+    """Take both languages at once, as other functions do."""
+    names = ("source_language", "target_language")
+    tags = codes_of(languages) if isinstance(languages, str) else list(languages)
+    if len(tags) != 2:
+        raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
+    if any(values.get(name) for name in names):
+        raise ConfigurationError("languages: names both languages; leave --source-lang and --target-lang out")
+    values.update(zip(names, tags, strict=True))
 
 
 def _flag(name: str) -> str:

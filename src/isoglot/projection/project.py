@@ -24,7 +24,7 @@ from isoglot.projection.options import ReadyLinks, project_options
 from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
 from isoglot.python_messages import names_arguments
-from isoglot.runs.files import check_outputs, write_text
+from isoglot.runs.files import check_outputs, text_output
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
 _KINDS: dict[str, type[LabelKind]] = {
@@ -106,7 +106,8 @@ def project(
             raise InputError(problem, path=kind.translation)
         if chosen.problems is not None:
             rows = [("line", "problem", "tag"), *kind.problems]
-            write_text(chosen.problems, "".join("\t".join(map(str, row)) + "\n" for row in rows))
+            with text_output(chosen.problems) as file:
+                file.write("".join("\t".join(map(str, row)) + "\n" for row in rows))
     return kind.counts
 
 

@@ -42,12 +42,12 @@ class ProjectedSpan(NamedTuple):
     cut: tuple[int, ...] = ()  # words of the pieces that are not kept
 
 
-def project_tags(tags: Sequence[str], pair: SentencePair, length: int) -> list[str | None]:
+def project_word_tags(tags: Sequence[str], pair: SentencePair, length: int) -> list[str | None]:
     """A tag for each of ``length`` words of the translation, none where a word has no link.
 
     Example:
         >>> from isoglot.formats.sentence_pair import SentencePair
-        >>> project_tags(["DET", "NOUN"], SentencePair(links=[(0, 0), (1, 1)]), 3)
+        >>> project_word_tags(["DET", "NOUN"], SentencePair(links=[(0, 0), (1, 1)]), 3)
         ['DET', 'NOUN', None]
     """
     result: list[str | None] = []

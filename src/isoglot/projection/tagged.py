@@ -10,7 +10,7 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
 from isoglot.formats.words import WordMode, split_words
 from isoglot.projection.labels import LabelKind
-from isoglot.projection.rule import ProjectedSpan, project_tags
+from isoglot.projection.rule import ProjectedSpan, project_word_tags
 from isoglot.tasks.metrics.chunks import chunks
 
 
@@ -45,7 +45,7 @@ class TaggedWords(LabelKind):
         """The words with their tags; a sentence without a translation, or without any tag, is left out."""
         self.counts.examples += 1
         words, options = pair.target_words, self.options
-        labels = project_tags(pair.labels, pair, len(words))
+        labels = project_word_tags(pair.labels, pair, len(words))
         if options.kind == "pos":
             tags = [tag or UNLABELLED for tag in labels]
         else:

@@ -1,7 +1,7 @@
 """Tags in a line of HTML, XLIFF or TMX: its text without them, where each stands in it, and the elements they make."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from itertools import groupby, pairwise
@@ -22,6 +22,10 @@ _CODES = frozenset({*_STARTS, *_ENDS, "x", "ph", "it", "ut"})
 """Elements that hold codes of another format and no text."""
 _CDATA = "cdata"
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
+_ATTRIBUTE_TEXT = r"(?:\"[^\"]*\"|'[^']*'|[^>\"'])*"
+_SUBFLOW = re.compile(rf"(<sub\b{_ATTRIBUTE_TEXT}>|</sub\s*>)")
+_START = re.compile(rf"<(/?[A-Za-z_][\w:.-]*)({_ATTRIBUTE_TEXT})>")
+_NUMBER = re.compile(r"(?<![\w:-])(x|id)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _UNFINISHED = re.compile(r"<[A-Za-z/!?]")
 
 
@@ -164,6 +168,91 @@ def first_tag(line: str) -> str | None:
     )
 
 
+def without_subflows(tag: Tag) -> str:
+    """A tag as it is copied to another language: text that its code holds for translators (``<sub>``) is left out.
+
+    Example:
+        >>> (tag,) = read_tags('<ph>{fn}<sub>A footnote.</sub></ph>')[1]
+        >>> without_subflows(tag)
+        '<ph>{fn}<sub></sub></ph>'
+    """
+    if tag.name.split()[0:1] == ["sub"] or "<sub" not in tag.text or tag.text.startswith("<sub"):
+        return tag.text
+    parts, depth = list[str](), 0
+    for part in _SUBFLOW.split(tag.text):
+        if part.startswith("<sub") and not part.endswith("/>"):
+            depth += 1
+            parts += [part] * (depth == 1)
+        elif part.startswith("</sub"):
+            parts += [part] * (depth == 1)
+            depth -= 1
+        elif not depth:
+            parts.append(part)
+    return "".join(parts)
+
+
+def different_tags(source: Sequence[str], target: Sequence[str]) -> list[tuple[str, str]]:
+    """Tags that only one side of a pair has, of two sides that both have tags: ``lost`` or ``added``, and the tag.
+
+    Tags match by name and number (``x`` of TMX, ``id``), then by name where one has no number; codes may hold other
+    text. Of a missing pair of tags the opening one is named.
+
+    Example:
+        >>> different_tags(["<hi>", "</hi>", "<ph/>", "<hi>", "</hi>"], ["<hi>", "</hi>"])
+        [('lost', '<ph/>'), ('lost', '<hi>')]
+    """
+    problems = []
+    for problem, here, there in (("lost", source, target), ("added", target, source)):
+        unmatched = _unmatched(here, there)
+        openings = Counter(_pair_name(tag) for tag in unmatched if not _closes(tag))
+        for tag in unmatched:
+            name = _pair_name(tag)
+            if _closes(tag) and openings[name] > 0:
+                openings[name] -= 1
+                continue
+            problems.append((problem, tag))
+    return problems
+
+
+def _unmatched(tags: Sequence[str], others: Sequence[str]) -> list[str]:
+    """The tags without a counterpart among others."""
+    free = [_identity(tag) for tag in others]
+    rest = []
+    for tag in tags:  # those of the same number first, whatever stands before them
+        if _identity(tag) in free:
+            free.remove(_identity(tag))
+        else:
+            rest.append(tag)
+    unmatched = []
+    for tag in rest:
+        name, number = _identity(tag)
+        like = next((other for other in free if other[0] == name and not (number and other[1])), None)
+        if like is None:
+            unmatched.append(tag)
+        else:
+            free.remove(like)
+    return unmatched
+
+
+def _identity(tag: str) -> tuple[str, str]:
+    """Name of a tag, with the slash of a closing one, and its number."""
+    start = _START.match(tag)
+    name, attributes = (start[1].lower(), start[2]) if start else (tag, "")
+    numbers = {match[1]: match[2] or match[3] for match in _NUMBER.finditer(attributes)}
+    return name, numbers.get("x") or numbers.get("id") or ""
+
+
+def _closes(tag: str) -> bool:
+    name = _identity(tag)[0]
+    return name.startswith("/") or name in _ENDS
+
+
+def _pair_name(tag: str) -> str:
+    """The name of the pair that a tag is of."""
+    name = _identity(tag)[0].removeprefix("/")
+    return _ENDS.get(name, name)
+
+
 class _Token(NamedTuple):
     """A stretch of a line, up to the next one."""
 
@@ -181,11 +270,18 @@ class _Tokenizer(HTMLParser):
     def __init__(self, line: str) -> None:
         super().__init__()
         self.tokens: list[_Token] = []
+        # A segment may have line ends, and html.parser counts characters from the last one.
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", line))]
         try:
             self.feed(line)
             self.close()
         except AssertionError as error:  # html.parser's word for a marked section that it does not know
             raise InputError(f"a declaration cannot be read ({error}); correct the line") from error
+
+    def _position(self) -> int:
+        """The character at which the token that is being handled begins."""
+        line, column = self.getpos()
+        return self._line_starts[line - 1] + column
 
     def set_cdata_mode(self, elem: str, **options: object) -> None:
         """Tags are read inside all elements."""
@@ -195,7 +291,7 @@ class _Tokenizer(HTMLParser):
         if last is not None and not last.name and last.role is None:
             self.tokens[-1] = last._replace(data=last.data + data)
         else:
-            self.tokens.append(_Token(self.getpos()[1], data))
+            self.tokens.append(_Token(self._position(), data))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         written, values = self.get_starttag_text() or "", dict(attrs)
@@ -203,16 +299,16 @@ class _Tokenizer(HTMLParser):
         alone = written.endswith("/>") or tag in _VOID
         isolated = values.get("isolated") == "yes"
         self.tokens.append(
-            _Token(self.getpos()[1], written, tag, "alone" if alone else "open", number, isolated)
+            _Token(self._position(), written, tag, "alone" if alone else "open", number, isolated)
         )
 
     handle_startendtag = handle_starttag
 
     def handle_endtag(self, tag: str) -> None:
-        self.tokens.append(_Token(self.getpos()[1], "", tag, "close"))
+        self.tokens.append(_Token(self._position(), "", tag, "close"))
 
     def handle_comment(self, data: str) -> None:
-        self.tokens.append(_Token(self.getpos()[1], "", "", "alone"))
+        self.tokens.append(_Token(self._position(), "", "", "alone"))
 
     handle_decl = handle_pi = unknown_decl = handle_comment  # type: ignore[assignment]
 
@@ -221,7 +317,7 @@ class _Tokenizer(HTMLParser):
         end = self.rawdata.find("]]>", i) if self.rawdata.startswith("<![CDATA[", i) else -1
         if end < 0:
             return super().parse_html_declaration(i)
-        self.tokens.append(_Token(self.getpos()[1], self.rawdata[i + len("<![CDATA[") : end], _CDATA))
+        self.tokens.append(_Token(self._position(), self.rawdata[i + len("<![CDATA[") : end], _CDATA))
         return end + len("]]>")
 
 

@@ -1,0 +1,304 @@
+"""Units of TMX files, read as events: no tree of the file is ever built, so size does not matter."""
+
+from collections.abc import Iterator, Mapping
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
+
+from isoglot.errors import InputError
+from isoglot.formats.line_files import LineFile, Meter
+from isoglot.formats.tmx_unit import (
+    TmxHeader,
+    TmxNote,
+    TmxUnit,
+    TmxVariant,
+    written_language,
+    xml_attributes,
+    xml_text,
+)
+
+_CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
+"""Elements whose text is code of another format."""
+
+
+class TmxReader:
+    """Reads a file; ``units`` yields its units in their order, without knowing which languages are wanted.
+
+    Comments and white space between elements are not kept; everything else of a unit is.
+    """
+
+    def __init__(self, path: str, meter: Meter | None = None) -> None:
+        self.header = TmxHeader()
+        self._path, self._meter = path, meter
+        self._finished: list[TmxUnit] = []
+        self._count = 0
+        self._unit: _OpenUnit | None = None
+        self._variant: _OpenVariant | None = None
+        self._segment: _OpenSegment | None = None
+        self._element: _OpenElement | None = None  # in the header, or beside translations and segments
+        self._in_header = False
+        self._header_content: list[str] = []
+        self._parser = tmx_parser(path)
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.SkippedEntityHandler = self._unknown_entity
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+
+    @property
+    def line(self) -> int:
+        """The line that is being read."""
+        return self._parser.CurrentLineNumber
+
+    def units(self) -> Iterator[TmxUnit]:
+        """The units of the file, in bounded memory."""
+        with LineFile(self._path, self._meter) as file:
+            for _, data in file.chunks():
+                feed(self._parser, data, self._path)
+                yield from self._taken()
+            feed(self._parser, b"", self._path, last=True)
+        yield from self._taken()
+
+    def _taken(self) -> list[TmxUnit]:
+        finished, self._finished = self._finished, []
+        return finished
+
+    def _doctype(self, name: str, system: str | None, public: str | None, has_subset: int) -> None:
+        """Keep the declaration without its internal subset, which would declare what is not read."""
+        identifier = f" PUBLIC {quoteattr(public)}" if public else " SYSTEM" if system else ""
+        location = f" {quoteattr(system)}" if system else ""
+        self.header = TmxHeader(doctype=f"<!DOCTYPE {name}{identifier}{location}>")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if self._segment is not None:
+            self._segment.start(name, attributes)
+        elif self._element is not None:
+            self._element.start(name, attributes)
+        elif self._in_header:
+            self._element = _OpenElement(name, attributes)
+        elif self._variant is not None:
+            if name == "seg" and self._variant.segment is None:
+                self._segment = _OpenSegment(attributes)
+            else:
+                self._element = _OpenElement(name, attributes)
+        elif self._unit is not None:
+            if name == "tuv":
+                self._variant = _OpenVariant(attributes)
+            else:
+                self._element = _OpenElement(name, attributes)
+        elif name == "tu":
+            self._unit = _OpenUnit(attributes, self.line)
+        elif name == "tmx":
+            self.header = TmxHeader(self.header.doctype, dict(attributes))
+        elif name == "header":
+            self.header = TmxHeader(self.header.doctype, self.header.root, dict(attributes))
+            self._in_header = True
+
+    def _end(self, name: str) -> None:
+        if self._segment is not None:
+            if self._segment.end(name) and self._variant is not None:
+                self._variant.segment, self._segment = self._segment, None
+        elif self._element is not None:
+            if self._element.end(name):
+                self._end_element(self._element.note())
+                self._element = None
+        elif self._in_header:
+            header = self.header
+            content = "".join(self._header_content)
+            self.header = TmxHeader(header.doctype, header.root, header.attributes, content)
+            self._in_header = False
+        elif self._variant is not None:
+            if self._unit is not None:
+                self._unit.variants.append(self._variant.finished())
+            self._variant = None
+        elif self._unit is not None:
+            self._count += 1
+            self._finished.append(self._unit.finished(self._path, self._count, self.header))
+            self._unit = None
+
+    def _end_element(self, note: TmxNote) -> None:
+        if self._variant is not None:
+            self._variant.notes.append(note)
+        elif self._unit is not None:
+            self._unit.notes.append(note)
+        else:
+            self._header_content.append(note.xml)
+
+    def _characters(self, text: str) -> None:
+        if self._segment is not None:
+            self._segment.characters(text)
+        elif self._element is not None:
+            self._element.characters(text)
+
+    def _unknown_entity(self, name: str, is_parameter: bool) -> None:
+        """An entity of a file beside, which is not read: without this, it would vanish from the text."""
+        if self._element is not None:
+            self._element.entity(name)
+        elif self._segment is not None and self._segment.in_code:
+            self._segment.code_entity(name)
+        elif not is_parameter and self._segment is not None:
+            raise InputError(
+                f"&{name}; is not one of XML's own entities, and no other file is read; write the character itself",
+                path=self._path,
+                line=self.line,
+            )
+
+
+class _OpenUnit:
+    """A unit that has begun."""
+
+    def __init__(self, attributes: Mapping[str, str], line: int) -> None:
+        self._attributes, self._line = dict(attributes), line
+        self.notes: list[TmxNote] = []
+        self.variants: list[TmxVariant] = []
+
+    def finished(self, path: str, number: int, header: TmxHeader) -> TmxUnit:
+        return TmxUnit(
+            path, self._line, number, header, self._attributes, tuple(self.notes), tuple(self.variants)
+        )
+
+
+class _OpenVariant:
+    """A translation that has begun."""
+
+    def __init__(self, attributes: Mapping[str, str]) -> None:
+        self._attributes = dict(attributes)
+        self.notes: list[TmxNote] = []
+        self.segment: _OpenSegment | None = None
+
+    def finished(self) -> TmxVariant:
+        language = language_tag(written_language(self._attributes))
+        if self.segment is None:
+            return TmxVariant(language, self._attributes, tuple(self.notes))
+        return TmxVariant(
+            language,
+            self._attributes,
+            tuple(self.notes),
+            "".join(self.segment.text),
+            tuple(self.segment.tags),
+            self.segment.attributes,
+        )
+
+
+class _OpenElement:
+    """An element beside translations and segments, with all that it holds."""
+
+    def __init__(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._name, self._kind = name, attributes.get("type", "") if name == "prop" else ""
+        self._text: list[str] = []
+        self._xml = [f"<{name}{xml_attributes(attributes)}>"]
+        self._depth = 1
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._xml.append(f"<{name}{xml_attributes(attributes)}>")
+        self._depth += 1
+
+    def end(self, name: str) -> bool:
+        """Whether this was its own end."""
+        self._xml.append(f"</{name}>")
+        self._depth -= 1
+        return not self._depth
+
+    def characters(self, text: str) -> None:
+        self._text.append(text)
+        self._xml.append(xml_text(text))
+
+    def entity(self, name: str) -> None:
+        self._text.append(f"&{name};")
+        self._xml.append(f"&{name};")
+
+    def note(self) -> TmxNote:
+        text = "".join(self._text) if self._name in ("note", "prop") else None
+        return TmxNote(self._kind, text, "".join(self._xml))
+
+
+class _OpenSegment:
+    """A segment that has begun: its text, and its in-line tags with their places in the text."""
+
+    def __init__(self, attributes: Mapping[str, str]) -> None:
+        self.attributes = dict(attributes)
+        self.text: list[str] = []
+        self.tags: list[tuple[int, str]] = []
+        self._length = 0
+        self._depth = 1
+        self._opened = False  # whether nothing has come since the last tag, which opens an element
+        self._codes = 0  # how many elements are open from the outermost in-line code on
+
+    @property
+    def in_code(self) -> bool:
+        """Whether an in-line code is open, whose text is no text of the segment."""
+        return self._codes > 0
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._tag(f"<{name}{xml_attributes(attributes)}>")
+        self._depth += 1
+        self._opened = True
+        if self._codes or name in _CODES:
+            self._codes += 1
+
+    def end(self, name: str) -> bool:
+        """Whether this was the end of the segment."""
+        self._depth -= 1
+        if not self._depth:
+            return True
+        if self._opened:  # an empty element, as it is usually written
+            position, xml = self.tags.pop()
+            self.tags.append((position, f"{xml[:-1]}/>"))
+        else:
+            self._tag(f"</{name}>")
+        self._opened = False
+        if self._codes:
+            self._codes -= 1
+        return False
+
+    def characters(self, text: str) -> None:
+        self._opened = False
+        if self._codes:
+            self._tag(xml_text(text))
+        else:
+            self.text.append(text)
+            self._length += len(text)
+
+    def code_entity(self, name: str) -> None:
+        self._opened = False
+        self._tag(f"&{name};")
+
+    def _tag(self, xml: str) -> None:
+        """Add a tag at the end of the text so far, or more of the in-line code that is open."""
+        if self._codes:
+            position, begun = self.tags.pop()
+            self.tags.append((position, begun + xml))
+        else:
+            self.tags.append((self._length, xml))
+
+
+def language_tag(language: str) -> str:
+    """A tag in the form in which tags are compared."""
+    return language.replace("_", "-").lower()
+
+
+def tmx_parser(path: str) -> expat.XMLParserType:
+    """A parser that refuses entity declarations, so that no file can make it fetch or blow up anything."""
+    parser = expat.ParserCreate("utf-8")  # which a LineFile gives, whatever the file declares
+    parser.buffer_text = True
+
+    def refuse(name: str, *_: object) -> None:
+        raise InputError(
+            f"declares the entity {name!r}; a TMX file needs none: remove the declaration",
+            path=path,
+            line=parser.CurrentLineNumber,
+        )
+
+    parser.EntityDeclHandler = refuse
+    return parser
+
+
+def feed(parser: expat.XMLParserType, data: bytes, path: str, *, last: bool = False) -> None:
+    """Parse some bytes of a file."""
+    try:
+        parser.Parse(data, last)
+    except expat.ExpatError as error:
+        raise InputError(
+            f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): fix or fetch the file",
+            path=path,
+            line=error.lineno,
+        ) from error

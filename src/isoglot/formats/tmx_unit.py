@@ -1,0 +1,219 @@
+"""What a TMX file says, as data: its header, and units with every translation, so that it can be written again.
+
+A pair that is read from a unit carries the unit (:class:`TmxPair`). Whoever writes TMX writes units, with all their
+translations, attributes, notes and properties; whoever writes another format writes the pair.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape, quoteattr
+
+_LOG = logging.getLogger(__name__)
+_NAMED = frozenset({"tuid", "xml:lang", "lang"})
+"""Attributes that have a place of their own in a row."""
+
+
+Tags = tuple[tuple[int, str], ...]
+"""In-line tags of a segment: the character of its text before which each stands, and its XML."""
+
+
+class TmxNote(NamedTuple):
+    """An element beside a translation: a note, a property, or something that TMX does not know.
+
+    ``kind``: The type of a property; empty of all others.
+    ``text``: Its text; None of elements that are neither note nor property.
+    """
+
+    kind: str
+    text: str | None
+    xml: str
+
+
+@dataclass(frozen=True, slots=True)
+class TmxHeader:
+    """Everything before the first unit.
+
+    ``doctype``: The declaration as it is written; empty if there is none.
+    ``root``: Attributes of ``<tmx>``.
+    ``attributes``: Attributes of ``<header>``.
+    ``content``: XML of the notes, properties and user-defined encodings of the header.
+    """
+
+    doctype: str = ""
+    root: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TmxVariant:
+    """One translation of a unit: a ``<tuv>``.
+
+    ``language``: Its tag in the form in which tags are compared, ``pt-br``.
+    ``text``: Text of its ``<seg>`` without in-line tags; None if it has no ``<seg>``.
+    """
+
+    language: str
+    attributes: Mapping[str, str]
+    notes: tuple[TmxNote, ...]
+    text: str | None = None
+    tags: Tags = ()
+    segment_attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TmxUnit:
+    """A unit with all its translations.
+
+    ``sources``, ``targets``: Numbers of the translations in the source and in the target language.
+    ``reversed``: Whether the pairs of the unit were turned round after they were read.
+    """
+
+    path: str
+    line: int
+    number: int
+    header: TmxHeader
+    attributes: Mapping[str, str]
+    notes: tuple[TmxNote, ...]
+    variants: tuple[TmxVariant, ...]
+    sources: tuple[int, ...] = ()
+    targets: tuple[int, ...] = ()
+    reversed: bool = False
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """File and number, which no other unit has."""
+        return self.path, self.number
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Numbers of the source and target translation of each pair of the unit.
+
+        A unit of ``en, de-DE, de-AT`` has two pairs of English and German.
+        """
+        return [(source, target) for source in self.sources for target in self.targets]
+
+    @property
+    def other_languages(self) -> list[str]:
+        """Languages of the translations that are in no pair, as the file writes them."""
+        paired = {*self.sources, *self.targets}
+        return [
+            written_language(variant.attributes)
+            for number, variant in enumerate(self.variants)
+            if number not in paired
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class TmxPair:
+    """The unit of a pair, and which of its translations are source and target; None for a side that it lacks."""
+
+    unit: TmxUnit
+    source: int | None
+    target: int | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the unit has both languages."""
+        return self.source is not None and self.target is not None
+
+    def transpose(self) -> "TmxPair":
+        """The pair with its sides exchanged."""
+        unit = replace(
+            self.unit,
+            sources=self.unit.targets,
+            targets=self.unit.sources,
+            reversed=not self.unit.reversed,
+        )
+        return TmxPair(unit, self.target, self.source)
+
+
+class OtherLanguages:
+    """Counts translations in other languages than those of a pair, which only TMX has room for."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+        self._place: tuple[str, int] | None = None
+
+    def add(self, pair: TmxPair | None) -> None:
+        """Count those of the unit of a pair, once."""
+        if pair is not None and pair.unit.place != self._place:
+            self._place = pair.unit.place
+            self._counts.update(pair.unit.other_languages)
+
+    def warn(self, path: str) -> None:
+        """Report how many translations a file has no room for."""
+        if self._counts:
+            counts = ", ".join(f"{language} {count:,}" for language, count in self._counts.items())
+            _LOG.warning(
+                "%s: has no room for the units' other languages (%s); write a .tmx file to keep them",
+                path,
+                counts,
+            )
+
+
+def row_values(pair: TmxPair) -> dict[str, Any]:
+    """What a row of JSON lines says of a pair beside its two texts, by name."""
+    unit = pair.unit
+    named = {"id": unit.attributes["tuid"]} if "tuid" in unit.attributes else {}
+    values = named | _about(unit.attributes, unit.notes)
+    for side, number in (("source", pair.source), ("target", pair.target)):
+        known = {"tags": ()} if number is None else variant_values(unit.variants[number])
+        values |= {f"{side}_{name}": value for name, value in known.items()}
+    return values
+
+
+def variant_values(variant: TmxVariant) -> dict[str, Any]:
+    """What a row says of one translation beside its text."""
+    language = written_language(variant.attributes)
+    values: dict[str, Any] = {"language": language} if language else {}
+    values |= _about(variant.attributes, variant.notes)
+    if variant.segment_attributes:
+        values["segment_attributes"] = dict(variant.segment_attributes)
+    return values | {"tags": variant.tags}
+
+
+def _about(attributes: Mapping[str, str], notes: Sequence[TmxNote]) -> dict[str, Any]:
+    """Attributes, notes and properties of a unit or a translation; several properties of a type are a list."""
+    values: dict[str, Any] = {}
+    if rest := {name: value for name, value in attributes.items() if name not in _NAMED}:
+        values["attributes"] = rest
+    for note in notes:
+        if note.text is None:
+            continue
+        if not note.kind:
+            values.setdefault("notes", []).append(note.text)
+            continue
+        properties = values.setdefault("properties", {})
+        match properties.get(note.kind):
+            case None:
+                properties[note.kind] = note.text
+            case str(first):
+                properties[note.kind] = [first, note.text]
+            case several:
+                several.append(note.text)
+    return values
+
+
+def written_language(attributes: Mapping[str, str]) -> str:
+    """The language of a translation as its file writes it; empty if it is not said."""
+    return attributes.get("xml:lang") or attributes.get("lang") or ""
+
+
+def xml_text(text: str) -> str:
+    """Characters of an element as XML that every parser reads as these characters."""
+    # A parser turns a carriage return into a line feed, unless it is written as a reference.
+    return escape(text, {"\r": "&#13;"})
+
+
+def xml_attributes(attributes: Mapping[str, str]) -> str:
+    """Attributes, each with a space before it.
+
+    Example:
+        >>> xml_attributes({"type": "a&b", "x": "1"})
+        ' type="a&amp;b" x="1"'
+    """
+    return "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())

@@ -1,0 +1,80 @@
+"""Inline tags of one segment carried to its translation, without files."""
+
+from typing import Any, NamedTuple
+
+from isoglot.aligners.api import align
+from isoglot.aligners.options import Encoder
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.projection.markup import InlineTags, cut_marked, unescaped
+from isoglot.projection.options import project_options
+from isoglot.projection.tags import parse_markup
+from isoglot.python_messages import names_arguments
+
+
+class TagProblem(NamedTuple):
+    """A tag to look at, and why: ``lost``, ``split``, ``moved`` or ``untranslated``."""
+
+    problem: str
+    tag: str
+
+
+class TaggedTranslation(NamedTuple):
+    """A translation with the tags of its source, and the tags to look at."""
+
+    text: str
+    problems: tuple[TagProblem, ...]
+
+
+@names_arguments
+def project_tags(source: str, target: str, **options: Any) -> TaggedTranslation:
+    """Carry the inline tags of one segment to its translation.
+
+    Every tag of the source is in the translation, once. The first call with a model loads it, later ones find it
+    loaded. Files and whole translation memories are read by :func:`isoglot.project`.
+
+    Args:
+        source: A segment with inline tags of HTML, XLIFF or TMX, in which ``&lt;`` and ``&amp;`` are characters.
+        target: Its translation without tags. References to characters in it stay as they are.
+        **options: Fields of :class:`~isoglot.projection.options.ProjectOptions` that are not about files
+            (``target_language``, ``gap``, ``words``), and those of :func:`isoglot.align` (``model``, ``method``, …).
+
+    Returns:
+        The translation with the tags, and the problems, which are those of ``isoglot project --problems``.
+
+    Raises:
+        InputError: A tag is not complete or not closed, or the translation has tags.
+        ConfigurationError: An unknown option, or one that only files have.
+
+    Example:
+        >>> project_tags("Click <b>Save</b> now.", "Klicken Sie jetzt auf Speichern.")
+        TaggedTranslation(text='Klicken Sie jetzt auf <b>Speichern</b>.', problems=())
+    """
+    _refuse_lists(source, target)
+    chosen = project_options("segment", kind="markup", **options)
+    if not isinstance(chosen.links, Encoder) or chosen.problems is not None or chosen.segmented is not None:
+        raise ConfigurationError(
+            "project_tags: one segment has no files of links, problems or segmented text, and no text to learn from; "
+            "call isoglot.project for files"
+        )
+    kind = InlineTags("source", "target", "-", chosen)
+    marked = parse_markup(source)
+    text, written = unescaped(target)
+    pair = cut_marked(kind.pair_of(marked.text, text), marked, written, kind.cut)
+    aligner = {
+        name: value
+        for name, value in options.items()
+        if name not in type(chosen).model_fields and name != "languages"
+    }
+    for first, target_first, part in kind.parts(pair):
+        linked = align(list(part.source_words), list(part.target_words), **aligner)
+        pair.links += [(first + i, target_first + j) for i, j in linked.links]
+        pair.probabilities += linked.probabilities
+    carried = kind.carried(pair).removesuffix("\n")
+    problems = tuple(TagProblem(problem, tag) for _, problem, tag in kind.problems)
+    return TaggedTranslation(carried, problems)
+
+
+def _refuse_lists(source: Any, target: Any) -> None:
+    for name, text in (("source", source), ("target", target)):
+        if not isinstance(text, str):
+            raise InputError(f"{name}: one segment as text is needed, got {type(text).__name__}")

@@ -1,0 +1,54 @@
+"""Inline tags of one segment, in Python."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from tagged_lines import projection
+
+import isoglot as iso
+from isoglot.errors import ConfigurationError, InputError
+
+
+def test_tags_of_one_segment_come_with_their_problems() -> None:
+    text, problems = iso.project_tags("Click <b>Save</b> now.", "Klicken Sie jetzt auf Speichern.")
+    assert (text, problems) == ("Klicken Sie jetzt auf <b>Speichern</b>.", ())
+    found = iso.project_tags(
+        "Close the <hi>open</hi> window <ph>x<sub>note</sub></ph>.", "Schließen Sie das Fenster &amp;."
+    )
+    assert [problem for problem, _ in found.problems] == ["lost", "untranslated"]
+    assert found.problems[0].tag == "<hi>" and "note" not in found.text and "&amp;" in found.text
+    assert iso.project_tags("<b>Save</b>\n<i>all</i>", "Alles\nsichern").text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("<b>a", "b"), {}, "is not closed"),
+        (("<b>a</b>", "<b>b</b>"), {}, "is in the translation"),
+        (("<b>a</b>", ["b"]), {}, "target: one segment as text is needed, got list"),
+        (("<b>a</b>", "b"), {"links_file": "x"}, "call isoglot.project for files"),
+        (("<b>a</b>", "b"), {"problems": "x"}, "call isoglot.project for files"),
+        (("<b>a</b>", "b"), {"method": "hmm"}, "call isoglot.project for files"),
+        (("<b>a</b>", "b"), {"nonsense": 1}, "nonsense"),
+    ],
+)
+def test_what_one_segment_cannot_have_is_refused(
+    arguments: tuple[Any, Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((ConfigurationError, InputError), match=message):
+        iso.project_tags(*arguments, **options)
+
+
+def test_tags_in_text_to_align_are_noted_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="isoglot"):
+        iso.align_many([("a < b", "a"), ("Click <b>Save</b>", "<b>x</b>"), ("<b>y</b>", "y")], progress=False)
+    (note,) = [message for message in caplog.messages if "is text here" in message]
+    assert note.startswith("pair 2: the tag <b> is text here") and "project_tags" in note
+
+
+def test_an_element_that_is_given_words_is_not_lost() -> None:
+    found = projection("<b>a</b> <i>c</i>", "A C", [(0, 0)])
+    assert found.fates == {0: "whole", 1: "shortened"} and found.words == {0: (0, 1), 1: (1, 2)}
