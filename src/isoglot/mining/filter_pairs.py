@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""
 _CHUNK = 4096
+_Waiting = tuple[SentencePair, tuple[str, str], Sequence[str]]
+"""A pair as it was given, its clean text, and the rules that drop it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ def filter_pairs(
         **options: Fields of :class:`isoglot.mining.options.FilterOptions`, such as ``min_margin=1.02``.
 
     Returns:
-        Each pair, cleaned of repeated spaces, in its place.
+        Each pair as it was given, in its place. Rules and scores see its text with single spaces.
 
     Example:
         >>> found = filter_pairs([("Good morning.", "Guten Morgen."), ("Hello", "Hello")], max_copied=0.6)
@@ -205,17 +207,17 @@ def _judged(
 ) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
     rules = PairRules(options)
-    waiting: list[tuple[SentencePair, Sequence[str]]] = []
+    waiting: list[_Waiting] = []
     passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
         scorer.require_languages(languages)
         while chunk := list(islice(run, _CHUNK)):
-            for pair in chunk:  # but for text whose characters or words something else in its row counts
-                if not (any(pair.tags) or any(pair.words)):
-                    source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
-                    pair.texts = source, target
-            for pair, reasons in zip(chunk, rules.reasons(chunk, languages), strict=True):
-                waiting.append((pair, reasons))
+            # Rules and scores see clean text. The pair itself stays as it was given.
+            cleaned = [_cleaned(pair) for pair in chunk]
+            for pair, clean_pair, reasons in zip(
+                chunk, cleaned, rules.reasons(cleaned, languages), strict=True
+            ):
+                waiting.append((pair, clean_pair.texts, reasons))
                 passed += not reasons
                 if passed == options.pool or len(waiting) == 16 * options.pool:
                     yield from _scored(waiting, first, scorer, options.thresholds)
@@ -224,20 +226,26 @@ def _judged(
     scorer.warn()
 
 
+def _cleaned(pair: SentencePair) -> SentencePair:
+    """The pair with the text that is judged: on one line, single spaces, no control characters."""
+    source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
+    return pair if (source, target) == pair.texts else replace(pair, texts=(source, target))
+
+
 def _scored(
-    rows: Sequence[tuple[SentencePair, Sequence[str]]],
+    rows: Sequence[_Waiting],
     first: int,
     scorer: PairScorer,
     thresholds: Mapping[str, float],
 ) -> Iterator[JudgedPair]:
     """``first``: How many pairs came before these."""
     texts, names = [], []
-    for number, (pair, rules) in enumerate(rows, first + 1):
+    for number, (pair, clean_texts, rules) in enumerate(rows, first + 1):
         if not rules:
-            texts.append(pair.texts)
+            texts.append(clean_texts)
             names.append(f"pair {number}" if pair.line is None else f"{pair.path}:{pair.line}, pair {number}")
     all_scores = iter(scorer(texts, names))
-    for pair, rules in rows:
+    for pair, _, rules in rows:
         scores = None if rules else next(all_scores)
         if scores is None:
             yield JudgedPair(pair, tuple(rules) or (UNKNOWN,), {})
