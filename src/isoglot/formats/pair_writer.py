@@ -1,23 +1,20 @@
 """Sentence pairs written in the formats that every verb reads, with what their rows say and what is known of them."""
 
 import json
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair, Tags
-from isoglot.formats.sources import LANGUAGE_TAG, UNNAMED, bare_suffix, by_suffix
+from isoglot.formats.sources import LANGUAGE_TAG, UNNAMED, by_suffix
+from isoglot.formats.table_writer import RowWriter, TableWriter
 from isoglot.runs.files import text_output
-from isoglot.runs.records import json_line
 from isoglot.runs.xml_text import XmlText
 
 WritePair = Callable[[SentencePair, Mapping[str, Any]], None]
 """Takes a pair and what is known of it, by name, in the same order for every pair."""
-_LOG = logging.getLogger(__name__)
 _TMX = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
     '<header creationtool="isoglot" creationtoolversion="1" segtype="sentence" o-tmf="isoglot" adminlang="en" '
@@ -28,7 +25,6 @@ _ATTRIBUTES = frozenset(
      "lastusagedate", "o-encoding", "o-tmf", "segtype", "srclang", "usagecount"]
 )  # fmt: skip
 """Attributes of TMX's units and translations, beside their ids and languages."""
-_ENDS = str.maketrans("\t\n\r", "   ")
 _NO_LANGUAGE = "a TMX file names its languages; add --source-lang en --target-lang de"
 
 
@@ -37,11 +33,10 @@ def _format(paths: Sequence[str]) -> str:
     if len(paths) == 2 and "-" not in paths:
         return "moses"
     name = "tsv" if paths[0] == "-" else by_suffix(paths[0])
-    packed = Path(paths[0]).suffix if bare_suffix(paths[0]) != Path(paths[0]).suffix.lower() else ".gz"
-    if len(paths) != 1 or name not in ("tsv", "jsonl", "tmx") or packed != ".gz":
+    if len(paths) != 1 or name not in ("tsv", "csv", "jsonl", "tmx"):
         raise ConfigurationError(
-            f"{' '.join(paths)}: the format is not clear from its name; name a .tsv, .jsonl or .tmx file (or .gz), "
-            "or two files, one per side"
+            f"{' '.join(paths)}: the format is not clear from its name; name a .tsv, .csv, .jsonl or .tmx file (also "
+            ".gz, .xz, .zst, .bz2), or two files, one per side"
         )
     return name
 
@@ -52,10 +47,11 @@ def pair_writer(
 ) -> Iterator[WritePair]:
     """Write pairs; the files take their places when the block ends without an error.
 
-    ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv``: source, target, the row's other
-    columns, then the values, numbers with four digits; ``.tmx``: what the row says, as in-line tags, notes, properties
-    and attributes, and the values as properties, without characters that XML forbids, which are counted; the two files
-    of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
+    ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv`` and ``.csv``: the columns of a
+    table as they were, with its header, or source and target, then the values, numbers with four digits; ``.tmx``: what
+    the row says, as in-line tags, notes, properties and attributes, and the values as properties, without characters
+    that XML forbids, which are counted; the two files of a Moses pair: the sentences alone. ``-`` is TSV on standard
+    output.
 
     ``languages``: Those of a TMX file, which has to name them; its header has the source's as the first pair does.
     ``form``: The format, whatever the file is called.
@@ -63,7 +59,11 @@ def pair_writer(
     form, legal = form or _format(paths), XmlText()
     if form == "tmx" and not all(map(_is_language, languages)):
         raise ConfigurationError(f"{paths[0]}: {_NO_LANGUAGE}")
-    writer = _Tables(paths) if form in ("moses", "tsv") else None
+    writer: TableWriter | RowWriter | None = None
+    if form in ("moses", "tsv", "csv"):
+        writer = TableWriter(paths, comma=form == "csv")
+    elif form == "jsonl":
+        writer = RowWriter(paths[0])
     with ExitStack() as stack:
         files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
 
@@ -75,12 +75,7 @@ def pair_writer(
                 label = str(pair.row_values().get("source_language", languages[0]))
                 files[0].write(_TMX.format(source=quoteattr(label if _is_language(label) else languages[0])))
                 header = False
-            if writer is not None:
-                lines = writer.lines(pair, values)
-            elif form == "jsonl":
-                lines = [json_line({**pair.row(), **values})]
-            else:
-                lines = [legal(_unit(pair, values, paths[0]))]
+            lines = writer.lines(pair, values) if writer else [legal(_unit(pair, values, paths[0]))]
             for file, line in zip(files, lines, strict=True):
                 file.write(line)
 
@@ -90,50 +85,12 @@ def pair_writer(
         if form == "tmx":
             files[0].write("</body>\n</tmx>\n")
             legal.warn(paths[0])
+        if writer is not None:
+            writer.warn()
 
 
 def _is_language(tag: str) -> bool:
     return tag not in UNNAMED and LANGUAGE_TAG.fullmatch(tag.lower()) is not None
-
-
-class _Tables:
-    """Lines of the two files of a Moses pair, or of a TSV, all of the same number of columns."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths, self._width, self._warned = paths, -1, False
-
-    def lines(self, pair: SentencePair, values: Mapping[str, Any]) -> list[str]:
-        """The lines of a pair."""
-        texts, cells = [*map(_column, pair.texts)], [*map(_column, pair.cells)]
-        tsv = len(self._paths) == 1
-        if self._width < 0:
-            self._width = len(cells)
-        if not (self._warned or (tsv and cells)) and (
-            pair.more or pair.tags != ((), ()) or pair.id is not None
-        ):
-            named = [name for name in pair.more if not name.endswith("_language")]
-            if lost := ["id"] * (pair.id is not None) + named + ["in-line tags"] * any(pair.tags):
-                paths = " ".join(self._paths)
-                _LOG.warning(
-                    "%s: has no room for %s; write a .jsonl file to keep them", paths, ", ".join(lost)
-                )
-                self._warned = True
-        if not tsv:
-            return [f"{text}\n" for text in texts]
-        if len(cells) != self._width:
-            raise InputError(
-                f"{len(cells) + 2} columns, but the first pair has {self._width + 2}, and so has each row of a .tsv; "
-                "write a .jsonl file",
-                path=pair.path,
-                line=pair.line,
-            )
-        known = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
-        return ["\t".join([*texts, *cells, *known]) + "\n"]
-
-
-def _column(text: str) -> str:
-    """A text without what ends columns and lines."""
-    return text if text.isprintable() else text.translate(_ENDS)
 
 
 def _unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.errors import InputError, reason
+from isoglot.formats.csv_form import csv_form
+from isoglot.formats.given_row import TableForm
 from isoglot.formats.line_files import (
     CHUNK_LINES,
     Chunk,
@@ -135,9 +137,14 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
     """Parsed rows, since only parsing tells where a row ends."""
     source, roles = reader.source, ROLES[reader.kind]
     with LineFile(source.path, meter) as file:
-        lines = (line for first, data in file.chunks() for line in decode_lines(data, file.path, first))
-        rows = csv_rows(source.path, lines)
-        names = next(rows)[1] if source.header else None
+        chunks = (decode_lines(data, file.path, first, keep_returns=True) for first, data in file.chunks())
+        head = next(chunks, [])
+        form, skipped = csv_form(source.path, head, source.delimiter, len(roles))
+        if head and form.preamble:
+            head[0] = head[0].removeprefix("\ufeff")
+        lines = chain(head[skipped:], chain.from_iterable(chunks))
+        rows = csv_rows(source.path, lines, form.delimiter, line=skipped + 1)
+        names = next(rows, (0, []))[1] if source.header else None
         first = width = 0
         while chunk := list(islice(rows, CHUNK_LINES)):
             first = chunk[0][0]
@@ -152,7 +159,7 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
                         path=source.path,
                         line=line,
                     )
-            yield Chunk(first, chunk, names, width=width)
+            yield Chunk(first, chunk, names, width=width, form=form)
         if not first:
             raise empty(source.path, header=source.header)
 
@@ -295,7 +302,10 @@ def _table_cells(reader: Reader, chunk: Chunk) -> Fields:
     else:
         (lines,), fields.lines = _decoded(reader, chunk, fields.problems)
         rows = [line.split("\t") for line in lines]
-    return cell_fields(source, reader.kind, chunk.names, chunk.width, rows, fields, whole=reader.whole)
+    form = replace(chunk.form or TableForm(), names=None if chunk.names is None else tuple(chunk.names))
+    return cell_fields(
+        source, reader.kind, chunk.names, chunk.width, rows, fields, form=form if reader.whole else None
+    )
 
 
 def _jsonl_fields(reader: Reader, chunk: Chunk) -> Fields:
@@ -309,7 +319,7 @@ def _jsonl_fields(reader: Reader, chunk: Chunk) -> Fields:
         fields = from_rows(rows, filled, names, reader.source, reader.kind, whole=reader.whole)
     if reader.whole and len(full) < len(lines):
         rows_of = {line: row for row, line in enumerate(fields.lines)}
-        blank: dict[str, Any] = {"more": {}}
+        blank: dict[str, Any] = {"more": {}, "given": None}
         fields.values = {
             role: [values[rows_of[n]] if n in rows_of else blank.get(role, "") for n in numbers]
             for role, values in fields.values.items()
@@ -370,12 +380,13 @@ def source_pairs(source: Source) -> Iterator[SentencePair]:
     source_language, target_language = source.languages("bitext")
     for chunk in reader.chunks():
         fields, incomplete = reader.fields(chunk), incomplete + chunk.incomplete
-        names, absent = ("source", "target", "more", "cells"), {"more": repeat({}), "cells": repeat(())}
+        names = ("source", "target", "more", "cells", "given")
+        absent: dict[str, Any] = {"more": repeat({}), "cells": repeat(()), "given": repeat(None)}
         columns: Iterable[Any] = (fields.values.get(name, absent.get(name)) for name in names)
         rows = zip(fields.lines, *columns, strict=False)
-        for line, first, second, more, cells in rows:
+        for line, first, second, more, cells, given in rows:
             pair = SentencePair((first, second), languages=(source_language, target_language))
-            pair.path, pair.line, pair.cells = source.path, line, cells
+            pair.path, pair.line, pair.cells, pair.given = source.path, line, cells, given
             if not (isinstance(first, str) and isinstance(second, str)):
                 sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
                 texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)

@@ -21,12 +21,14 @@ from isoglot.checks import validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.open_corpus import Corpus
 from isoglot.errors import ConfigurationError
+from isoglot.formats.given_row import with_values
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
 from isoglot.frames import Tabular
 from isoglot.languages import codes_of
+from isoglot.mining.duplicates import FirstPairs, Place
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""
+DUPLICATE = "duplicate"
+"""Why a pair is dropped whose text an earlier kept pair has."""
 _CHUNK = 4096
 _Waiting = tuple[SentencePair, tuple[str, str], Sequence[str]]
 """A pair as it was given, its clean text, and the rules that drop it."""
@@ -50,16 +54,18 @@ _Waiting = tuple[SentencePair, tuple[str, str], Sequence[str]]
 class JudgedPair(Tabular):
     """A pair, every rule or low score or :data:`UNKNOWN` that drops it, and its scores by name.
 
-    A kept pair has no reasons. A pair that a rule drops has no scores.
+    A kept pair has no reasons. A pair that a rule drops has no scores. ``duplicate_of`` is the file and line of the
+    earlier pair with the same text (of data in memory None and its number, from 1).
     """
 
     pair: SentencePair
     reasons: tuple[str, ...]
     scores: Mapping[str, float]
+    duplicate_of: Place | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Both texts, the first reason and the scores by name."""
-        return {"source": self.pair.source, "target": self.pair.target, "reason": self.reason, **self.scores}
+        """The pair's row, the first reason and the scores by name; the user's columns keep their names."""
+        return with_values(self.pair.row(), {"reason": self.reason, **self.scores})
 
     @property
     def reason(self) -> str:
@@ -194,6 +200,8 @@ def filter_files(
                 if len(corpus.inputs) > 1:
                     position["path"] = pair.path or ""
                 reasons = {"reasons": ",".join(judged.reasons), **position}
+                if options.duplicates != "keep":
+                    reasons["duplicate_of"] = _place_text(judged.duplicate_of, several=len(corpus.inputs) > 1)
                 write_dropped(pair, {**reasons, **blank, **judged.scores})
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
@@ -207,6 +215,7 @@ def _judged(
 ) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
     rules = PairRules(options)
+    first_pairs = None if options.duplicates == "keep" else FirstPairs(options.duplicates)
     waiting: list[_Waiting] = []
     passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
@@ -220,10 +229,53 @@ def _judged(
                 waiting.append((pair, clean_pair.texts, reasons))
                 passed += not reasons
                 if passed == options.pool or len(waiting) == 16 * options.pool:
-                    yield from _scored(waiting, first, scorer, options.thresholds)
+                    yield from _without_duplicates(
+                        _scored(waiting, first, scorer, options.thresholds), waiting, first, first_pairs
+                    )
                     first, waiting, passed = first + len(waiting), [], 0
-    yield from _scored(waiting, first, scorer, options.thresholds)
+    yield from _without_duplicates(
+        _scored(waiting, first, scorer, options.thresholds), waiting, first, first_pairs
+    )
     scorer.warn()
+
+
+def _without_duplicates(
+    judged_pairs: Iterator[JudgedPair],
+    rows: Sequence[_Waiting],
+    first: int,
+    first_pairs: FirstPairs | None,
+) -> Iterator[JudgedPair]:
+    """Drop pairs whose text an earlier kept pair has.
+
+    It is the last rule: a pair that a rule or a low score drops does not stand in the way of a later one.
+
+    ``first``: How many pairs came before these.
+    """
+    if first_pairs is None:
+        yield from judged_pairs
+        return
+    every = list(judged_pairs)
+    kept = [row for row, judged in enumerate(every) if not judged.reasons]
+    cleaned = [replace(rows[row][0], texts=rows[row][1]) for row in kept]
+    places: list[Place] = []
+    for row in kept:
+        pair = rows[row][0]
+        places.append((None, first + row + 1) if pair.line is None else (pair.path, pair.line))
+    earlier = dict(zip(kept, first_pairs.earlier(cleaned, places), strict=True))
+    for row, judged in enumerate(every):
+        place = earlier.get(row)
+        if place is None:
+            yield judged
+        else:
+            yield replace(judged, reasons=(DUPLICATE,), duplicate_of=place)
+
+
+def _place_text(place: Place | None, *, several: bool) -> str:
+    """The line of a pair, with its file where there are several."""
+    if place is None:
+        return ""
+    path, line = place
+    return f"{path}:{line}" if several and path else str(line)
 
 
 def _cleaned(pair: SentencePair) -> SentencePair:
