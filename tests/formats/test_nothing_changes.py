@@ -90,7 +90,7 @@ def rows_of(draw: random.Random, ends: list[str]) -> tuple[list[dict[str, str]],
     return rows, dict(sides)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zst", ".bz2"])
 def test_json_lines_come_back(seed: int, packed: str, tmp_path: Path) -> None:
     draw = random.Random(f"{seed}{packed}")
@@ -104,31 +104,27 @@ def test_json_lines_come_back(seed: int, packed: str, tmp_path: Path) -> None:
     assert [list(row) for row in kept] == [list(row) for row in more]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_csv_comes_back_in_its_dialect(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     rows, columns = rows_of(draw, ENDS)
     quoting, delimiter = draw.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), draw.choice(",;\t|")
     written = io.StringIO()
-    writer = csv.writer(
-        written, delimiter=delimiter, quoting=quoting, lineterminator=draw.choice(["\n", "\r\n"])
-    )
+    line_end = draw.choice(["\n", "\r\n"])
+    writer = csv.writer(written, delimiter=delimiter, quoting=quoting, lineterminator=line_end)
     repeated = draw.random() < 0.5
     header = [*rows[0], "again", "again"] if repeated else [*rows[0]]
     writer.writerow(header)
     for row in rows:
         writer.writerow([*row.values(), *(["1", "2"] if repeated else [])])
-    given = draw.choice(["", "\ufeff"]) + draw.choice(["", f"sep={delimiter}\n"]) + written.getvalue()
+    given = draw.choice(["", "\ufeff"]) + draw.choice(["", f"sep={delimiter}{line_end}"]) + written.getvalue()
     path = tmp_path / "given.csv"
     path.write_bytes(given.encode())
-    kept = filtered(path, "kept.csv", columns=columns, header=True, delimiter=delimiter).read_bytes().decode()
-    assert kept.lstrip("\ufeff").splitlines()[-1] == given.splitlines()[-1]
-    assert kept.replace("\r\n", "\n") == given.replace("\r\n", "\n") and kept.count(
-        "\r\n"
-    ) >= written.getvalue().count("\r\n")
+    kept = filtered(path, "kept.csv", columns=columns, header=True, delimiter=delimiter)
+    assert kept.read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("header", [True, False])
 def test_tsv_comes_back(seed: int, header: bool, tmp_path: Path) -> None:
     draw = random.Random(seed)
@@ -243,10 +239,10 @@ def test_the_delimiter_of_csv_is_found_and_said(
 def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "given.jsonl"
     path.write_text('{"source": "a", "target": "b", "n": 1e400}\n')
-    with pytest.raises(InputError, match="1e400.*beyond the largest number"):
+    with pytest.raises(InputError, match=r"1e400.*beyond the largest number"):
         filtered(path, "kept.jsonl")
     pq.write_table(pa.table({"source": ["a"], "target": ["b"], "blob": [b"\xff"]}), tmp_path / "bad.parquet")
-    with pytest.raises(ConfigurationError, match="bytes.*not text"):
+    with pytest.raises(ConfigurationError, match=r"bytes.*not text"):
         filtered(tmp_path / "bad.parquet", "kept.jsonl")
     pq.write_table(
         pa.table({"source": ["a"], "target": ["b"], "blob": [b"\xc3\xa9"]}), tmp_path / "good.parquet"

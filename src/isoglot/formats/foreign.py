@@ -16,8 +16,8 @@ _EXPORTS = {
     ".po": f"is gettext; export TMX with the Translate Toolkit (`po2tmx -l de {{path}} file.tmx`) or {_TIKAL}",
     ".tbx": "is a term base; export CSV from the program that wrote it, or convert it with the Translate "
     "Toolkit (`tbx2po {path} file.po && po2csv file.po file.csv`)",
-    ".json": "is JSON; write one object per line (`jq -c '.[]' {path} > file.jsonl`); if its lines are objects already, "
-    "call it .jsonl",
+    ".json": "is JSON; write one object per line (`jq -c '.[]' {path} > file.jsonl`), or call it .jsonl if its lines "
+    "are objects",
     **dict.fromkeys(
         (".docx", ".doc", ".pdf", ".odt", ".html", ".xml"),
         "is a document; save its sentences as text, one per line",
