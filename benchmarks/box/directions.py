@@ -22,7 +22,7 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.formats.labelled.tags import tagged_rows
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.projection.rule import project_tags
+from isoglot.projection.rule import project_word_tags
 
 LANGUAGES = ("en", "de", "es", "fr", "hi", "zh")
 Texts = dict[str, list[list[str]]]
@@ -59,7 +59,7 @@ def accuracy(tags: list[list[str]], gold: list[list[str]], links: Iterable[Sente
     pairs = [
         (projected, tag)
         for source, target, link in zip(tags, gold, links, strict=True)
-        for projected, tag in zip(project_tags(source, link, len(target)), target, strict=True)
+        for projected, tag in zip(project_word_tags(source, link, len(target)), target, strict=True)
     ]
     return 100 * sum(projected == tag for projected, tag in pairs) / len(pairs)
 

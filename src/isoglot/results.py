@@ -116,7 +116,7 @@ def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
         >>> flattened({"objectives": {"align": {"layer": 1}}, "steps": 5})
         {'objectives.align.layer': 1, 'steps': 5}
     """
-    flat = {}
+    flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
             flat |= {f"{name}.{inner}": leaf for inner, leaf in flattened(value).items()}

@@ -12,11 +12,11 @@ from commands import run as in_process
 from typer.testing import CliRunner
 
 from isoglot.checks import validated
-from isoglot.cli.flags import given_fields, parse_settings, with_flags
+from isoglot.cli.flags import parse_settings, with_flags
 from isoglot.cli.help import GroupedCommand
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.options import Label, Options, extra_of, option
+from isoglot.options import Label, Options, extra_of, given_fields, option
 
 
 class Inner(Options):

@@ -105,11 +105,11 @@ def test_other_rows_of_the_training_file_are_no_training_data(encoder: Path, tmp
 def test_checkpoints_of_one_name_are_no_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     row = Result(run="tlm", task="pos", language="de", metric="f1", value=80, examples=9, checkpoint_hash="a")
     other = row.model_copy(update={"value": 90.0, "checkpoint_hash": "b"})
-    print_results([row, row, other])
+    print_results([(row, Path("a")), (row, Path("a")), (other, Path("b"))])
     told = capsys.readouterr().out
     assert "90.0" in told and "±" not in told and "1 results were measured again with another value" in told
     seeds = [row.model_copy(update={"seed": 1}), other.model_copy(update={"seed": 2})]
-    print_results(seeds)
+    print_results([(seed, Path("a")) for seed in seeds])
     assert "85.0 ±7.1" in capsys.readouterr().out
 
 

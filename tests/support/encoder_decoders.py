@@ -84,7 +84,8 @@ def _tokenizer(kind: str) -> PreTrainedTokenizerFast:
         trained = train_tokenizer(texts, **options).backend_tokenizer
     model = json.loads(trained.to_str())["model"]
     if kind != "NllbTokenizer":
-        tokenizer = getattr(transformers, kind)(vocab=[tuple(entry) for entry in model["vocab"]])
+        entries: list[Any] = [tuple(entry) for entry in model["vocab"]]
+        tokenizer = getattr(transformers, kind)(vocab=entries)
     else:
         specials = ["<s>", "<pad>", "</s>", "<unk>"]
         vocabulary = {piece: number for number, piece in enumerate([*specials, *model["vocab"]])}

@@ -3,7 +3,7 @@
 import json
 import math
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -13,6 +13,7 @@ from isoglot.aligners.alignment import column
 from isoglot.aligners.options import NUMBERED, LinkFormat
 from isoglot.corpus.options import PrepareOptions
 from isoglot.errors import ConfigurationError
+from isoglot.formats.given_row import with_values
 from isoglot.formats.link_files import FORMATS
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
@@ -23,6 +24,9 @@ from isoglot.runs.records import json_line
 _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score", "src", "tgt", "src_text", "tgt_text",
                        "src_spans", "tgt_spans", "sure", "possible"])  # fmt: skip
 """What JSON lines of links say: an input's values of these names are of other links, or of other words."""
+
+_GOLD = frozenset(["links", "sure", "possible"])
+"""Links that an input has, which are not those that are written."""
 
 
 def write_lines(
@@ -90,8 +94,13 @@ def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) 
     row[values] = [round(p, 6) for p in pair.probabilities]
     if name == "jsonl":
         row["score"] = None if math.isnan(pair.score) else round(pair.score, 6)
-    row |= {key: value for key, value in pair.row_values().items() if key not in row and key not in _OF_LINKS}
-    return json_line(row)
+    return json_line(with_values(row, _without_earlier_links(pair.row_values())))
+
+
+def _without_earlier_links(more: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row says beside its links, of which those of an earlier `isoglot align` give way to the new ones."""
+    earlier = _OF_LINKS if isinstance(more.get("links"), list) and "src_spans" in more else _GOLD
+    return {name: value for name, value in more.items() if name not in earlier}
 
 
 def with_words_written(

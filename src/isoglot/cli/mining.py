@@ -22,7 +22,7 @@ from isoglot.mining.options import (
 from isoglot.options import Options, OutputFile, OutputText, option
 
 PairsOut = Annotated[
-    str, typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, also .gz; - for TSV.")
+    str, typer.Option("--out", "-o", help="File to write: .tsv, .csv, .jsonl or .tmx, also .gz; - for TSV.")
 ]
 
 
@@ -30,7 +30,8 @@ class FilterOutputs(Options):
     """What else `isoglot filter` writes."""
 
     dropped: OutputText | None = option(
-        None, "Write dropped pairs with every reason, line number and scores here: .tsv or .jsonl, also .gz."
+        None,
+        "Write dropped pairs with every reason, line number and scores here: .tsv, .csv, .jsonl, also .gz.",
     )
     report: OutputFile | None = option(None, "Write counts and histograms here, as JSON.")
 
@@ -48,7 +49,7 @@ def filter_(
         typer.Option(
             "--out",
             "-o",
-            help="Kept pairs: .tsv, .jsonl or .tmx, also .gz; - for TSV; twice for a file per side.",
+            help="Kept pairs: .tsv, .csv, .jsonl or .tmx, also .gz; - for TSV; twice for a file per side.",
         ),
     ] = ["-"],  # noqa: B006 - never changed
 ) -> None:

@@ -23,7 +23,8 @@ from typing import IO, Any, TypeVar, cast
 import numpy as np
 
 from isoglot.errors import InputError
-from isoglot.formats.text_encoding import encoding_of
+from isoglot.formats.given_row import TableForm
+from isoglot.formats.text_encoding import encoding_of, likely_encoding
 from isoglot.formats.words import is_blank, split_words
 from isoglot.runs.records import parse_object
 
@@ -66,6 +67,7 @@ class Chunk:
     names: Sequence[str] | None = None  # of the columns, where the format has any
     incomplete: int = 0  # units that were passed over because a language is missing in them (TMX)
     width: int = 0  # cells of each row of a table without names
+    form: TableForm | None = None  # how a CSV file is written
 
 
 @dataclass
@@ -216,10 +218,17 @@ class LineFile:
 
 
 def decode_lines(
-    data: bytes, path: str, first_line: int, problems: dict[int, InputError] | None = None
+    data: bytes,
+    path: str,
+    first_line: int,
+    problems: dict[int, InputError] | None = None,
+    *,
+    keep_returns: bool = False,
 ) -> list[str]:
-    """Lines of a chunk as text, without their ends.
+    r"""Lines of a chunk as text, without their ends.
 
+    ``keep_returns``: A byte order mark stays, and so does the carriage return of ``\r\n``, which may be text in a
+    quoted field of CSV.
     ``problems`` receives lines that are not UTF-8, whose bad bytes are replaced then; without it they are errors.
     """
     try:
@@ -230,7 +239,8 @@ def decode_lines(
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 problem = InputError(
-                    f"byte 0x{line[error.start]:02x} is not valid UTF-8 ({error.reason}); `iconv -f latin1 -t utf-8`",
+                    f"byte 0x{line[error.start]:02x} is not valid UTF-8 ({error.reason}); "
+                    f"`iconv -f {likely_encoding(line)} -t utf-8`",
                     path=path,
                     line=number,
                 )
@@ -245,11 +255,13 @@ def decode_lines(
                 path=path,
                 line=1,
             )
-        text = text.removeprefix("\ufeff")
+        text = text if keep_returns else text.removeprefix("\ufeff")
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    return [x[:-1] if x.endswith("\r") else x for x in lines] if "\r" in text else lines
+    if keep_returns or "\r" not in text:
+        return lines
+    return [x[:-1] if x.endswith("\r") else x for x in lines]
 
 
 def parsed(
@@ -270,15 +282,21 @@ def each(
     return list(parsed(parse, items, path))
 
 
-def csv_rows(path: str, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    """Rows of comma-separated fields, each with the number of its first line: a quoted field may hold line ends."""
+def csv_rows(
+    path: str, lines: Iterable[str], delimiter: str = ",", *, line: int = 1
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows of separated fields, each with the number of its first line: a quoted field may hold line ends.
+
+    ``line``: The number of the first line.
+    """
     csv.field_size_limit(_LONGEST)
-    rows = csv.reader((f"{line}\n" for line in lines), strict=True)
-    first = 1
+    rows = csv.reader((f"{text}\n" for text in lines), delimiter=delimiter, strict=True)
+    before = line - 1
+    first = line
     try:
         for row in rows:
             yield first, row
-            first = rows.line_num + 1
+            first = before + rows.line_num + 1
     except csv.Error as error:
         raise InputError(f"broken CSV ({error}): fix the quotes", path=path, line=first) from error
 

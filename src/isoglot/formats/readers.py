@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
-from pathlib import Path
 from typing import Any
 
-from isoglot.errors import InputError, reason
+from isoglot.errors import InputError
+from isoglot.formats.arrow_tables import huggingface_chunks, parquet_chunks, table_fields
+from isoglot.formats.csv_form import csv_form
+from isoglot.formats.given_row import TableForm
 from isoglot.formats.line_files import (
     CHUNK_LINES,
     Chunk,
@@ -34,7 +36,6 @@ from isoglot.formats.records import (
     assemble,
     cell_fields,
     from_rows,
-    wanted_columns,
 )
 from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Source, expand
@@ -137,9 +138,14 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
     """Parsed rows, since only parsing tells where a row ends."""
     source, roles = reader.source, ROLES[reader.kind]
     with LineFile(source.path, meter) as file:
-        lines = (line for first, data in file.chunks() for line in decode_lines(data, file.path, first))
-        rows = csv_rows(source.path, lines)
-        names = next(rows)[1] if source.header else None
+        chunks = (decode_lines(data, file.path, first, keep_returns=True) for first, data in file.chunks())
+        head = next(chunks, [])
+        form, skipped = csv_form(source.path, head, source.delimiter, len(roles))
+        if head and form.preamble:
+            head[0] = head[0].removeprefix("\ufeff")
+        lines = chain(head[skipped:], chain.from_iterable(chunks))
+        rows = csv_rows(source.path, lines, form.delimiter, line=skipped + 1)
+        names = next(rows, (0, []))[1] if source.header else None
         first = width = 0
         while chunk := list(islice(rows, CHUNK_LINES)):
             first = chunk[0][0]
@@ -154,71 +160,9 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
                         path=source.path,
                         line=line,
                     )
-            yield Chunk(first, chunk, names, width=width)
+            yield Chunk(first, chunk, names, width=width, form=form)
         if not first:
             raise empty(source.path, header=source.header)
-
-
-def _parquet_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Batches of the columns that are read; errors give the row for the line."""
-    import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other format needs it
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    source = reader.source
-    try:
-        # Arrow's own handle: a thread of Arrow frees a Python one, perhaps after the interpreter's end, which aborts
-        with pa.OSFile(source.path) as handle, pq.ParquetFile(handle) as file:
-            names = file.schema_arrow.names
-            columns = names if reader.whole else wanted_columns(source, reader.kind, names)
-            batches = file.iter_batches(CHUNK_LINES, columns=columns, use_threads=False)
-            yield from _numbered(source, names, batches)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"cannot be read as Parquet ({error}); write it again", path=source.path) from error
-
-
-def _huggingface_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Batches of a data set of the hub, streamed, or of a folder that ``save_to_disk`` wrote."""
-    import datasets  # noqa: PLC0415 (a second of import that no other format needs)
-
-    source = reader.source
-    folder = Path(source.path)
-    try:
-        if (folder / "dataset_dict.json").exists():
-            dataset = datasets.load_from_disk(source.path)[source.split]
-        elif (folder / "state.json").exists():
-            dataset = datasets.load_from_disk(source.path)
-            if source.split not in (str(dataset.split), Source.model_fields["split"].default):
-                raise ValueError(f"it is the split {dataset.split} alone: leave split out")
-        else:
-            dataset = datasets.load_dataset(
-                source.path, source.subset, split=source.split, revision=source.revision, streaming=True
-            )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise InputError(
-            f"the data set (split {source.split!r}) cannot be opened ({reason(error)}); check path, subset and split",
-            path=source.path,
-        ) from error
-    try:
-        tables = iter(dataset.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
-        if (first := next(tables, None)) is None:
-            raise empty(source.path)
-        names = first.column_names
-        columns = names if reader.whole else wanted_columns(source, reader.kind, names)
-        yield from _numbered(source, names, (table.select(columns) for table in chain([first], tables)))
-    except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"was read as a data set, but one of its files cannot be read ({reason(error)}); fix that file",
-            path=source.path,
-        ) from error
-
-
-def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
-    row = 1
-    for table in tables:
-        yield Chunk(row, table, names)
-        row += table.num_rows
-    if row == 1:
-        raise empty(source.path)
 
 
 def _decoded(
@@ -297,7 +241,10 @@ def _table_cells(reader: Reader, chunk: Chunk) -> Fields:
     else:
         (lines,), fields.lines = _decoded(reader, chunk, fields.problems)
         rows = [line.split("\t") for line in lines]
-    return cell_fields(source, reader.kind, chunk.names, chunk.width, rows, fields, whole=reader.whole)
+    form = replace(chunk.form or TableForm(), names=None if chunk.names is None else tuple(chunk.names))
+    return cell_fields(
+        source, reader.kind, chunk.names, chunk.width, rows, fields, form=form if reader.whole else None
+    )
 
 
 def _jsonl_fields(reader: Reader, chunk: Chunk) -> Fields:
@@ -311,7 +258,7 @@ def _jsonl_fields(reader: Reader, chunk: Chunk) -> Fields:
         fields = from_rows(rows, filled, names, reader.source, reader.kind, whole=reader.whole)
     if reader.whole and len(full) < len(lines):
         rows_of = {line: row for row, line in enumerate(fields.lines)}
-        blank: dict[str, Any] = {"more": {}}
+        blank: dict[str, Any] = {"more": {}, "given": None}
         fields.values = {
             role: [values[rows_of[n]] if n in rows_of else blank.get(role, "") for n in numbers]
             for role, values in fields.values.items()
@@ -320,15 +267,18 @@ def _jsonl_fields(reader: Reader, chunk: Chunk) -> Fields:
     return fields
 
 
-def _table_fields(reader: Reader, chunk: Chunk) -> Fields:
-    rows = chunk.payload.to_pylist()
-    numbers = range(chunk.first_line, chunk.first_line + len(rows))
-    return from_rows(rows, numbers, chunk.names or (), reader.source, reader.kind, whole=reader.whole)
-
-
 def _tmx_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
     whole, incomplete, languages = reader.whole, reader.incomplete, reader.source.languages("bitext")
     return tmx_chunks(reader.source.path, languages, meter, whole=whole, incomplete=incomplete)
+
+
+def _arrow_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
+    chunks = parquet_chunks if reader.source.format == "parquet" else huggingface_chunks
+    return chunks(reader.source, reader.kind, whole=reader.whole)
+
+
+def _arrow_fields(reader: Reader, chunk: Chunk) -> Fields:
+    return table_fields(reader.source, reader.kind, chunk, whole=reader.whole)
 
 
 def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
@@ -346,8 +296,14 @@ _FORMATS: dict[
     "tsv": (_line_chunks, _table_cells),
     "csv": (_csv_chunks, _table_cells),
     "jsonl": (_jsonl_chunks, _jsonl_fields),
-    "parquet": (_parquet_chunks, _table_fields),
-    "huggingface": (_huggingface_chunks, _table_fields),
+    "parquet": (
+        lambda reader, meter: parquet_chunks(reader.source, reader.kind, whole=reader.whole),
+        _arrow_fields,
+    ),
+    "huggingface": (
+        lambda reader, meter: huggingface_chunks(reader.source, reader.kind, whole=reader.whole),
+        _arrow_fields,
+    ),
     "tmx": (_tmx_chunks, _tmx_fields),
     "text": (_block_chunks, _text_fields),
     "lexicon": (_line_chunks, _lexicon_fields),
@@ -375,11 +331,18 @@ def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[Senten
     source_language, target_language = source.languages("bitext")
     for chunk in reader.chunks():
         fields = reader.fields(chunk)
-        absent: Any = dict(source=(), target=(), more=repeat({}), cells=repeat(()), unit=repeat(None))  # noqa: C408
+        absent: dict[str, Any] = {
+            "source": (),
+            "target": (),
+            "more": repeat({}),
+            "cells": repeat(()),
+            "given": repeat(None),
+            "unit": repeat(None),
+        }
         columns: Iterable[Any] = (fields.values.get(name, default) for name, default in absent.items())
-        for line, first, second, more, cells, unit in zip(fields.lines, *columns, strict=False):
+        for line, first, second, more, cells, given, unit in zip(fields.lines, *columns, strict=False):
             pair = SentencePair((first, second), languages=(source_language, target_language))
-            pair.path, pair.line, pair.cells, pair.unit = source.path, line, cells, unit
+            pair.path, pair.line, pair.cells, pair.given, pair.unit = source.path, line, cells, given, unit
             if not (isinstance(first, str) and isinstance(second, str)):
                 sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
                 texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)

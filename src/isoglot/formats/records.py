@@ -10,6 +10,7 @@ from operator import index
 from typing import Any
 
 from isoglot.errors import InputError
+from isoglot.formats.given_row import Column, GivenRow, TableForm, free_names
 from isoglot.formats.line_files import Fields, each
 from isoglot.formats.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, UNNAMED, Kind, Source
 from isoglot.formats.words import is_blank, other_space, split_words
@@ -151,6 +152,9 @@ def from_rows(
     if whole:
         read = set(map(str, plan.values()))
         values["more"] = [{name: value for name, value in row.items() if name not in read} for row in rows]
+        if "source" in plan:
+            columns = plan["source"], plan["target"]
+            values["given"] = [GivenRow(columns, row) for row in rows]
     return Fields(values, lines)
 
 
@@ -162,12 +166,13 @@ def cell_fields(
     rows: list[list[str]],
     fields: Fields,
     *,
-    whole: bool = False,
+    form: TableForm | None = None,
 ) -> Fields:
     """The columns of a table that are asked for, into ``fields``; a blank line is an empty row.
 
     ``width``: How many cells a row has where no header says it.
-    ``whole``: ``cells`` are the other columns, and ``more`` holds them by name where a header names them.
+    ``form``: How the table is written, if rows are read whole. Then ``cells`` are the other columns, ``more`` holds
+    them by name where a header names them (of a repeated one ``note_2``), and ``given`` is the whole row.
     """
     plan, numbers = plan_columns(source, kind, names=names), fields.lines
     columns = {r: names.index(c) if names and isinstance(c, str) else int(c) for r, c in plan.items()}
@@ -194,10 +199,23 @@ def cell_fields(
         line = numbers[number]
         fields.problems.setdefault(line, InputError(problem, path=source.path, line=line))
     fields.values = {role: [row[c] for row in rows] for role, c in columns.items()}
-    if whole:
+    if form is not None:
         rest = [n for n in range(max(expected, widest + 1)) if n not in columns.values()]
+        unique = free_names(names, ()) if names else []
         fields.values["cells"] = [[row[n] for n in rest] for row in rows]
-        fields.values["more"] = [{names[n]: row[n] for n in rest} if names else {} for row in rows]
+        fields.values["more"] = [{unique[n]: row[n] for n in rest} if names else {} for row in rows]
+        numbers_of_sides = (columns["source"], columns["target"]) if "source" in columns else (0, 0)
+        first, second = numbers_of_sides
+        sides: tuple[Column, Column] = (unique[first], unique[second]) if names else numbers_of_sides
+        fields.values["given"] = [
+            GivenRow(
+                sides,
+                dict(zip(unique, row, strict=True)) if names else None,
+                row,
+                form,
+            )
+            for row in rows
+        ]
     return fields
 
 

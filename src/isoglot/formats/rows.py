@@ -19,11 +19,11 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
-from itertools import count
 from typing import Any
 
 from isoglot.checks import levels_outside, shortened
 from isoglot.errors import ConfigurationError
+from isoglot.formats import given_row
 from isoglot.formats.plain_values import cell, class_names, inner_value, is_a, plain
 
 CONTAINERS = (
@@ -312,10 +312,7 @@ def free_names(names: Sequence[str], taken: Sequence[Any], what: str) -> list[st
         ['prediction', 'probability']
     """
     used = {column[0] if isinstance(column, tuple) else column for column in taken}
-    free = []
-    for name in names:
-        numbered = (f"{name}_{number}" for number in count(2))
-        free.append(name if name not in used else next(new for new in numbered if new not in used))
+    free = given_row.free_names(names, used)
     renamed = [f"{new!r}" for name, new in zip(names, free, strict=True) if new != name]
     if renamed:
         kept = ", ".join(repr(name) for name in names if name in used)

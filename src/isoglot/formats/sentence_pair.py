@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.given_row import GivenRow, with_values
 from isoglot.formats.links import Alignment, Link, link_set
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.tmx_unit import Tags, TmxPair
@@ -50,6 +51,7 @@ class SentencePair(Tabular):
         cells: Further columns of a table.
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
         labels: Labels of the source side, in the form of their kind.
+        given: The row as it was read, which writers give back: names and order of its columns, form of its table.
         problem: Why its row could not be read, or not all of it.
         unit: The unit of a translation memory that the pair is from, with all its translations; TMX is written from it.
 
@@ -78,6 +80,7 @@ class SentencePair(Tabular):
     cells: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     labels: Any = None
+    given: GivenRow | None = None
     problem: InputError | None = None
     unit: TmxPair | None = None
 
@@ -113,7 +116,7 @@ class SentencePair(Tabular):
         links: dict[str, Any] = {"links": list(self.links)}
         if self.probabilities:
             links |= {"probabilities": list(self.probabilities), "score": self.score}
-        return {**self.row(), **links}
+        return with_values(self.row(), links)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each link: its words, their numbers, and its probability."""
@@ -215,11 +218,14 @@ class SentencePair(Tabular):
             tags=self.tags[::-1],
             spans=self.spans and self.spans[::-1],
             more=more,
+            given=self.given and self.given.transpose(),
             unit=self.unit and self.unit.transpose(),
         )
 
     def row(self) -> dict[str, Any]:
-        """The pair, without its links, as an object of JSON lines."""
+        """The pair, without its links, as an object of JSON lines; a row that names its columns as it was given."""
+        if self.given is not None and self.given.row is not None:
+            return self._given_row(self.given)
         row: dict[str, Any] = {} if self.id is None else {"id": self.id}
         row |= zip(_SIDES, self.texts, strict=True)
         if any(self.words):
@@ -227,6 +233,16 @@ class SentencePair(Tabular):
         if any(self.tags):
             row |= {f"{side}_tags": tags for side, tags in zip(_SIDES, self.tags, strict=True)}
         return row | self.row_values()
+
+    def _given_row(self, given: GivenRow) -> dict[str, Any]:
+        """The row that was given, and what has become known of it, under names that are free."""
+        row, known = given.named(self.texts), dict[str, Any]()
+        if any(self.words) and list(self.words[0]) not in row.values():
+            known |= {f"{side}_words": list(words) for side, words in zip(_SIDES, self.words, strict=True)}
+        values = self.row_values()
+        labels = [f"{side}_language" for side in _SIDES]
+        known |= {name: values[name] for name in labels if name in values and name not in row}
+        return with_values(row, known)
 
     def row_values(self) -> dict[str, Any]:
         """What the row says beside texts, words, links, id and tags, and both languages where they are known."""

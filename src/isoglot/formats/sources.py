@@ -11,6 +11,7 @@ from pydantic import field_validator
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import MISSING_FILE, ConfigurationError, Problem
+from isoglot.formats.foreign import foreign
 from isoglot.options import Options, option, text_of_path
 
 Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
@@ -38,7 +39,7 @@ FORMATS = {
     "moses": Format(_PAIRS),
     "bars": Format(_PAIRS, (".src-tgt",)),
     "tsv": Format(_ALL, (".tsv", ".tab"), ("columns", "header")),
-    "csv": Format(_ALL, (".csv",), ("columns", "header")),
+    "csv": Format(_ALL, (".csv",), ("columns", "header", "delimiter")),
     "jsonl": Format(_ALL, (".jsonl", ".ndjson"), ("columns",)),
     "parquet": Format(_ALL, (".parquet",), ("columns",), streamed=False),
     "huggingface": Format(_ALL, (), ("columns", "subset", "split", "revision"), streamed=False),
@@ -84,6 +85,18 @@ class TableReading(Options):
         group=READING,
     )
     header: bool = option(False, "TSV and CSV: the first line names the columns.", group=READING)
+    delimiter: str | None = option(
+        None, "CSV: the character between columns; by default what its first lines show.", group=READING
+    )
+
+    @field_validator("delimiter", mode="before")
+    @classmethod
+    def _one_character(cls, value: object) -> object:
+        """Take the word ``tab`` for a tab."""
+        value = "\t" if value in ("tab", "\\t") else value
+        if isinstance(value, str) and (len(value) != 1 or value in '"\r\n'):
+            raise ValueError(f"got {value!r}, but one character is needed, such as ';' or tab")
+        return value
 
 
 class LinkReading(TableReading):
@@ -175,6 +188,8 @@ def resolve_format(source: Source, kind: Kind) -> str:
         name = "huggingface"
     elif name is None:
         name = "bars" if kind == "aligned" and source.links_path is not None else _DEFAULTS.get(kind)
+    if name is None and (message := foreign(source.path)):
+        raise ConfigurationError(message)
     if name is None:
         raise ConfigurationError(
             f"{source.path}: the format is not clear from its name; set format (--input-format) to one of "
@@ -208,7 +223,7 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
             except ConfigurationError as error:
                 problems.extend(error.problems)
                 continue
-            problems.extend(_problems(complete, kind))
+            problems.extend(_problems(complete, kind, named=source.format is not None))
             expanded.append(complete)
             completed += [complete] * (complete is not known)
     problems.extend(_idle(expanded, kind))
@@ -259,9 +274,13 @@ def bare_suffix(path: str) -> str:
     return Path(name).suffix
 
 
-def _problems(source: Source, kind: Kind) -> list[str | Problem]:
-    """Mistakes in one source that can be seen before it is read."""
+def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]:
+    """Mistakes in one source that can be seen before it is read; ``named``: its format is."""
     problems: list[str | Problem] = []
+    # a dataset may be called anything, and whoever names a format knows better
+    other = [] if named else [message for path in source.files() if (message := foreign(path))]
+    if other:
+        return [*other]
     for path in source.files():
         if path and (source.format == "huggingface" or path == "-"):  # an empty name is the current folder
             continue

@@ -16,6 +16,16 @@ _MARKS = {
     codecs.BOM_UTF8: "utf-8",
 }
 _DECLARED = re.compile(rb"""\s*<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
+_LETTERS = {
+    "cp1251": "[а-яёіїєў]",
+    "koi8-r": "[а-яё]",
+    "cp1253": "[α-ωά-ώ]",
+    "shift_jis": "[぀-ヿ一-鿿]",
+    "gb18030": "[一-鿿]",
+    "big5": "[一-鿿]",
+    "euc-kr": "[가-힣]",
+}
+"""Encodings of text in other letters than Latin ones, and the letters that most text in them has."""
 _HEAD = 1 << 16
 _SPACES, _FEWEST = " \n", 256
 """Characters that hold a fourth of the NUL bytes of UTF-16 at least, and how many bytes have one NUL among them."""
@@ -60,6 +70,34 @@ def encoding_of(head: bytes, path: str = "") -> str:
             f"declares the unknown encoding {name!r}; convert it to UTF-8, for example with iconv"
         ) from None
     return name
+
+
+def likely_encoding(line: bytes) -> str:
+    r"""The encoding that a line which is not UTF-8 fits best, as iconv calls it; a guess for a message.
+
+    Western text has few bytes above 0x7f: it is cp1252, whose apostrophes, quotes and dashes (0x80 to 0x9f) are control
+    characters in latin1. Where most letters are such bytes, the encoding wins whose letters are mostly of lower case,
+    or of Chinese, Japanese and Korean.
+
+    Example:
+        >>> likely_encoding(b"I don\x92t know"), likely_encoding("Привет, мир".encode("cp1251"))
+        ('cp1252', 'cp1251')
+    """
+    high = sum(byte > 0x7F for byte in line)
+    if high * 3 < sum(not chr(byte).isspace() for byte in line):
+        return "cp1252" if _decoded(line, "cp1252") else "latin1"
+    texts = {name: _decoded(line, name) for name in _LETTERS}
+    shares = {name: len(re.findall(_LETTERS[name], text)) / len(text) for name, text in texts.items() if text}
+    best = max(shares, key=lambda name: shares[name], default="")
+    return best if best and shares[best] > 1 / 3 else "cp1252"
+
+
+def _decoded(line: bytes, name: str) -> str:
+    """The line in an encoding; empty if it is not in it."""
+    try:
+        return line.decode(name)
+    except UnicodeDecodeError:
+        return ""
 
 
 @lru_cache(64)  # a file is read more than once

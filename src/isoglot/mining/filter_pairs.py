@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
@@ -22,13 +22,14 @@ from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.manifest import is_prepared
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import ConfigurationError
+from isoglot.formats.given_row import with_values
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
-from isoglot.formats.rows import free_names
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
 from isoglot.frames import Tabular
 from isoglot.languages import codes_of
+from isoglot.mining.duplicates import FirstPairs, Place
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions, vector_options
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
@@ -45,27 +46,29 @@ UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""
 MISSING_LANGUAGE = "missing_language"
 """Why a unit of a translation memory is dropped that lacks one of the two languages."""
+DUPLICATE = "duplicate"
+"""Why a pair is dropped whose text an earlier kept pair has."""
 _CHUNK = 4096
+_Waiting = tuple[SentencePair, tuple[str, str], Sequence[str]]
+"""A pair as it was given, its clean text, and the rules that drop it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair(Tabular):
     """A pair, every rule or low score or :data:`UNKNOWN` that drops it, and its scores by name.
 
-    A kept pair has no reasons. A pair that a rule drops has no scores.
+    A kept pair has no reasons. A pair that a rule drops has no scores. ``duplicate_of`` is the file and line of the
+    earlier pair with the same text (of data in memory None and its number, from 1).
     """
 
     pair: SentencePair
     reasons: tuple[str, ...]
     scores: Mapping[str, float]
+    duplicate_of: Place | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The pair's id, both texts, what else its row says, the first reason and the scores by name."""
-        row = {} if self.pair.id is None else {"id": self.pair.id}
-        row |= {"source": self.pair.source, "target": self.pair.target, **self.pair.more}
-        judged = {"reason": self.reason, **self.scores}
-        names = free_names([*judged], [*row], "filter")
-        return row | dict(zip(names, judged.values(), strict=True))
+        """The pair's row, the first reason and the scores by name; the user's columns keep their names."""
+        return with_values(self.pair.row(), {"reason": self.reason, **self.scores})
 
     @property
     def reason(self) -> str:
@@ -136,8 +139,9 @@ def filter_pairs(
             ``model`` with a name those of :class:`isoglot.mining.options.VectorOptions`, such as ``layer=8``.
 
     Returns:
-        Each pair, cleaned of repeated spaces, in its place: one for each row, in their order, so that
-        ``frame[[not pair.reason for pair in found]]`` keeps a frame's index and types.
+        Each pair as it was given, in its place: one for each row, in their order, so that
+        ``frame[[not pair.reason for pair in found]]`` keeps a frame's index and types. Rules and scores see its text
+        with single spaces.
 
     Example:
         >>> found = filter_pairs([("Good morning.", "Guten Morgen."), ("Hello", "Hello")], max_copied=0.6)
@@ -223,6 +227,8 @@ def filter_files(
                 if len(corpus.inputs) > 1:
                     position["path"] = pair.path or ""
                 reasons = {"reasons": ",".join(judged.reasons), **position}
+                if options.duplicates != "keep":
+                    reasons["duplicate_of"] = _place_text(judged.duplicate_of, several=len(corpus.inputs) > 1)
                 write_dropped(pair, {**reasons, **blank, **judged.scores})
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
@@ -236,49 +242,91 @@ def _judged(
 ) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
     rules = PairRules(options)
-    waiting: list[tuple[SentencePair, Sequence[str], tuple[str, str]]] = []
+    first_pairs = None if options.duplicates == "keep" else FirstPairs(options.duplicates)
+    waiting: list[_Waiting] = []
     passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
         scorer.require_languages(languages)
         while chunk := list(islice(run, _CHUNK)):
-            given = [
-                pair.texts for pair in chunk
-            ]  # the cleaned texts are judged, the texts as they were are kept
-            for pair in chunk:  # but for text whose characters or words something else in its row counts
-                if not (any(pair.tags) or any(pair.words)):
-                    source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
-                    pair.texts = source, target
-            judged = zip(chunk, rules.reasons(chunk, languages), given, strict=True)
-            for pair, broken, texts in judged:
+            # Rules and scores see clean text. The pair itself stays as it was given.
+            cleaned = [_cleaned(pair) for pair in chunk]
+            for pair, clean_pair, broken in zip(
+                chunk, cleaned, rules.reasons(cleaned, languages), strict=True
+            ):
                 lacking = pair.unit is not None and not pair.unit.complete
                 reasons = [MISSING_LANGUAGE] if lacking else broken
-                waiting.append((pair, reasons, texts))
+                waiting.append((pair, clean_pair.texts, reasons))
                 passed += not reasons
                 if passed == options.pool or len(waiting) == 16 * options.pool:
-                    yield from _scored(waiting, first, scorer, options.thresholds)
+                    yield from _without_duplicates(
+                        _scored(waiting, first, scorer, options.thresholds), waiting, first, first_pairs
+                    )
                     first, waiting, passed = first + len(waiting), [], 0
-    yield from _scored(waiting, first, scorer, options.thresholds)
+    yield from _without_duplicates(
+        _scored(waiting, first, scorer, options.thresholds), waiting, first, first_pairs
+    )
     scorer.warn()
 
 
+def _without_duplicates(
+    judged_pairs: Iterator[JudgedPair],
+    rows: Sequence[_Waiting],
+    first: int,
+    first_pairs: FirstPairs | None,
+) -> Iterator[JudgedPair]:
+    """Drop pairs whose text an earlier kept pair has.
+
+    It is the last rule: a pair that a rule or a low score drops does not stand in the way of a later one.
+
+    ``first``: How many pairs came before these.
+    """
+    if first_pairs is None:
+        yield from judged_pairs
+        return
+    every = list(judged_pairs)
+    kept = [row for row, judged in enumerate(every) if not judged.reasons]
+    cleaned = [replace(rows[row][0], texts=rows[row][1]) for row in kept]
+    places: list[Place] = []
+    for row in kept:
+        pair = rows[row][0]
+        places.append((None, first + row + 1) if pair.line is None else (pair.path, pair.line))
+    earlier = dict(zip(kept, first_pairs.earlier(cleaned, places), strict=True))
+    for row, judged in enumerate(every):
+        place = earlier.get(row)
+        if place is None:
+            yield judged
+        else:
+            yield replace(judged, reasons=(DUPLICATE,), duplicate_of=place)
+
+
+def _place_text(place: Place | None, *, several: bool) -> str:
+    """The line of a pair, with its file where there are several."""
+    if place is None:
+        return ""
+    path, line = place
+    return f"{path}:{line}" if several and path else str(line)
+
+
+def _cleaned(pair: SentencePair) -> SentencePair:
+    """The pair with the text that is judged: on one line, single spaces, no control characters."""
+    source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
+    return pair if (source, target) == pair.texts else replace(pair, texts=(source, target))
+
+
 def _scored(
-    rows: Sequence[tuple[SentencePair, Sequence[str], tuple[str, str]]],
+    rows: Sequence[_Waiting],
     first: int,
     scorer: PairScorer,
     thresholds: Mapping[str, float],
 ) -> Iterator[JudgedPair]:
-    """``rows``: Each pair, the rules that drop it, and its texts as they were given.
-
-    ``first``: How many pairs came before these.
-    """
+    """``first``: How many pairs came before these."""
     texts, names = [], []
-    for number, (pair, rules, _) in enumerate(rows, first + 1):
+    for number, (pair, clean_texts, rules) in enumerate(rows, first + 1):
         if not rules:
-            texts.append(pair.texts)
+            texts.append(clean_texts)
             names.append(f"pair {number}" if pair.line is None else f"{pair.path}:{pair.line}, pair {number}")
     all_scores = iter(scorer(texts, names))
-    for pair, rules, given in rows:
-        pair.texts = given
+    for pair, _, rules in rows:
         scores = None if rules else next(all_scores)
         if scores is None:
             yield JudgedPair(pair, tuple(rules) or (UNKNOWN,), {})

@@ -118,6 +118,11 @@ class SentenceAlignOptions(Options):
 class FilterOptions(RowRules):
     """What drops a pair of sentences: the rules of `isoglot prepare`, and scores below a threshold."""
 
+    duplicates: Literal["keep", "pair", "source", "target"] = option(
+        "keep",
+        "Drop pairs with the same text as an earlier one that passed: whole pair, or one side.",
+        group=RULES,
+    )
     max_copied: float | None = option(
         None, "Most words of the shorter side, as a share, that may stand on the other too: 0.6.",
         group=RULES, ge=0, lt=1,

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from isoglot.corpus.filter.filters import clean
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.foreign import foreign
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import UNNAMED, by_suffix
@@ -29,6 +30,8 @@ class TextRow(NamedTuple):
 def require_texts(paths: Sequence[str]) -> None:
     """Refuse files whose names say that a line is more than a sentence."""
     for path in paths:
+        if message := foreign(path):
+            raise ConfigurationError(message)
         if (form := by_suffix(path)) not in (None, "jsonl", "tmx"):
             raise ConfigurationError(
                 f"{path}: got {form}, but one sentence per line is needed; cut the sentences out, into a .txt file, or "

@@ -1,11 +1,13 @@
 """Files and folders that appear under their names when they are complete, or not at all."""
 
+import bz2
 import contextlib
 import errno
 import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import re
 import secrets
@@ -15,7 +17,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import permutations
 from pathlib import Path
@@ -59,12 +61,28 @@ def read_json(path: str | Path) -> dict[str, Any] | None:
     return values if isinstance(values, dict) else None
 
 
+def _zstandard(file: IO[bytes]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and few files are packed so
+
+    return pa.CompressedOutputStream(pa.PythonFile(file, "w"), "zstd")
+
+
+_PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0),
+    ".xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115 - closed by who writes it
+    ".zst": _zstandard,
+    ".bz2": lambda file: bz2.BZ2File(file, "wb"),
+}
+"""What packs a file of each ending."""
+
+
 @contextmanager
 def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     r"""Open a file for writing that takes its place when the block ends without an error.
 
     Permissions stay, and a symbolic link keeps pointing to the file. What is not a regular file (a device, a FIFO,
-    ``/dev/stdout``) is never replaced: it is written to directly. Text whose name ends in ``.gz`` is packed.
+    ``/dev/stdout``) is never replaced: it is written to directly. Text whose name ends in ``.gz``, ``.xz``, ``.zst`` or
+    ``.bz2`` is packed.
 
     Args:
         path: Where the file goes; its folder is made where it is missing.
@@ -75,13 +93,13 @@ def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
         OSError: The file cannot be written; what stood there before is unchanged.
     """
     how: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"}
-    packed = not binary and str(path).lower().endswith(".gz")
+    pack = None if binary else _PACKED.get(Path(path).suffix.lower())
     with whole_path(path) as temporary, contextlib.ExitStack() as stack:
         file: Any = stack.enter_context(
-            temporary.open("wb") if binary or packed else temporary.open("w", **how)
+            temporary.open("wb") if binary or pack else temporary.open("w", **how)
         )
-        if packed:
-            file = stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0))
+        if pack is not None:
+            file = stack.enter_context(pack(file))
             file = stack.enter_context(io.TextIOWrapper(file, **how))
         yield file
 

@@ -4,13 +4,14 @@ import json
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from math import isinf
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from isoglot.checks import problems_of, shortened
-from isoglot.errors import InputError, IsoglotError
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
 
 Record = TypeVar("Record", bound=BaseModel)
 
@@ -21,7 +22,7 @@ def parse_json(text: str, *, path: str | Path | None = None, line: int | None = 
     ``line``: Its line; by default the line in ``text`` where it is wrong.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_not_json)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_not_json, parse_float=_number)
         if "\\ud" in text.lower():  # half a surrogate pair, perhaps, which no file can hold
             json.dumps(value, ensure_ascii=False).encode()
         return value
@@ -38,6 +39,14 @@ def parse_json(text: str, *, path: str | Path | None = None, line: int | None = 
 
 def _not_json(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number of JSON")
+
+
+def _number(text: str) -> float:
+    """A number with a point or an exponent, which is not beyond what can be written again."""
+    number = float(text)
+    if isinf(number):
+        raise ValueError(f"{shortened(text)} is beyond the largest number, 1.8e308; write it as text")
+    return number
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -61,13 +70,34 @@ def parse_object(text: str, *, path: str | Path | None = None, line: int | None 
     return value
 
 
-def json_line(row: Mapping[str, Any]) -> str:
-    """An object as a line of JSON; a date or the like is written as text, and a number that is not finite as null."""
+def json_line(row: Mapping[str, Any], *, allow_null: bool = True) -> str:
+    """An object as a line of JSON; a date or the like is written as text, and a number that is not finite as null.
+
+    ``allow_null``: Without it such a number is a ValueError.
+
+    Raises:
+        ConfigurationError: A value is bytes that are not text, which JSON does not have.
+    """
     try:
-        return json.dumps(row, ensure_ascii=False, default=str, allow_nan=False) + "\n"
+        return json.dumps(row, ensure_ascii=False, default=_as_text, allow_nan=False) + "\n"
     except ValueError:
-        finite = json.loads(json.dumps(row, default=str), parse_constant=lambda _: None)
+        if not allow_null:
+            raise
+        finite = json.loads(json.dumps(row, default=_as_text), parse_constant=lambda _: None)
         return json.dumps(finite, ensure_ascii=False) + "\n"
+
+
+def _as_text(value: Any) -> str:
+    """A value that JSON does not have, as text: UTF-8 bytes as what they say, a date as it is printed."""
+    if not isinstance(value, bytes):
+        return str(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"a row has the bytes {shortened(value)}, which are not text, as JSON needs; leave the column out, or "
+            "encode it as text (base64)"
+        ) from error
 
 
 def row_id(row: Mapping[str, Any]) -> str | None:

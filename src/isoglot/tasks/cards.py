@@ -55,8 +55,9 @@ def recipe_of(checkpoint: Path | str) -> dict[str, dict[str, Any]]:
     """The values of the recipe that a checkpoint was pre-trained by, by its hash; empty where they are not recorded."""
     record = run_of(checkpoint)
     values = record.get("values")
-    is_recipe = isinstance(values, dict) and "objectives" in values and record.get("recipe_hash")
-    return {str(record["recipe_hash"]): values} if is_recipe else {}
+    if not isinstance(values, dict) or "objectives" not in values or not record.get("recipe_hash"):
+        return {}
+    return {str(record["recipe_hash"]): values}
 
 
 def measured_hash(checkpoint: Path | str, about: Mapping[str, Any]) -> str:

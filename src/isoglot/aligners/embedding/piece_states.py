@@ -263,7 +263,7 @@ def _marks(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
     """
     has_language = getattr(tokenizer, "src_lang", None) is not None
     if not has_language and None not in (tokenizer.cls_token_id, tokenizer.sep_token_id):
-        return [tokenizer.cls_token_id], [tokenizer.sep_token_id]  # type: ignore[list-item]
+        return [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     template = single_template(tokenizer)
     if not template.suffix.size:
         raise ConfigurationError(

@@ -1,0 +1,78 @@
+"""Parquet files and data sets of the Hugging Face library, whose rows are batches of Arrow."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from isoglot.errors import InputError, reason
+from isoglot.formats.line_files import CHUNK_LINES, Chunk, Fields, empty
+from isoglot.formats.records import from_rows, wanted_columns
+from isoglot.formats.sources import Kind, Source
+
+
+def parquet_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[Chunk]:
+    """Batches of the columns that are read; errors give the row for the line."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other format needs it
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        # Arrow's own handle: a thread of Arrow frees a Python one, perhaps after the interpreter's end, which aborts
+        with pa.OSFile(source.path) as handle, pq.ParquetFile(handle) as file:
+            names = file.schema_arrow.names
+            columns = names if whole else wanted_columns(source, kind, names)
+            batches = file.iter_batches(CHUNK_LINES, columns=columns, use_threads=False)
+            yield from _numbered(source, names, batches)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"cannot be read as Parquet ({error}); write it again", path=source.path) from error
+
+
+def huggingface_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[Chunk]:
+    """Batches of a data set of the hub, streamed, or of a folder that ``save_to_disk`` wrote."""
+    import datasets  # noqa: PLC0415 (a second of import that no other format needs)
+
+    folder = Path(source.path)
+    try:
+        if (folder / "dataset_dict.json").exists():
+            dataset = datasets.load_from_disk(source.path)[source.split]
+        elif (folder / "state.json").exists():
+            dataset = datasets.load_from_disk(source.path)
+            if source.split not in (str(dataset.split), Source.model_fields["split"].default):
+                raise ValueError(f"it is the split {dataset.split} alone: leave split out")
+        else:
+            dataset = datasets.load_dataset(
+                source.path, source.subset, split=source.split, revision=source.revision, streaming=True
+            )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise InputError(
+            f"the data set (split {source.split!r}) cannot be opened ({reason(error)}); check path, subset and split",
+            path=source.path,
+        ) from error
+    try:
+        tables = iter(dataset.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
+        if (first := next(tables, None)) is None:
+            raise empty(source.path)
+        names = first.column_names
+        columns = names if whole else wanted_columns(source, kind, names)
+        yield from _numbered(source, names, (table.select(columns) for table in chain([first], tables)))
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"was read as a data set, but one of its files cannot be read ({reason(error)}); fix that file",
+            path=source.path,
+        ) from error
+
+
+def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
+    row = 1
+    for table in tables:
+        yield Chunk(row, table, names)
+        row += table.num_rows
+    if row == 1:
+        raise empty(source.path)
+
+
+def table_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool) -> Fields:
+    """The fields of a batch of rows."""
+    rows = chunk.payload.to_pylist()
+    numbers = range(chunk.first_line, chunk.first_line + len(rows))
+    return from_rows(rows, numbers, chunk.names or (), source, kind, whole=whole)

@@ -1,0 +1,265 @@
+"""Random pairs through every reader and writer: what is kept is what was given, and what is lost is named."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import logging
+import lzma
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from isoglot.corpus.open_corpus import open_corpus
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sources import Source
+from isoglot.mining.filter_pairs import filter_files, filter_pairs
+from isoglot.mining.options import FilterOptions
+from isoglot.mining.pair_scores import PairScorer
+
+PIECES = [
+    "word",
+    "Haus",
+    " ",
+    "  ",
+    "\u00a0",
+    "\u0092",
+    "\ufeff",
+    "\u2028",
+    '"',
+    "'",
+    ",",
+    ";",
+    "|",
+    "é",
+    "e\u0301",
+    "日本",
+]
+ENDS = ["\n", "\r\n", "\t"]
+NAMES = [
+    "source",
+    "target",
+    "alignment",
+    "reasons",
+    "line",
+    "note",
+    "score",
+    "id",
+    "columns",
+    "links",
+    "path",
+    "text",
+]
+
+
+def text(draw: random.Random, pieces: list[str]) -> str:
+    return "x" + "".join(draw.choice(pieces) for _ in range(draw.randrange(8))) + draw.choice(["", " ", "y"])
+
+
+def filtered(path: Path, out: str, **reading: Any) -> Path:
+    """The kept pairs of a file, all of which are kept, with one more value beside each."""
+    target = path.with_name(out)
+    source = Source(path=str(path), source_language="src", target_language="tgt", **reading)
+    filter_files(
+        open_corpus([source], "bitext"), [str(target)], FilterOptions(), lambda: PairScorer(None, None)
+    )
+    return target
+
+
+def unpacked(path: Path) -> str:
+    data = path.read_bytes()
+    unpack = {".gz": gzip.decompress, ".xz": lzma.decompress, ".bz2": bz2.decompress}
+    if path.suffix == ".zst":
+        data = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
+    return unpack.get(path.suffix, bytes)(data).decode()
+
+
+def rows_of(draw: random.Random, ends: list[str]) -> tuple[list[dict[str, str]], dict[str, int | str]]:
+    sides = {"source": draw.choice(["en", "source", "a.b"]), "target": draw.choice(["de", "target", "z"])}
+    others = draw.sample([name for name in NAMES if name not in sides.values()], draw.randrange(5))
+    names = [*sides.values(), *others]
+    draw.shuffle(names)
+    rows = [{name: text(draw, PIECES + ends) for name in names} for _ in range(draw.randrange(1, 6))]
+    return rows, dict(sides)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zst", ".bz2"])
+def test_json_lines_come_back(seed: int, packed: str, tmp_path: Path) -> None:
+    draw = random.Random(f"{seed}{packed}")
+    rows, columns = rows_of(draw, ENDS)
+    more = [{**row, "n": draw.choice([1, 0.5, None, True, [1, {"a": "b"}], 10**30])} for row in rows]
+    path = tmp_path / "given.jsonl"
+    path.write_text("".join(json.dumps(row, ensure_ascii=draw.random() < 0.5) + "\n" for row in more))
+    written = unpacked(filtered(path, f"kept.jsonl{packed}", columns=columns))
+    kept = [json.loads(line) for line in written.split("\n")[:-1]]
+    assert kept == more
+    assert [list(row) for row in kept] == [list(row) for row in more]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_csv_comes_back_in_its_dialect(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    rows, columns = rows_of(draw, ENDS)
+    quoting, delimiter = draw.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), draw.choice(",;\t|")
+    written = io.StringIO()
+    line_end = draw.choice(["\n", "\r\n"])
+    writer = csv.writer(written, delimiter=delimiter, quoting=quoting, lineterminator=line_end)
+    repeated = draw.random() < 0.5
+    header = [*rows[0], "again", "again"] if repeated else [*rows[0]]
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow([*row.values(), *(["1", "2"] if repeated else [])])
+    given = draw.choice(["", "\ufeff"]) + draw.choice(["", f"sep={delimiter}{line_end}"]) + written.getvalue()
+    path = tmp_path / "given.csv"
+    path.write_bytes(given.encode())
+    kept = filtered(path, "kept.csv", columns=columns, header=True, delimiter=delimiter)
+    assert kept.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("header", [True, False])
+def test_tsv_comes_back(seed: int, header: bool, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    rows, columns = rows_of(draw, [])
+    names = list(rows[0])
+    lines = ["\t".join(row.values()) for row in rows]
+    if header:
+        lines.insert(0, "\t".join(names))
+    else:
+        columns = {role: names.index(str(name)) for role, name in columns.items()}
+    path = tmp_path / "given.tsv"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    assert filtered(
+        path, "kept.tsv", columns=columns, header=header
+    ).read_text() == path.read_text().removeprefix("\ufeff")
+
+
+def test_repeated_names_and_what_a_table_cannot_hold(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "given.tsv"
+    path.write_text("note\tde\ten\tnote\nn1\tEins\tOne\tn2\n")
+    columns = {"source": "en", "target": "de"}
+    kept = filtered(path, "kept.jsonl", columns=columns, header=True)
+    assert json.loads(kept.read_text()) == {"note": "n1", "de": "Eins", "en": "One", "note_2": "n2"}
+    given = tmp_path / "given.jsonl"
+    given.write_text(json.dumps({"source": "a\nb\tc", "target": "d", "note": "e"}) + "\n")
+    with caplog.at_level(logging.WARNING):
+        assert filtered(given, "flat.tsv").read_text() == "a b c\td\n"
+    assert "has no room for note" in caplog.text
+    assert "tabs and line breaks inside text, written as spaces, in cells: 1" in caplog.text
+
+
+def test_our_values_take_free_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path, dropped = tmp_path / "given.jsonl", tmp_path / "dropped.jsonl"
+    row = {"en": "One.", "de": "", "source": "OPUS", "target": "v8", "reasons": "mine", "line": 7}
+    path.write_text(json.dumps(row) + "\n")
+    columns: dict[str, int | str] = {"source": "en", "target": "de"}
+    source = Source(path=str(path), source_language="src", target_language="tgt", columns=columns)
+    corpus = open_corpus([source], "bitext")
+    with caplog.at_level(logging.WARNING):
+        filter_files(
+            corpus,
+            [str(tmp_path / "k.tsv")],
+            FilterOptions(),
+            lambda: PairScorer(None, None),
+            dropped=dropped,
+        )
+    assert json.loads(dropped.read_text()) == {**row, "reasons_2": "empty", "line_2": 1}
+    assert "'reasons', which it keeps; ours is called 'reasons_2'" in caplog.text
+
+
+def test_duplicates_by_normal_form_name_the_first(tmp_path: Path) -> None:
+    rows = [
+        ("Le café est fermé.", "x"),
+        ("Le cafe\u0301 est ferme\u0301.", "x"),
+        ("Le  café est fermé.", "y"),
+        ("", "x"),
+        ("other", "x"),
+    ]
+    found = list(filter_pairs(rows, aligner=None, duplicates="pair", progress=False))
+    assert [(pair.source, pair.target) for pair in found] == rows
+    assert [pair.reason for pair in found] == ["", "duplicate", "", "empty", ""]
+    assert found[1].duplicate_of == (None, 1)
+    by_side = {side: [pair.reason for pair in filter_pairs(rows, aligner=None, duplicates=side, progress=False)]
+               for side in ("source", "target")}  # fmt: skip
+    assert by_side["source"] == ["", "duplicate", "duplicate", "empty", ""]
+    assert by_side["target"] == ["", "duplicate", "", "empty", "duplicate"]
+    path, dropped = tmp_path / "given.tsv", tmp_path / "dropped.tsv"
+    path.write_text("".join(f"{one}\t{other}\n" for one, other in rows))
+    source = Source(path=str(path), source_language="src", target_language="tgt")
+    corpus = open_corpus([source], "bitext")
+    options = FilterOptions(duplicates="pair")
+    filter_files(corpus, [str(tmp_path / "k.tsv")], options, lambda: PairScorer(None, None), dropped=dropped)
+    lines = [line.split("\t")[2:] for line in dropped.read_text().split("\n")[:-1]]
+    assert lines == [["duplicate", "2", "1"], ["empty", "4", ""]]
+
+
+def test_many_duplicates_are_those_of_a_dictionary() -> None:
+    draw = random.Random(1)
+    rows = [(str(draw.randrange(6000)), "x") for _ in range(12_000)]
+    found = list(filter_pairs(rows, aligner=None, duplicates="pair", pool=64, progress=False))
+    first: dict[tuple[str, str], int] = {}
+    expected = []
+    for number, row in enumerate(rows, 1):
+        expected.append((None, first[row]) if row in first else None)
+        first.setdefault(row, number)
+    assert [pair.duplicate_of for pair in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "delimiter"),
+    [
+        ("en;de\nHello, world;Hallo\nBye;Tschüss, Welt\n", ";"),
+        ("Hello, world;Hallo, Welt\n", ";"),
+        ("Hello; bye,Hallo; Welt\n", ","),
+        ("sep=;\nen;de\n", ";"),
+        ("a\tb\n", "\t"),
+        ("a,b\n", ","),
+    ],
+)
+def test_the_delimiter_of_csv_is_found_and_said(
+    given: str, delimiter: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "given.csv"
+    path.write_text(given)
+    with caplog.at_level(logging.WARNING):
+        assert filtered(path, "kept.csv").read_text() == given
+    assert ("between columns" in caplog.text) == (delimiter != ",")
+
+
+def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "given.jsonl"
+    path.write_text('{"source": "a", "target": "b", "n": 1e400}\n')
+    with pytest.raises(InputError, match=r"1e400.*beyond the largest number"):
+        filtered(path, "kept.jsonl")
+    pq.write_table(pa.table({"source": ["a"], "target": ["b"], "blob": [b"\xff"]}), tmp_path / "bad.parquet")
+    with pytest.raises(ConfigurationError, match=r"bytes.*not text"):
+        filtered(tmp_path / "bad.parquet", "kept.jsonl")
+    pq.write_table(
+        pa.table({"source": ["a"], "target": ["b"], "blob": [b"\xc3\xa9"]}), tmp_path / "good.parquet"
+    )
+    assert json.loads(filtered(tmp_path / "good.parquet", "kept.jsonl").read_text())["blob"] == "é"
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.po", "a.xlf", "a.sdlxliff", "a.tbx", "a.json"])
+def test_files_of_other_programs_are_named_with_what_exports_them(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text("x\n")
+    with pytest.raises(ConfigurationError, match=r"TMX|CSV|jsonl"):
+        filtered(path, "kept.tsv")
+
+
+def test_windows_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "given.tsv"
+    path.write_bytes(b"I don\x92t know \x96 really?\tx\n")
+    with pytest.raises(InputError, match="iconv -f cp1252 -t utf-8"):
+        filtered(path, "kept.tsv")
