@@ -206,3 +206,23 @@ def test_an_input_that_changes_while_it_is_read_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"a\.tsv: changed while it was read; run the command again"):
         prepare(source, tmp_path / "out", progress=edit)
     assert not (tmp_path / "out").exists()
+
+
+def test_removed_control_characters_and_what_a_corpus_has_no_room_for_are_counted(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("I don\u0092t know\tIch weiß nicht\nThe\0is\tDas ist\nplain\tglatt\n", encoding="utf-8")
+    summary = prepare(Source(path=str(path), **PAIR), tmp_path / "a")
+    first, second = summary.notes
+    assert first == "rows from which control characters were removed: 2"
+    assert "U+0080 to U+009F, which were removed: 1" in second and "`iconv -f cp1252 -t utf-8`" in second
+
+    memory = tmp_path / "m.tmx"
+    unit = '<tu{}>{}<tuv xml:lang="en"><seg>{}</seg></tuv><tuv xml:lang="de"><seg>Haus</seg></tuv></tu>'
+    units = [
+        unit.format(' tuid="7"', "", "a"),
+        unit.format("", "<note>n</note>", "b"),
+        unit.format("", "", "c"),
+    ]
+    memory.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{"".join(units)}</body></tmx>')
+    (note,) = prepare(Source(path=str(memory), **PAIR), tmp_path / "m").notes
+    assert note.startswith("units whose id, tags, notes or properties are left out: 2;")

@@ -16,7 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from isoglot.cli import app
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import Source
@@ -263,3 +265,35 @@ def test_windows_text_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"I don\x92t know \x96 really?\tx\n")
     with pytest.raises(InputError, match="iconv -f cp1252 -t utf-8"):
         filtered(path, "kept.tsv")
+
+
+def run(*arguments: object) -> None:
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".csv"])
+@pytest.mark.parametrize("rule", ["--max-length-ratio=1.01", "--max-length-ratio=9"])
+def test_a_header_is_written_whether_pairs_are_kept_or_not(ending: str, rule: str, tmp_path: Path) -> None:
+    mark = "," if ending == ".csv" else "\t"
+    path, out, dropped = (tmp_path / f"{name}{ending}" for name in ("given", "kept", "dropped"))
+    path.write_text(f"en{mark}note{mark}de\na{mark}n{mark}ein Haus\n")
+    columns = ["--header", "--column", "source=en", "--column", "target=de", "--aligner", "none"]
+    run("filter", path, *columns, rule, "--out", out, "--dropped", dropped)
+    kept = rule.endswith("9")
+    assert len(out.read_text().splitlines()) == 1 + kept
+    assert out.read_text().startswith(f"en{mark}note{mark}de\n")
+    assert len(dropped.read_text().splitlines()) == 2 - kept
+    assert dropped.read_text().startswith(f"en{mark}note{mark}de{mark}reasons{mark}line\n")
+
+
+def test_a_carriage_return_in_a_cell_and_a_mark_at_the_start_of_a_text_survive(tmp_path: Path) -> None:
+    path, table = tmp_path / "a.csv", tmp_path / "a.tsv"
+    path.write_bytes(b'"a\rb",c\nd,e\n')
+    run("filter", path, "--aligner", "none", "--out", tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_bytes() == path.read_bytes()
+    (tmp_path / "a.jsonl").write_text(json.dumps({"source": "\ufeffa", "target": "b"}) + "\n")
+    run("filter", tmp_path / "a.jsonl", "--aligner", "none", "--out", table)
+    run("filter", table, "--aligner", "none", "--out", tmp_path / "b.jsonl")
+    (row,) = map(json.loads, (tmp_path / "b.jsonl").read_text().splitlines())
+    assert row["source"] == "\ufeffa"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from isoglot.cli import app
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Kind, Source, expand
@@ -96,3 +98,36 @@ def test_files_are_paths_too() -> None:
     paths = Path("a.en"), Path("a.de"), Path("a.links")
     source = Source(**dict(zip(("path", "target_path", "links_path"), paths, strict=True)))
     assert source.files() == ["a.en", "a.de", "a.links"]
+
+
+@pytest.mark.parametrize(
+    ("name", "export"),
+    [
+        ("a.xlsx", "CSV"),
+        ("a.po", "po2tmx"),
+        ("a.xlf.gz", "tikal"),
+        ("a.sdlxliff", "TMX"),
+        ("a.tbx", "tbx2po"),
+        ("a.json", "jq -c"),
+    ],
+)
+def test_a_file_that_has_to_be_exported_first_is_refused_by_every_verb(
+    tmp_path: Path, name: str, export: str
+) -> None:
+    path, other = tmp_path / name, tmp_path / "b.txt"
+    for file in (path, other):
+        file.write_text("{}\n")
+    out = str(tmp_path / "out")
+    for command in (
+        ["filter", str(path), str(other), "--aligner", "none"],
+        ["filter", str(other), str(path), "--aligner", "none"],
+        ["filter", str(path), "--aligner", "none"],
+        ["align", str(path), str(other)],
+        ["align-sentences", str(other), str(path)],
+        ["mine", str(path), str(other)],
+        ["prepare", str(path), str(other), "--source-lang", "en", "--target-lang", "de"],
+    ):
+        result = CliRunner().invoke(app, [*command, "--out", out])
+        assert result.exit_code == 2, (command, result.output)
+        assert name in result.output.replace("\n", "") and export in result.output.replace("\n", " "), command
+    assert not Path(out).exists()

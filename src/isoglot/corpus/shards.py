@@ -82,7 +82,7 @@ class Ledger:
         self._seen = HashSet()
         self._flags: set[str] = set()
         self._spaces: Counter[str] = Counter()
-        self._possible = 0
+        self._possible = self._controls = self._c1_controls = self._described = 0
 
     def full(self, source: int) -> bool:
         """Whether the language pair of a source has all the rows that it may have."""
@@ -96,6 +96,9 @@ class Ledger:
         self._flags.update(part.flags_seen)
         self._spaces.update(part.spaces)
         self._possible += part.possible
+        self._controls += part.controls
+        self._c1_controls += part.c1_controls
+        self._described += part.described
         rows = np.arange(part.rows, dtype=np.int32)
         if part.keys is not None and part.rows:
             rows = rows[self._seen.add(part.keys)]
@@ -140,14 +143,27 @@ class Ledger:
         return tuple(self._counts.values())
 
     def notes(self) -> tuple[str, ...]:
-        """What to tell of the rows: spaces that end no word, and names of held-out sets that no row is flagged with.
+        """What was left out of rows that were kept, spaces that end no word, and held-out sets that no row is of.
 
-        A misspelt name would let test data through.
+        A misspelt name of a held-out set would let test data through.
         """
         notes = [note_of_spaces(self._spaces.total(), min(self._spaces))] if self._spaces else []
         if self._possible:
             notes.append(
                 f"{self._possible:,} possible links (`ipj`) are left out; write `i-j` to learn from them"
+            )
+        if self._controls:
+            notes.append(f"rows from which control characters were removed: {self._controls:,}")
+        if self._c1_controls:
+            notes.append(
+                f"rows with characters of U+0080 to U+009F, which were removed: {self._c1_controls:,}; text of "
+                "Windows that was converted as Latin-1 has them in place of quotes and dashes: convert the original "
+                "with `iconv -f cp1252 -t utf-8`"
+            )
+        if self._described:
+            notes.append(
+                f"units whose id, tags, notes or properties are left out: {self._described:,}; a corpus holds texts "
+                "alone, and `isoglot filter` keeps them (--duplicates pair drops duplicates there)"
             )
         known = ", ".join(sorted(self._flags)) or "none"
         unknown = (name for name in self._options.held_out_flags if name != "*" and name not in self._flags)

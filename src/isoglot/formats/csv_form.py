@@ -6,6 +6,7 @@ import csv
 import io
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from isoglot.errors import InputError
@@ -41,10 +42,9 @@ def csv_form(path: str, head: Sequence[str], delimiter: str | None, fields: int)
         _say(path, found)
     row = next(_rows(lines[skipped:], found), [])
     raw = lines[skipped].removesuffix("\r") if len(lines) > skipped else ""
-    form = TableForm(delimiter=found, line_end=line_end, preamble=preamble)
-    quoted = TableForm(delimiter=found, line_end="", quote_all=True)
-    return (TableForm(delimiter=found, quote_all=csv_line(row, quoted) == raw, line_end=form.line_end,
-                      preamble=form.preamble), skipped)  # fmt: skip
+    quoted = TableForm(delimiter=found, line_end="", quote_all=True, is_csv=True)
+    form = replace(quoted, quote_all=csv_line(row, quoted) == raw, line_end=line_end, preamble=preamble)
+    return form, skipped
 
 
 def _fitting(path: str, lines: Sequence[str], fields: int) -> str:

@@ -28,5 +28,8 @@ _EXPORTS = {
 
 def foreign(path: str) -> str | None:
     """Why a file cannot be read by its name, and what to do; None for others."""
-    reason = _EXPORTS.get(Path(path).suffix.lower())
+    name = Path(path).name.lower()
+    for packed in (".gz", ".xz", ".zst", ".bz2"):
+        name = name.removesuffix(packed)
+    reason = _EXPORTS.get(Path(name).suffix)
     return None if reason is None else f"{path}: {reason.replace('{path}', path)}"

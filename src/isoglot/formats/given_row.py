@@ -24,6 +24,7 @@ class TableForm:
         quote_all: Every field is in quotes, not only those that need them.
         line_end: What ends a row.
         preamble: What stands before the first row: a byte order mark, the line ``sep=;`` of Excel.
+        is_csv: Fields may be in quotes; else a tab or line end always ends one.
     """
 
     names: tuple[str, ...] | None = None
@@ -31,6 +32,7 @@ class TableForm:
     quote_all: bool = False
     line_end: str = "\n"
     preamble: str = ""
+    is_csv: bool = False
 
 
 @dataclass(frozen=True, slots=True)

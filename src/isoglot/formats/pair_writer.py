@@ -9,11 +9,42 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import by_suffix
 from isoglot.formats.table_writer import RowWriter, TableWriter
 from isoglot.formats.tmx_unit import OtherLanguages
-from isoglot.formats.tmx_writer import require_languages, tmx_writer
+from isoglot.formats.tmx_writer import TmxWriter, require_languages, tmx_writer
 from isoglot.runs.files import text_output
 
 WritePair = Callable[[SentencePair, Mapping[str, Any]], None]
 """Takes a pair and what is known of it, by name, in the same order for every pair."""
+
+
+class PairWriter:
+    """Writes pairs into open files: a :data:`WritePair`."""
+
+    def __init__(
+        self,
+        files: Sequence[IO[str]],
+        lines: TableWriter | RowWriter | None,
+        memory: TmxWriter | None,
+        others: OtherLanguages,
+    ) -> None:
+        self._files, self._lines, self._memory, self._others = files, lines, memory, others
+
+    def __call__(self, pair: SentencePair, values: Mapping[str, Any]) -> None:
+        """Write a pair and what is known of it, by name, in the same order for every pair."""
+        if self._memory is not None:
+            self._memory.write(pair, values)
+            return
+        self._others.add(pair.unit)
+        if self._lines is not None:
+            for file, line in zip(self._files, self._lines.lines(pair, values), strict=True):
+                file.write(line)
+
+    def begin(self, pair: SentencePair, names: Sequence[str]) -> None:
+        """Write the header of a table, so that one without pairs has it too.
+
+        ``pair``: The first pair that was read, whether it will be written or not. ``names``: Those of the values.
+        """
+        if isinstance(self._lines, TableWriter):
+            self._files[0].write(self._lines.head(pair, names))
 
 
 def _format(paths: Sequence[str]) -> str:
@@ -32,7 +63,7 @@ def _format(paths: Sequence[str]) -> str:
 @contextmanager
 def pair_writer(
     paths: Sequence[str], languages: Sequence[str] = ("", ""), *, form: str | None = None
-) -> Iterator[WritePair]:
+) -> Iterator[PairWriter]:
     """Write pairs; the files take their places when the block ends without an error.
 
     ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv`` and ``.csv``: the columns of a
@@ -58,16 +89,7 @@ def pair_writer(
         memory = stack.enter_context(tmx_writer(files[0], paths[0], languages)) if form == "tmx" else None
         others = OtherLanguages()
 
-        def write(pair: SentencePair, values: Mapping[str, Any]) -> None:
-            if memory is not None:
-                memory.write(pair, values)
-                return
-            others.add(pair.unit)
-            if writer is not None:
-                for file, line in zip(files, writer.lines(pair, values), strict=True):
-                    file.write(line)
-
-        yield write
+        yield PairWriter(files, writer, memory, others)
         if writer is not None:
             writer.warn()
         others.warn(" ".join(paths))

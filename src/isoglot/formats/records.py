@@ -32,6 +32,7 @@ class Records:
         default_factory=Counter
     )  # rows with spaces that do not end a word, by the first one
     possible: int = 0  # word links that were left out because they are marked as possible
+    described: int = 0  # units of a translation memory with an id, tags, notes or properties
 
     def sides(self) -> list[list[str]]:
         """The running text of each side: one list of strings for text and trees, two for pairs."""
@@ -76,7 +77,8 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
             "target_words": target_words,
             "links": links,
         }
-    return Records(columns, flags, incomplete, spaces, possible)
+    described = sum(map(bool, values.get("more", ())))
+    return Records(columns, flags, incomplete, spaces, possible, described)
 
 
 def _aligned(
@@ -312,7 +314,7 @@ def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -
         return f"got column {column} for the {role}, but columns count from 0" if column < 0 else ""
     if names is None:
         return f"column {column!r} is a name, but the file has no header (if it has: header: true, --header)"
-    name = column.split(".")[0]
+    name = column if column in names else column.split(".")[0]
     if (count := names.count(name)) == 1:
         return ""
     problem = f"{count} columns are called" if count else "no column"

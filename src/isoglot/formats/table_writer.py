@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from isoglot.errors import InputError
@@ -17,6 +16,7 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.runs.records import json_line
 
 _LOG = logging.getLogger(__name__)
+_MARK = "\ufeff"
 _ENDS = str.maketrans("\t\n\r", "   ")
 
 
@@ -75,7 +75,7 @@ class TableWriter:
         self._path, self._comma = " ".join(paths), comma
         self._moses = len(paths) == 2
         self._form: TableForm | None = None
-        self._width = 0
+        self._width = -1
         self._warned = False
         self._ends = 0
 
@@ -87,17 +87,16 @@ class TableWriter:
         given = pair.given
         table = given.table if given is not None else None
         cells = given.table_cells(pair.texts) if given is not None and table is not None else list(pair.texts)
-        before = ""
-        if self._form is None:
-            self._form, self._width = self._form_of(table), len(cells)
-            before = self._form.preamble
-            if self._form.names is not None:
-                header = list(self._form.names)
-                before += self._line([*header, *Renamed(self._path)(list(values), header)])
+        before = self.head(pair, list(values))
+        if self._width < 0:
+            self._width = len(cells)
+            # A byte order mark at the start of a file is no text. A text that begins with one gets another before it.
+            before += _MARK * (cells[0].startswith(_MARK) and not before)
         names = table.names if table is not None else None
-        if len(cells) != self._width or names != self._form.names:
+        first_names = self._form.names if self._form is not None else None
+        if len(cells) != self._width or names != first_names:
             what = "other columns" if len(cells) == self._width else f"{len(cells)} columns"
-            named = f" ({', '.join(self._form.names)})" if self._form.names else ""
+            named = f" ({', '.join(first_names)})" if first_names else ""
             raise InputError(
                 f"{what}, but the first pair has {self._width}{named}, and so has each row of a table; write a .jsonl "
                 "file",
@@ -106,6 +105,19 @@ class TableWriter:
             )
         known = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
         return [before + self._line([*cells, *known])]
+
+    def head(self, pair: SentencePair, names: Sequence[str]) -> str:
+        """What stands before the first row, once: of a table with a header its names, then those of our values.
+
+        ``pair``: One of the table, whether it is written or not: a table of which no row is kept has a header too.
+        """
+        if self._moses or self._form is not None:
+            return ""
+        self._form = self._form_of(pair.given.table if pair.given is not None else None)
+        if self._form.names is None:
+            return self._form.preamble
+        header = list(self._form.names)
+        return self._form.preamble + self._line([*header, *Renamed(self._path)(names, header)])
 
     def warn(self) -> None:
         """Say how many texts had what ends columns and lines."""
@@ -119,10 +131,10 @@ class TableWriter:
 
     def _form_of(self, table: TableForm | None) -> TableForm:
         """The form of the output: that of the input, if both are CSV."""
-        table = table or TableForm(delimiter="," if self._comma else "\t")
+        names = table.names if table is not None else None
         if not self._comma:
-            return TableForm(table.names)
-        return replace(table, delimiter=",") if table.delimiter == "\t" and not table.preamble else table
+            return TableForm(names)
+        return table if table is not None and table.is_csv else TableForm(names, delimiter=",", is_csv=True)
 
     def _line(self, cells: Sequence[str]) -> str:
         if self._comma and self._form is not None:

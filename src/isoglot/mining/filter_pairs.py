@@ -216,25 +216,42 @@ def filter_files(
             stack.enter_context(pair_writer([str(dropped)], corpus.languages)) if dropped else None
         )
         pair_scorer = scorer()
-        blank = dict.fromkeys(pair_scorer.names, "")
+        several = len(corpus.inputs) > 1
         for judged in _judged(corpus.pairs(incomplete=True), pair_scorer, options):
+            verdict = _verdict(judged, pair_scorer.names, options, several=several)
+            if not counts.read:  # both files have a header, whatever becomes of the pairs
+                write.begin(judged.pair, list(pair_scorer.names))
+                if write_dropped is not None:
+                    write_dropped.begin(judged.pair, list(verdict))
             counts.add(judged)
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                pair = judged.pair
-                position = {"line": "" if pair.line is None else pair.line}
-                if len(corpus.inputs) > 1:
-                    position["path"] = pair.path or ""
-                reasons = {"reasons": ",".join(judged.reasons), **position}
-                if options.duplicates != "keep":
-                    reasons["duplicate_of"] = _place_text(judged.duplicate_of, several=len(corpus.inputs) > 1)
-                write_dropped(pair, {**reasons, **blank, **judged.scores})
+                write_dropped(judged.pair, verdict)
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
         if report is not None:
             write_json(report, counts.recorded())
     return counts
+
+
+def _verdict(
+    judged: JudgedPair, scores: Iterable[str], options: FilterOptions, *, several: bool
+) -> dict[str, Any]:
+    """What `--dropped` says of a pair: the same names for every pair.
+
+    ``scores``: Their names; those that a pair does not have are empty. ``several``: There are several inputs.
+    """
+    pair = judged.pair
+    verdict: dict[str, Any] = {
+        "reasons": ",".join(judged.reasons),
+        "line": "" if pair.line is None else pair.line,
+    }
+    if several:
+        verdict["path"] = pair.path or ""
+    if options.duplicates != "keep":
+        verdict["duplicate_of"] = _place_text(judged.duplicate_of, several=several)
+    return {**verdict, **dict.fromkeys(scores, ""), **judged.scores}
 
 
 def _judged(

@@ -200,4 +200,4 @@ def _length_agreement(first: Sequence[str], second: Sequence[str]) -> float | No
     lengths = np.array([[len(text) for text in side] for side in (first, second)], np.float64)
     if len(first) < _FEWEST_JUDGED or not lengths.std(axis=1).all():
         return None
-    return float(np.corrcoef(lengths[0], lengths[1])[0, 1])  # type: ignore[index]
+    return float(np.corrcoef(lengths[0], lengths[1])[0, 1])

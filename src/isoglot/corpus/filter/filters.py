@@ -18,12 +18,14 @@ from isoglot.checkpoints.reading import reading
 from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import FILTERS, PrepareOptions, RowRules
 from isoglot.errors import ConfigurationError, InputError, Problem
+from isoglot.formats.foreign import foreign
 from isoglot.formats.line_files import numbered_lines
 from isoglot.formats.records import Records
 from isoglot.formats.sources import FORMATS, Kind, Source, by_suffix
 from isoglot.formats.words import is_blank
 
 _CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
+_C1_CONTROL = regex.compile(r"[\x80-\x84\x86-\x9f]")  # U+0085 is a space
 _NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 _FLAG_ENDS = regex.compile(r"[,;|\s]+")
 
@@ -39,6 +41,11 @@ def clean(text: str) -> str:
     if "\n" in text:
         return "\n".join(" ".join(line.split()) for line in text.split("\n")).strip("\n")
     return " ".join(text.split())
+
+
+def _has_control(text: str) -> bool:
+    """Whether :func:`clean` removes characters that are not white space, other than a byte order mark."""
+    return not text.isprintable() and any(found[0] != "\ufeff" for found in _CONTROL.finditer(text))
 
 
 def held_out_key(text: str) -> str:
@@ -75,6 +82,9 @@ class Part:
     keys: NDArray[np.uint64] | None  # one hash a row, if duplicates are dropped
     spaces: Mapping[str, int]  # as in `Records`
     possible: int  # as in `Records`
+    controls: int = 0  # rows from which control characters were removed
+    c1_controls: int = 0  # of these, rows with some of U+0080 to U+009F
+    described: int = 0  # as in `Records`
     source: int = 0  # index of the source
     path: str = ""  # the file; empty if there is no row
     size: int = 0  # its bytes
@@ -190,7 +200,11 @@ class RowTests:
 
 def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, languages: Sequence[str]) -> Part:
     """Clean the rows of one chunk and leave in it those that pass."""
+    controls = c1_controls = 0
     if options.clean_whitespace and "source_words" not in records.columns:
+        removed_from = [text for text in zip(*records.sides(), strict=True) if any(map(_has_control, text))]
+        controls = len(removed_from)
+        c1_controls = sum(any(map(_C1_CONTROL.search, text)) for text in removed_from)
         for name in {"source", "target"} & records.columns.keys():
             records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
         if "text" in records.columns:
@@ -207,7 +221,8 @@ def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, lang
         compared = {"source": slice(0, 1), "target": slice(1, 2), "pair": slice(None)}[options.duplicates]
         texts = map("\x00".join, zip(*records.sides()[compared], strict=True))
         keys = hash_texts(texts, salt="\t".join(languages))
-    return Part(read, len(passed), removed, flags, keys, records.spaces, records.possible)
+    counted = records.possible, controls, c1_controls, records.described
+    return Part(read, len(passed), removed, flags, keys, records.spaces, *counted)
 
 
 def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
@@ -234,6 +249,8 @@ def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
             problems.append(
                 f"held_out_files: {path}: no such file; a file of sentences is needed: check the name"
             )
+        if (problem := foreign(path)) is not None:
+            problems.append(f"held_out_files: {problem}")
         if (form := by_suffix(path)) is not None:
             needed = "but one sentence per line is needed; cut the sentences out"
             problems.append(f"held_out_files: {path}: got {form}, {needed}")
