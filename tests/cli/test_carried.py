@@ -40,7 +40,9 @@ def pairs_of(path: Path, languages: tuple[str, str] = ("en", "de")) -> list[Sent
 
 def said(pair: SentencePair) -> dict[str, Any]:
     """What a row says, whatever file and line it stands in."""
-    return pair.row()
+    row = pair.row()
+    # A reader of JSON lines gives lists where that of TMX gives tuples.
+    return {name: [*map(list, value)] if name.endswith("_tags") else value for name, value in row.items()}
 
 
 @pytest.fixture
@@ -405,7 +407,8 @@ def test_tags_of_a_translation_memory_go_to_its_translations(suffix: str, tmp_pa
     assert [list(tag) for tag in after[0]["target_tags"]] == tags
     assert after[0] == before[0] | {"target_tags": after[0]["target_tags"]}
     assert after[1] == before[1], "a segment keeps its own tags"
-    assert (tmp_path / "problems.tsv").read_text() == "line\tproblem\ttag\n"
+    problems = (tmp_path / "problems.tsv").read_text().splitlines()
+    assert problems == ["line\tproblem\ttag", '5\tlost\t<ph x="1"/>', '5\tadded\t<ph x="9"/>']
     assert run(*ALIGN, out, "-f", "jsonl", *how[:4]).count("\n") == 2
 
 

@@ -77,8 +77,13 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
             "target_words": target_words,
             "links": links,
         }
-    described = sum(map(bool, values.get("more", ())))
+    described = sum(map(_is_described, values.get("more", ())))
     return Records(columns, flags, incomplete, spaces, possible, described)
+
+
+def _is_described(more: Mapping[str, Any]) -> bool:
+    """Whether a row says more of itself than its texts and languages."""
+    return any(value and not name.endswith("_language") for name, value in more.items())
 
 
 def _aligned(

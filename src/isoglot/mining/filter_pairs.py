@@ -68,7 +68,11 @@ class JudgedPair(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """The pair's row, the first reason and the scores by name; the user's columns keep their names."""
-        return with_values(self.pair.row(), {"reason": self.reason, **self.scores})
+        row = self.pair.row()
+        for name in ("source_language", "target_language"):
+            if name not in self.pair.more:  # an argument of the call, and no part of the row
+                row.pop(name, None)
+        return with_values(row, {"reason": self.reason, **self.scores})
 
     @property
     def reason(self) -> str:
