@@ -18,13 +18,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pairs_in_files import read_pairs
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.corpus.encode.unknown import UnknownWords
+from isoglot.corpus.encode.unknown import UNLINKED, UnknownWords
 from isoglot.corpus.manifest import Manifest
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, prepared_input
 from isoglot.errors import ConfigurationError, InputError

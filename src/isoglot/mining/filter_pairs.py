@@ -15,7 +15,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import validated
 from isoglot.corpus.filter.filters import clean
@@ -34,13 +33,14 @@ from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions, vector_options
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
 from isoglot.mining.pair_scores import PairScorer
-from isoglot.mining.vectors import SentenceEncoder
 from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
 
 if TYPE_CHECKING:
+    from isoglot.aligners.embedding.aligner import EmbeddingAligner
     from isoglot.aligners.statistical.model import StatisticalAligner
+    from isoglot.mining.vectors import SentenceEncoder
 
 UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""

@@ -21,7 +21,6 @@ from isoglot.projection.labels import LabelKind, ProjectionCounts
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
 from isoglot.projection.options import ReadyLinks, project_options
-from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
 from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, text_output
@@ -30,10 +29,19 @@ from isoglot.runs.reporter import AnyReporter, reporter_of
 _KINDS: dict[str, type[LabelKind]] = {
     "pos": TaggedWords,
     "ner": TaggedWords,
-    "questions": Answers,
     "offsets": CharacterSpans,
     "markup": InlineTags,
 }
+"""Kinds of labels but questions, whose reader loads torch through `datasets`."""
+
+
+def _label_kind(name: str) -> type[LabelKind]:
+    """The class that reads and writes labels of a kind."""
+    if name == "questions":
+        from isoglot.projection.questions import Answers  # noqa: PLC0415 - loads torch through `datasets`
+
+        return Answers
+    return _KINDS[name]
 
 
 @names_arguments
@@ -88,7 +96,7 @@ def project(
             f"{out}: {chosen.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
         )
     if translation is not None:
-        kind = _KINDS[chosen.kind](labels, translation, out, chosen)
+        kind = _label_kind(chosen.kind)(labels, translation, out, chosen)
     elif chosen.kind == "markup":
         kind = TranslationMemory(labels, labels, out, chosen)
     else:

@@ -27,7 +27,7 @@ from isoglot.aligners.embedding.piece_states import (
     word_states,
 )
 from isoglot.aligners.embedding.scores import Side, score_links
-from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
+from isoglot.corpus.encode.unknown import UNLINKED, KnownPieces, OnUnknown, counted
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.modules.allocator import return_free_memory
@@ -45,8 +45,6 @@ _LOG = logging.getLogger(__name__)
 # Cells of the padded similarity matrices of one extraction batch. On a CPU 128 KB in float32, which stay in its
 # second cache (0.10 ms a pair for itermax against 0.27 with 4 MB); elsewhere what makes a kernel worth its launch.
 _CELLS, _CELLS_DEVICE = 32_000, 4_000_000
-UNLINKED = "get no links"
-"""What follows for words that the vocabulary does not know."""
 # Pairs that are encoded and linked together; more on a device that is fast enough to wait for the tokenizer.
 _WINDOW, _WINDOW_DEVICE = 256, 4096
 

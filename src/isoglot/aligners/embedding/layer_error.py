@@ -9,14 +9,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, RatedChoice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.options import Gold, LayerScoring, layer_numbers
 from isoglot.aligners.scoring import score_pair
 from isoglot.checks import shortened
-from isoglot.corpus.encode.unknown import OnUnknown, UnknownWords, counted, ignored
+from isoglot.corpus.encode.unknown import UNLINKED, OnUnknown, UnknownWords, counted, ignored
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore

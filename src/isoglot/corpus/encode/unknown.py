@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 OnUnknown = Callable[[int, Sequence[str], bool], None]
 """Receives the number of a text or pair, unknown words of it, and whether the text has no word that is known."""
+UNLINKED = "get no links"
+"""What follows for unknown words where words are aligned."""
 _TWO_WORDS = {"Linear", "New", "Ol", "Old", "Other", "Tai"}
 """Names of scripts that have two words begin so."""
 _NAMES = {"Cjk": "Han"}

@@ -5,8 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice, pairwise
 from pathlib import Path
-
-from datasets import Dataset
+from typing import TYPE_CHECKING
 
 from isoglot.checks import is_number
 from isoglot.errors import InputError
@@ -14,7 +13,9 @@ from isoglot.formats.labelled.withheld import without_labels
 from isoglot.formats.line_files import blocks, each, numbered_lines
 from isoglot.formats.treebanks import word_columns
 from isoglot.languages import SCRIPTS, codes, two_letters
-from isoglot.schema import TAGGED
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
         "SYM", "VERB", "X")  # fmt: skip
@@ -38,7 +39,7 @@ def read_tags(
     labels: Collection[str] | None = None,
     name: str | None = None,
     surface: bool = False,
-) -> Dataset:
+) -> "Dataset":
     """Read tagged sentences. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
 
     ``labels``: Tags that may occur; by default those of an IOB2 scheme or, in CoNLL-U, :data:`UPOS`.
@@ -60,6 +61,10 @@ def read_tags(
             ]
     if not words:
         raise InputError("holds no tagged sentence; check the path and the format", path=path)
+    from datasets import Dataset  # noqa: PLC0415 - loads torch, which rows of words do without
+
+    from isoglot.schema import TAGGED  # noqa: PLC0415 - loads datasets
+
     return Dataset.from_dict(
         {"words": words, "tags": tags, "language": [language] * len(words)}, features=TAGGED
     )

@@ -1,0 +1,78 @@
+"""Scores of sentence pairs by sentence vectors: cosine and margin among the pairs of a window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from isoglot.corpus.encode.unknown import UnknownWords
+from isoglot.mining.options import FilterOptions, VectorOptions
+from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, unit_vectors
+from isoglot.modules.neighbours import compared, nearest_both_ways
+from isoglot.tasks.text_vectors import LEFT_OUT
+
+
+class VectorScorer:
+    """Scores windows of pairs by the vectors of their sentences.
+
+    Args:
+        model: An encoder of sentences, or its name.
+        options: Of the margin ``neighbours``, and the ``pool`` of pairs among which they are searched.
+        vectors: How an encoder with a name makes vectors.
+
+    Attributes:
+        left_out: Words of all windows that the encoder's vocabulary does not know.
+    """
+
+    def __init__(
+        self, model: str | Path | SentenceEncoder, options: FilterOptions, vectors: VectorOptions | None
+    ) -> None:
+        self._encoder = sentence_encoder(model, vectors)
+        self._options = options
+        self._before: tuple[list[str], list[str]] = [], []
+        self.left_out = UnknownWords(LEFT_OUT)
+
+    def __call__(
+        self, pairs: Sequence[tuple[str, str]], names: Sequence[str]
+    ) -> list[dict[str, float] | None]:
+        """Cosine and margin of each pair; none for a pair with a null vector.
+
+        A text that stands several times in a window is one neighbour, one with a null vector is none.
+        """
+        sides = []
+        for side in (0, 1):
+            texts = [pair[side] for pair in pairs]
+            missing = self._options.pool - len(texts)  # in a short window, which earlier pairs fill up
+            before = self._before[side][-missing:] if missing > 0 else []
+            rows = {text: row for row, text in enumerate(dict.fromkeys([*texts, *before]))}
+            where: dict[str, list[str]] = {}
+            for name, text in zip(names, texts, strict=True):
+                where.setdefault(text, []).append(name)
+
+            def count(text: str, words: Sequence[str], whole: bool, where: Any = where) -> None:
+                for name in where.get(text, ()):  # earlier windows counted theirs
+                    self.left_out.add(name, words, whole)
+
+            vectors = unit_vectors(self._encoder, list(rows), count)
+            present = vectors.any(1)
+            numbers = torch.where(present, present.cumsum(0) - 1, -1)
+            sides.append((vectors[present], numbers[[rows[text] for text in texts]]))
+            self._before[side][:] = [*before, *texts][-self._options.pool :]
+        (first, x), (second, y) = sides
+        values = torch.full((2, len(pairs)), torch.nan)
+        both = (x >= 0) & (y >= 0)
+        if bool(both.any()):
+            forward, backward = nearest_both_ways(first, second, self._options.neighbours)
+            x, y = x[both], y[both]
+            means = forward.similarities.mean(1)[x], backward.similarities.mean(1)[y]
+            cosine = (first[x] * second[y]).sum(1)
+            values[:, both] = torch.stack([cosine, compared(cosine, *means, similarity="margin")])
+        scores: list[dict[str, float] | None] = []
+        for cosine_of_pair, margin in zip(*values.tolist(), strict=True):
+            known = not math.isnan(cosine_of_pair)
+            scores.append({"cosine": cosine_of_pair, "margin": margin} if known else None)
+        return scores
