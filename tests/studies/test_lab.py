@@ -22,7 +22,10 @@ TASK = StudyTask("xnli", ["data/{language}.{split}.tsv"], ["de", "es"], train={"
 def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
     lab = Lab(SIZES, scale="tiny", changes={"steps": 20})
     assert (lab.size, lab.seeds) == ({"seeds": [1, 2], "steps": 20, "text": 50}, [1, 2])
-    assert lab.setting.paper == {"steps": 1000} and lab.setting.reported == {"steps": 20, "text": 50}
+    assert lab.setting.paper == {"steps": 1000} and lab.setting.reported(lab.size) == {
+        "steps": 20,
+        "text": 50,
+    }
     assert Lab(SIZES, scale="paper").setting.paper == {}
     assert [Lab(SIZES, scale=scale).at("t", "s", "p") for scale in ("tiny", "small", "paper")] == [
         "t",

@@ -23,7 +23,7 @@ _TOGETHER = ("transformation", "setting", "pairs", "changed")
 """Rows are ordered among rows that have these attributes in common."""
 
 _NAMES = {
-    "zs": "ZS", "sup": "SUP", "delta": "Δ", "em": "EM", "f1": "F1", "rho": "ρ", 
+    "zs": "ZS", "sup": "SUP", "delta": "Δ", "em": "EM", "f1": "F1", "rho": "ρ",
     "avg_all": "avg", "avg_zero_shot": "avg zero-shot",
 }  # fmt: skip
 

@@ -136,7 +136,7 @@ def figure(value: float, *, signed: bool = False, digits: int = 1) -> str:
 
 
 def decimals(metric: str) -> int:
-    """Places after the point, as the papers print them: two of AER, three of a correlation and its p, one of the others."""
+    """Places after the point, as the papers print them: two of AER, three of correlations and p, one of others."""
     return 2 if metric.lower() == "aer" else 3 if metric.lower() in ("spearman", "rho", "p", "cosine") else 1
 
 
