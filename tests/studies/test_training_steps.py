@@ -194,7 +194,11 @@ def test_files_that_a_task_finds_in_a_folder_are_there(tmp_path: Path) -> None:
         (tmp_path / name).write_text("one\n")
     task = TaskSpec(kind="tatoeba", data=[str(tmp_path)])
     found = data_files(task, ["de", "fr"], "test", STUDIES)
-    assert list(found) == [Input(str(tmp_path), there=True), Input(str(tmp_path), there=False)]
+    assert list(found) == [
+        Input(f"{tmp_path}/tatoeba.deu-eng.deu", there=True),
+        Input(f"{tmp_path}/tatoeba.deu-eng.eng", there=True),
+        Input(f"{tmp_path}: no test data for 'fr'", there=False),
+    ]
 
 
 def test_code_of_ones_own_is_a_file_that_a_step_depends_on(
