@@ -114,7 +114,7 @@ def test_where_nothing_can_be_measured_the_files_are_listed(
     assert isinstance(done.exception, ConfigurationError), done.output
     for path in (
         "${ISOGLOT_CHECKPOINTS}/bert-base-multilingual-cased",
-        "${ISOGLOT_CORPORA}/nli/en.train.tsv",
+        "${ISOGLOT_CORPORA}/nli: no train data for 'en'",
     ):
         assert f"not there: {path}" in str(done.exception)
     if run:

@@ -87,7 +87,7 @@ def test_the_correlation_has_a_cell_for_p_beside_rho(monkeypatch: pytest.MonkeyP
 
     def printed(table: str, system: str, order: str, column: str) -> float:
         paper = paper_table(table)
-        row = paper.row(f"{align_mlm.SYSTEMS[system]} / {order}")
+        row = paper.row(f"{system} / {order}")
         value = paper.value(row, paper.column(column))
         assert value is not None
         return value.value
