@@ -54,6 +54,27 @@ def test_a_dry_run_shows_steps_and_files(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
+def test_a_dry_run_counts_figures_whose_checkpoints_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At scale paper too, with variables that are unset, and set to a folder without the encoder."""
+    monkeypatch.delenv("ISOGLOT_CORPORA", raising=False)
+    monkeypatch.delenv("ISOGLOT_CHECKPOINTS", raising=False)
+    for name, checkpoint in (
+        ("weam/figure2", "bert-base-multilingual-cased"),
+        ("xlm_align/figure2", "xlm-roberta-base"),
+    ):
+        done = invoke("study", name, "--scale", "paper", "--dry-run", "--out", str(tmp_path / "o"))
+        lacks = f"{name}, paper: 1 figures; 0 can be drawn, 1 lack files, 0 are unavailable"
+        assert lacks in done.stdout.splitlines(), done.output
+        assert f"missing: ${{ISOGLOT_CHECKPOINTS}}/{checkpoint}" in done.stdout
+    monkeypatch.setenv("ISOGLOT_CHECKPOINTS", str(tmp_path))
+    done = invoke("study", name, "--scale", "paper", "--dry-run", "--out", str(tmp_path / "o"))
+    assert (
+        lacks in done.stdout.splitlines() and f"missing: ${{ISOGLOT_CHECKPOINTS}}/{checkpoint}" in done.stdout
+    )
+
+
 def test_a_dry_run_shows_every_value_of_a_cell(tmp_path: Path) -> None:
     """The recipe with what it extends, limits of streams, and all settings of fine-tuning; nothing is trained."""
     done = invoke(*ONE_CELL, "--out", str(tmp_path / "o"), "--dry-run", "--show")
@@ -93,7 +114,7 @@ def test_where_nothing_can_be_measured_the_files_are_listed(
     assert isinstance(done.exception, ConfigurationError), done.output
     for path in (
         "${ISOGLOT_CHECKPOINTS}/bert-base-multilingual-cased",
-        "${ISOGLOT_CORPORA}/nli/en.train.tsv",
+        "${ISOGLOT_CORPORA}/nli: no train data for 'en'",
     ):
         assert f"not there: {path}" in str(done.exception)
     if run:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from derived_rows import derived_row
-from shipped_studies import steps_of, works_of
+from shipped_studies import STUDIES, steps_of, works_of
 
+from isoglot.papers import align_mlm
 from isoglot.papers.align_mlm import ORDERS
+from isoglot.reports.papers import paper_table
 from isoglot.studies.analysis_steps import ScoreEmbeddings
+from isoglot.studies.lab import Lab
+from isoglot.studies.program import Selection
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Finetune, Pretrain
 
@@ -75,3 +80,32 @@ def test_to_the_letter_sentences_end_at_the_period_and_all_tokens_are_scored() -
     assert all(step.options.model_dump(exclude_unset=True) == {"include_special": True} for step in scored)
     usual = steps_of("align_mlm/table8", "mlm*")["derived trans+inv"]
     assert (usual.options["end_marks"], usual.inputs["pos.train"]["options"]) == (".!?", {"split": False})
+
+
+def test_the_correlation_has_a_cell_for_p_beside_rho(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the paper's Tables 3 and 8 the study measures what its Appendix E prints: rho, and p < .01."""
+
+    def printed(table: str, system: str, order: str, column: str) -> float:
+        paper = paper_table(table)
+        row = paper.row(f"{system} / {order}")
+        value = paper.value(row, paper.column(column))
+        assert value is not None
+        return value.value
+
+    def alignment(lab: Lab, system: str, order: str, seed: int) -> float:
+        return printed("align_mlm:8", system, order, "alignment")
+
+    def drop(lab: Lab, system: str, order: str, task: str) -> float:
+        return printed("align_mlm:3", system, order, f"{task}.delta")
+
+    monkeypatch.setattr(align_mlm, "alignment_of", alignment)
+    monkeypatch.setattr(align_mlm, "_drop", drop)
+    (own,) = Selection([STUDIES["align_mlm/figure3"]], "nowhere", "paper").programs()
+    found = {}
+    for part in own.parts:
+        part.ask()
+        if part.table:
+            found[part.row[0], part.column[0]] = part.content
+    rhos = {task: round(found[task, "rho"], 3) for task in ("XNLI", "NER", "POS")}
+    assert rhos == {"XNLI": 0.727, "NER": 0.781, "POS": 0.734}
+    assert all(0 < found[task, "p"] < 0.01 for task in rhos)

@@ -9,7 +9,7 @@ from own_task import OWN_TASK
 
 from isoglot.errors import ConfigurationError
 from isoglot.studies.lab import Lab
-from isoglot.studies.sizes import Setting
+from isoglot.studies.sizes import Setting, typed
 from isoglot.studies.step import UnavailableError
 from isoglot.studies.steps import SamplePairs
 from isoglot.studies.training_steps import Evaluate, External, Pretrain, StudyTask
@@ -22,7 +22,10 @@ TASK = StudyTask("xnli", ["data/{language}.{split}.tsv"], ["de", "es"], train={"
 def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
     lab = Lab(SIZES, scale="tiny", changes={"steps": 20})
     assert (lab.size, lab.seeds) == ({"seeds": [1, 2], "steps": 20, "text": 50}, [1, 2])
-    assert lab.setting.paper == {"steps": 1000} and lab.setting.reported == {"steps": 20, "text": 50}
+    assert lab.setting.paper == {"steps": 1000} and lab.setting.reported(lab.size) == {
+        "steps": 20,
+        "text": 50,
+    }
     assert Lab(SIZES, scale="paper").setting.paper == {}
     assert [Lab(SIZES, scale=scale).at("t", "s", "p") for scale in ("tiny", "small", "paper")] == [
         "t",
@@ -44,13 +47,18 @@ VARIANTS = {"literal": {"steps": (1, 2, 3)}, "authors": "no code was published"}
 def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:
     small = Setting.of(SIZES, VARIANTS, scale="small", changes={"variant": "literal"})
     assert (small.size["steps"], small.paper, small.variant) == (2, {"steps": 3}, "literal")
-    assert small.name == "variant=literal"
+    assert typed(small.changes_of(small.size)) == "variant=literal"
     both = Setting.of(SIZES, VARIANTS, scale="paper", changes={"variant": "literal", "steps": 7, "text": [1]})
-    assert (both.size["steps"], both.name) == (7, "variant=literal, steps=7, text=[1]")
+    assert both.size["steps"] == 7
+    assert typed(both.changes_of(both.size)) == "variant=literal, steps=7, text=[1]"
     usual = Setting.of(
         SIZES, VARIANTS, scale="tiny", changes={"variant": "isoglot", "steps": 10, "seeds": (4,)}
     )
-    assert (usual.size["variant"], usual.name, usual.changed) == ("isoglot", "", {"seeds": [4]})
+    assert (usual.size["variant"], usual.changes_of(usual.size), usual.changed) == (
+        "isoglot",
+        {},
+        {"seeds": [4]},
+    )
     assert usual.caption.startswith("Scale tiny, variant isoglot: isoglot's choices")
     assert Setting.of(SIZES, {}, scale="tiny").caption == "Scale tiny."
     for name, message in (

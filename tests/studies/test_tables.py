@@ -11,6 +11,7 @@ from study_programs import add_sum, built, made, study
 from study_steps import Add, Trained
 
 from isoglot.reports.compare import compare
+from isoglot.reports.render import report
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import collect
 from isoglot.results import read, read_cells
@@ -117,6 +118,8 @@ def test_results_tell_options_examples_and_where_runs_start(encoder: Path, tmp_p
     scores = collect(material.rows)
     assert scores.runs == names and not scores.repeated
     assert [info.encoder for info in material.infos.values()] == ["base", "base", "base", ""]
+    page = report([folder], out=tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<bdi>after</bdi>: <bdi>base" in page, "once, not for every method"
     assert str(tmp_path) not in (folder / "runs.json").read_text()
 
 
@@ -159,7 +162,7 @@ def captions(name: str, tmp_path: Path, scale: str = "tiny", **changes: object) 
     studies, changes = find_studies([name]), {"seeds": [1], **changes}
     (program,) = Selection(studies, tmp_path, scale, changes).programs()
     table = write_study(program).tables[0]
-    assert len(table.caption.split()) < 80 and "Sizes" not in table.caption, "the sizes are a note"
+    assert len(table.caption.split()) < 130 and "Sizes" not in table.caption, "the sizes are a note"
     return " ".join([table.caption, *table.notes])
 
 
@@ -186,7 +189,8 @@ def test_cells_keep_sizes_and_setting(tmp_path: Path) -> None:
     captions("weam/table2", tmp_path, masking=0.2)
     (path,) = tmp_path.glob("*/cells.jsonl")
     assert path.parent.name == "weam_table2_seeds=1_masking=0.2"
-    cell = read_cells(path)[0]
+    cells = read_cells(path)
+    cell = next(cell for cell in cells if "masking" in cell.sizes)
     assert (cell.setting, cell.sizes["masking"], cell.paper_sizes["masking"]) == ("masking=0.2", 0.2, 0.3)
     assert cell.sizes["base_steps"] == 3_000 and "seeds" not in cell.sizes
 
@@ -209,16 +213,44 @@ def test_two_settings_of_a_study_are_two_folders_and_two_rows(tmp_path: Path) ->
         "mine_table", "mine_table_alpha=1", "mine_table_seeds=1",
     }  # fmt: skip
     assert {(r.run, r.seed, r.value) for r in read(root)} == {
-        ("one s1", 1, 10), ("one s2", 2, 20), ("one s1 (alpha=1)", 1, 1), ("one s2 (alpha=1)", 2, 2),
+        ("one s1", 1, 10), ("one s2", 2, 20), ("one s1", 1, 1), ("one s2", 2, 2),
     }  # fmt: skip
+    assert {(r.value, r.changes.get("alpha")) for r in read(root)} == {(10, None), (20, None), (1, 1), (2, 1)}
+    assert set(collect(gather([root]).rows).runs) == {"one", "one alpha=1"}
     (found,) = compare(read_cells(root))
     assert [(row.header, row.cells[0].text) for row in found.rows] == [
         ("one", "15.0"),
         ("one (alpha=1)", "1.5"),
     ]
-    assert found.caption.endswith(
-        "Sizes (in brackets: at scale paper): unchanged: alpha 10 (1); alpha=1: alpha 1."
-    )
+    assert "Sizes (in brackets: at scale paper): unchanged: alpha 10 (1); alpha=1: alpha 1." in found.notes
+
+
+def test_a_table_says_what_its_cells_depend_on_and_no_other_change(tmp_path: Path) -> None:
+    """Of XLM-Align's Table 2: no size of fine-tuning, and labels as the paper prints them."""
+    changes = {"order": "paper", "links": "printed", "steps": 50, "tag_rate": 0.1, "seeds": [1]}
+    (program,) = Selection(find_studies(["xlm_align/table2"]), tmp_path, "tiny", changes).programs()
+    written = write_study(program)
+    (table,) = written.tables
+    assert "Changed: order=paper, links=printed, steps=50." in table.caption
+    (sizes,) = (note for note in table.notes if note.startswith("Sizes"))
+    assert "steps 50 (150000)" in sizes and "links printed (intersection)" in sizes
+    for unused in ("ablation", "tag_", "pair_rate", "question", "bucket"):
+        assert unused not in sizes
+    assert [row.header for row in table.rows if row.kind == "ours"] == [
+        "fast_align",
+        "SimAlign - Argmax / XLM-R",
+        "SimAlign - Itermax / XLM-R",
+        "SimAlign - Itermax (reimplementation) / XLM-R",
+        "Ours - Optimal Transport / XLM-R",
+        "SimAlign (reimplementation) / XLM-Align",
+        "Ours - Optimal Transport / XLM-Align",
+    ]
+    dependent = {cell.row[0]: cell.sizes for cell in read_cells(written.folder / "cells.jsonl")}
+    assert "steps" not in dependent["fast_align"] and "links" not in dependent["SimAlign - Argmax"]
+    labels = {
+        work.step.label for part in program.parts for work in part.steps if work.step.kind == "evaluate"
+    }
+    assert labels == {"XLM-R", "XLM-Align"}
 
 
 def test_rows_of_analyses_say_what_was_measured(tmp_path: Path) -> None:

@@ -181,16 +181,20 @@ def figure2(lab: Lab) -> None:
 def figure3(lab: Lab) -> None:
     """Alignment against transfer: Spearman's correlation over twelve points a task (Fig. 3, App. E)."""
 
-    def correlation(task: str) -> float:
+    def correlation(task: str, figure: str) -> float:
+        """``rho``, or the two-tailed ``p`` of no correlation; the drop is negated, which turns rho alone."""
         points = _scatter(lab, task, "")["points"]
         x, y = ([point[axis] for point in points] for axis in "xy")
         measured = None if any(map(isnan, (*x, *y))) else rank_correlation(x, y)
-        return nan if measured is None else -measured.rho
+        if measured is None:
+            return nan
+        return -measured.rho if figure == "rho" else measured.p
 
     for task in TASKS:
         note = f"Over {len(_systems_with(lab, task))} points, means over seeds; the drop is negated."
-        cell: dict[str, Any] = {"row": task.upper(), "column": "rho", "value": partial(correlation, task)}
-        lab.cell("align_mlm:E", **cell, note=note, is_result=False)
+        for figure in ("rho", "p"):
+            value = partial(correlation, task, figure)
+            lab.cell("align_mlm:E", row=task.upper(), column=figure, value=value, note=note, is_result=False)
         lab.figure(f"figure3-{task}", partial(_scatter, lab, task, note))
 
 
@@ -355,7 +359,7 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
         },
     }
     recipe = "mlm_scratch" if system == "mlm" else system
-    run = " ".join([system, *(f"{k}={v}" for k, v in values.items() if v != lab.size.get(k, 0.0))])
+    run = " ".join([system, *(f"{k}={v}" for k, v in values.items() if v != lab.setting.size.get(k, 0.0))])
     name = " ".join([SYSTEMS[system], *run.split()[1:]])
     about = f"{name} on English and its derived copy ({order})"
     return lab.pretrain(f"{run} {order}", recipe, sections, seed=seed, run=run, about=about)

@@ -109,9 +109,9 @@ def run_demo(
     ``changes`` are sizes in place of the demo's; without ``workers`` it takes a process a core, four at most.
     """
     (study,) = run_studies(["demo"], out=out, changes=changes, workers=workers, progress=progress)
-    lab, named = study.program.lab, study.program.named
+    lab = study.program.lab
     runs = [f"{name}={encoder_of(lab, s, ORDER, lab.seeds[0])}" for s, name in SYSTEMS.items()]
-    names = {named(system): name for system, name in SYSTEMS.items()}
+    names = {run: SYSTEMS[run] for run in dict.fromkeys(row.run for row in study.results)}
     title = "isoglot demo: ALIGN-MLM's four objectives"
     options = iso.ReportOptions(title=title, introduction=INTRODUCTION, rename=names, baseline=SYSTEMS["mlm"])
     page = iso.report([study.folder, *runs], out=Path(out) / "report.html", options=options)

@@ -80,13 +80,16 @@ _REAL = {  # scale small
 
 
 def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
-    """A task's data: the world and some of its copies, real files, or those of the papers."""
+    """A task's data: the world and some of its copies, real files, or a folder as `isoglot evaluate` reads it.
+
+    At scale paper ``${ISOGLOT_CORPORA}/pos`` holds what Universal Dependencies or XTREME publish, or files with the
+    miniature world's names (`pos/de.test.conllu`).
+    """
     if lab.scale == "small":
         return real_data(kind)
-    original, derived = files_of(kind)
     if lab.scale == "paper":
-        folder, _, file = original.partition("/")
-        return [f"{CORPORA}/{folder if kind == 'xnli' else kind}/{file}"]
+        return [f"{CORPORA}/{'nli' if kind == 'xnli' else kind}"]
+    original, derived = files_of(kind)
     return [english(lab) / original, *(world(lab, code) / f"{{language}}/{derived}" for code in copies)]
 
 
@@ -177,10 +180,13 @@ def side(lab: Lab, pair: str, language: str) -> dict[str, Any]:
     return {"path": path, "columns": {"text": 0 if language == "en" else 1}, "language": language}
 
 
-def start(lab: Lab, checkpoint: str) -> Work | External:
-    """The encoder that every system continues from: the paper's, or one trained here, the same for all seeds."""
+def start(lab: Lab, checkpoint: str, *, label: str = "base") -> Work | External:
+    """The encoder that every system continues from: the paper's, or one trained here, the same for all seeds.
+
+    ``label`` is what results call it.
+    """
     if lab.scale == "paper":
-        return External("base", f"{CHECKPOINTS}/{checkpoint}")
+        return External(label, f"{CHECKPOINTS}/{checkpoint}")
     shape: dict[str, Any] = {"tokenizer": {"vocab_size": 24000}}
     sources = [side(lab, code, name) for code in ("de", "es", "fr", "hi", "zh") for name in ("en", code)]
     view = {"probability": lab.size["base_masking"]}
@@ -199,7 +205,7 @@ def start(lab: Lab, checkpoint: str) -> Work | External:
         "views": {"text": view},
         "steps": lab.size["base_steps"],
     }
-    return lab.pretrain("base", "small/mlm_four", sections, seed=1)
+    return lab.pretrain("base", "small/mlm_four", sections, seed=1, run=label)
 
 
 def external(lab: Lab, name: str, folder: str, module: str = "") -> External:

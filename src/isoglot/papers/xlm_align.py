@@ -91,6 +91,13 @@ _NEW = (  # weights at the scales tiny, small and paper; the tokenizer stays
 )
 _COPIES = ("de", "es", "fr", "hi", "zh")
 XLMR = "xlm-roberta-base"
+_NAMES = {
+    "xlm_align": "XLM-Align",
+    "xlm_align_no_dwa": "XLM-Align - DWA",
+    "xlm_align_no_tlm": "XLM-Align - TLM",
+    "xlmr_continued_mlm": "XLM-R*",
+}
+"""What results call the runs of a recipe."""
 _KINDS = {"udpos": "pos", "panx": "ner"}
 _TABLES = {"pos": 13, "ner": 14, "xquad": 15, "mlqa": 16, "tydiqa": 17, "xnli": 18, "pawsx": 19}
 """Task -> the paper's table by language."""
@@ -160,7 +167,10 @@ def figure2(lab: Lab) -> None:
 
     def draw() -> Work:
         after = _continued(lab, "xlm_align", lab.seeds[0])
-        panels = {"XLM-R": lab.checkpoint(languages.start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
+        panels = {
+            "XLM-R": lab.checkpoint(languages.start(lab, XLMR, label="XLM-R")),
+            "XLM-Align": lab.checkpoint(after),
+        }
         gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
         options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
         fields: dict[str, Any] = {"type": "layers", "name": "figure2", "panels": panels, "options": options}
@@ -218,13 +228,13 @@ def _gold(lab: Lab, pair: str) -> str:
 
 def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Work | External:
     if system == "xlmr_base":
-        return languages.start(lab, XLMR)
+        return languages.start(lab, XLMR, label="XLM-R")
     if system == "mt5_base":
         raise UnavailableError("mT5, an encoder-decoder: table only")
     if system == "mbert":
-        return languages.external(lab, system, "bert-base-multilingual-cased")
+        return languages.external(lab, "mBERT", "bert-base-multilingual-cased")
     if system == "xlm":
-        return languages.external(lab, system, "xlm-mlm-100-1280", "sacremoses")
+        return languages.external(lab, "XLM", "xlm-mlm-100-1280", "sacremoses")
     return _continued(lab, system, seed, **changes)
 
 
@@ -275,15 +285,16 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
         "train": train,
     }
     recipe = "mlm" if system == "xlmr_continued_mlm" else system
-    run = " ".join([system, *(f"{k}={v}" for k, v in choice.items() if v != _USUAL[k])])
-    if size[f"{kind}steps"] != size["steps"]:
-        run += f" {size[f'{kind}steps']} steps"
-    base = languages.start(lab, XLMR)
+    changed = [f"{k}={v}" for k, v in choice.items() if v != _USUAL[k]]
+    if short and size["ablation_steps"] != size["steps"]:
+        changed.append(f"{size['ablation_steps']} steps")
+    base = languages.start(lab, XLMR, label="XLM-R")
     if size["from_scratch"]:
         new = {"path": None, **lab.at(*_NEW)}
         sections |= {"model": new, "tokenizer": {"path": lab.checkpoint(base)}}
-        run += " scratch"
-    return languages.continued(lab, run, recipe, base, sections, seed=lab.at(seed, seed, 1))
+        changed.append("scratch")
+    name, label = (" ".join([text, *changed]) for text in (system, _NAMES[system]))
+    return languages.continued(lab, label, recipe, base, sections, seed=lab.at(seed, seed, 1), name=name)
 
 
 def _text(lab: Lab) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from isoglot.reports.changed_sizes import ChangedSizes, size_list
 from isoglot.reports.papers import (
     PAPERS,
     PaperColumn,
@@ -22,7 +23,7 @@ _TOGETHER = ("transformation", "setting", "pairs", "changed")
 """Rows are ordered among rows that have these attributes in common."""
 
 _NAMES = {
-    "zs": "ZS", "sup": "SUP", "delta": "Δ", "em": "EM", "f1": "F1", "rho": "ρ", "p_below": "p <",
+    "zs": "ZS", "sup": "SUP", "delta": "Δ", "em": "EM", "f1": "F1", "rho": "ρ",
     "avg_all": "avg", "avg_zero_shot": "avg zero-shot",
 }  # fmt: skip
 
@@ -76,7 +77,7 @@ class _Comparison:
             ids = dict.fromkeys(" / ".join(cell.column) for cell in cells)
             self.paper = PaperTable("", name, name, "results", tuple(map(PaperColumn, ids)), tuple(rows))
             self.printed = self.paper
-        self.scale, self.cells = scale, cells
+        self.scale, self.cells, self.changed = scale, cells, ChangedSizes(cells)
         self.lines, self.columns = self._lines()
         self.wrong: dict[str, list[str]] = defaultdict(list)  # reason to the figures that were printed wrong
         headings = []
@@ -129,7 +130,7 @@ class _Comparison:
             for cell in cells
             if cell.value is not None and cell.value != last[cell.seed]
         ]
-        if sizes := _sizes(self.cells):
+        if sizes := size_list(self.cells, self.changed):
             table.note(sizes)  # too long for a caption
         if again:
             table.note(
@@ -144,6 +145,8 @@ class _Comparison:
         seeds = sorted({cell.seed for cell in self.cells if cell.seed is not None})
         parts = list(dict.fromkeys(cell.about for cell in self.cells if cell.about))
         parts = parts or [f"Scale {self.scale}." if self.scale else ""]
+        if self.changed.shared:
+            parts.append(f"Changed: {', '.join(self.changed.shared)}.")
         parts.append("Ours, the paper's, ours − paper's." if self.is_paper else "")
         if len(seeds) > 1:
             parts.append(f"Mean ± standard deviation over seeds {', '.join(map(str, seeds))}.")
@@ -159,8 +162,9 @@ class _Comparison:
             if not self.is_paper:
                 labels = ((" / ".join(cell.row),), (" / ".join(cell.column),))
             row, column = paper.row(*labels[0]), paper.column(*labels[1])
-            key = (paper.address(row), cell.run, cell.setting)
-            line = lines.setdefault(key, _Line(row, cell.run, cell.setting))
+            setting = self.changed.of(cell)
+            key = (paper.address(row), cell.run, setting)
+            line = lines.setdefault(key, _Line(row, cell.run, setting))
             line.cells[column.id].append(cell)
             if cell.value is not None:
                 line.values.setdefault(column.id, {})[cell.seed] = cell.value
@@ -184,7 +188,7 @@ class _Comparison:
             theirs.append(self._printed(value, line.row, column, over))
             ours.append(self._our_cell(line, column, score, common))
             difference = TableCell("")
-            if value is not None and score is not None:
+            if value is not None and score is not None and not column.bound:
                 difference = TableCell.of(score.mean - value.value, column.metric, signed=True)
             differences.append(difference)
         counts = {len(values) for name, values in line.values.items() if name in line.cells} - {0}
@@ -245,6 +249,8 @@ class _Comparison:
             return TableCell("–")
         if over:
             return TableCell.of(value.value, column.metric, note=self.table.note(_over(over)))
+        if column.bound:
+            return TableCell(f"< {value.value:g}", value.value, title="the paper gives a bound alone")
         if not value.reason:
             return TableCell.of(value.value, column.metric)
         self.wrong[value.reason].append(f"{row.name}, {column.id}: {value.printed:g}")
@@ -254,30 +260,6 @@ class _Comparison:
 
 def _over(columns: Sequence[str]) -> str:
     return f"Means over {', '.join(columns)}, the columns measured; the paper's over the same."
-
-
-def _sizes(cells: Sequence[Cell]) -> str:
-    """Every size that the cells ran with; of several settings, those that differ after the others."""
-    settings = {cell.setting: cell for cell in cells if cell.sizes}
-    if not settings:
-        return ""
-    first, *rest = settings.values()
-    shared = {
-        name for name, value in first.sizes.items() if all(cell.sizes.get(name) == value for cell in rest)
-    }
-
-    def listed(cell: Cell, *, common: bool) -> str:
-        brackets = {name: f" ({value})" for name, value in cell.paper_sizes.items()}
-        names = [name for name in cell.sizes if (name in shared) == common]
-        return ", ".join(f"{name} {cell.sizes[name]}{brackets.get(name, '')}" for name in names)
-
-    bracketed = any(cell.paper_sizes for cell in settings.values())
-    heading = "Sizes (in brackets: at scale paper)" if bracketed else "Sizes"
-    parts = [listed(first, common=True)]
-    for setting, cell in settings.items():
-        if sizes := listed(cell, common=False):
-            parts.append(f"{setting or 'unchanged'}: {sizes}")
-    return f"{heading}: {'; '.join(filter(None, parts))}."
 
 
 def _average(paper: PaperTable, line: _Line, column: PaperColumn) -> None:

@@ -36,6 +36,7 @@ class PaperColumn:
     quantity: str = ""  # `sup`, `zs` or `delta` of derived languages
     average: bool = False
     system: str = ""  # where a column stands for a system
+    bound: bool = False  # the paper prints that its figures are below these, not what they are
 
     @property
     def labels(self) -> frozenset[str]:
@@ -65,9 +66,14 @@ class PaperRow:
         return str(self.attributes.get("system", ""))
 
     @property
+    def pretrained(self) -> str:
+        """The encoder in a column of its own (XLM-Align's Table 2: ``XLM-R``); empty where the table has none."""
+        return str(self.attributes.get("pretrained", ""))
+
+    @property
     def name(self) -> str:
-        """The label with its setting, by which a comparison names the row."""
-        return f"{self.setting} / {self.label}" if self.setting else self.label
+        """The label with its setting and encoder, by which a comparison names the row."""
+        return " / ".join(filter(None, [self.setting, self.label, self.pretrained]))
 
     @property
     def labels(self) -> frozenset[str]:

@@ -27,7 +27,7 @@ from isoglot.reports.headline import headlines
 from isoglot.reports.labels import labelled
 from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.reports.paired_table import paired_table
-from isoglot.reports.runs import Material, gather
+from isoglot.reports.runs import Material, RunInfo, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
 from isoglot.reports.table import Table, TableCell, TableRow, figure, slug
 from isoglot.reports.viewer import KEYS, Viewer
@@ -135,13 +135,14 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     everything = _results_table(material.rows)
     columns = ["run", "starts from", "seeds", "results", "versions", "folder"]
     rows = []
-    for info in material.infos.values():
+    infos = _one_a_run(material.infos.values())
+    for info in infos:
         versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         seeds = ", ".join(map(str, info.seeds)) or "–"
         rows.append([info.name, info.start or "–", seeds, f"{info.results:,}", versions, info.folder])
     runs = Table.listing("Runs", "", columns, rows)
     starts: dict[str, list[str]] = {}  # encoder to the runs that start from it
-    for info in material.infos.values():
+    for info in infos:
         if info.start:
             starts.setdefault(info.start, []).append(info.name)
     parts = [
@@ -160,6 +161,22 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         "results": results, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
         "everything": everything, "runs": runs,
     }  # fmt: skip
+
+
+def _one_a_run(infos: Iterable[RunInfo]) -> list[RunInfo]:
+    """One entry a run: a run that was evaluated with several options starts from one encoder."""
+    runs: dict[tuple[str, str, str], list[RunInfo]] = {}
+    for info in infos:
+        runs.setdefault((info.run, info.start, info.folder), []).append(info)
+    merged = []
+    for members in runs.values():
+        if len(members) == 1:
+            merged.append(members[0])
+            continue
+        seeds = {seed for member in members for seed in member.seeds}
+        count = sum(member.results for member in members)
+        merged.append(replace(members[0], name=members[0].run, seeds=tuple(sorted(seeds)), results=count))
+    return merged
 
 
 def _drawn(figures: Sequence[ReportFigure], runs: Sequence[str]) -> list[Any]:

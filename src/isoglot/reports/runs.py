@@ -30,6 +30,7 @@ class RunInfo:
     """What is known of a run from the folder it came in."""
 
     name: str
+    run: str = ""  # the run's own name, without the options by which evaluations of it differ
     encoder: str = ""  # the model that training started from; empty if not recorded
     encoder_hash: str = ""  # of its weights; empty for new ones, and those of the hub
     folder: str = ""
@@ -295,6 +296,7 @@ def _infos(
         folders = (str(record["folder"]) for record in member_records if record.get("folder"))
         infos[name] = RunInfo(
             name=name,
+            run=name if len(members) > 1 else run_label(grouped[members[0]][0]),
             encoder=encoders.pop() if len(encoders) == 1 else "",
             encoder_hash=min(hashes) if len(hashes) == 1 and _HASH.fullmatch(min(hashes)) else "",
             folder=", ".join(dict.fromkeys(folders)),

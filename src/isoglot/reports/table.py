@@ -32,7 +32,10 @@ class TableCell:
     def of(cls, value: float, metric: str, *, signed: bool = False, **more: Any) -> TableCell:
         """A figure of a metric."""
         digits = decimals(metric)
-        return cls(figure(value, signed=signed, digits=digits), value, digits=digits, **more)
+        text = figure(value, signed=signed, digits=digits)
+        if metric.lower() == "p" and not signed and 0 <= value < 10**-digits:
+            text = f"< {10**-digits:g}"  # p = 0.000 would be a certainty
+        return cls(text, value, digits=digits, **more)
 
     @property
     def spread(self) -> str:
@@ -133,8 +136,8 @@ def figure(value: float, *, signed: bool = False, digits: int = 1) -> str:
 
 
 def decimals(metric: str) -> int:
-    """Places after the point, as the papers print them: two of AER, three of a correlation, one of the others."""
-    return 2 if metric.lower() == "aer" else 3 if metric.lower() in ("spearman", "rho", "cosine") else 1
+    """Places after the point, as the papers print them: two of AER, three of correlations and p, one of others."""
+    return 2 if metric.lower() == "aer" else 3 if metric.lower() in ("spearman", "rho", "p", "cosine") else 1
 
 
 def slug(parts: Iterable[str]) -> str:

@@ -57,3 +57,8 @@ def expanded(text: str) -> str:
 def unset(text: str) -> list[str]:
     """The environment variables that a text names and that are not set."""
     return [name for name in _VARIABLE.findall(text) if name not in os.environ]
+
+
+def without_variables(text: str) -> str:
+    """A text with its ``${NAME}`` left out."""
+    return _VARIABLE.sub("", text)

@@ -23,7 +23,7 @@ from isoglot.runs.folder import clear, key_of, make_unless, require_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.inputs import Input
 from isoglot.studies.parts import NumberSource, StudyPart, TaskScores, Work
-from isoglot.studies.sizes import SCALES, Setting, Sizes, Variants
+from isoglot.studies.sizes import SCALES, NotedSizes, Setting, Sizes, Variants
 from isoglot.studies.step import NAMES, Step, UnavailableError, with_leaves
 from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
@@ -56,7 +56,8 @@ class Lab:
         home: Path | None = None,
     ) -> None:
         self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
-        self.scale, self.size, self.seeds = scale, self.setting.size, list(self.setting.size["seeds"])
+        self.scale, self.seeds = scale, list(self.setting.size["seeds"])
+        self.size = NotedSizes(self.setting.size)
         self.root, self.keep, self.progress = Path(root).resolve(), keep, progress or Silent()
         self.home = home
         self.parts: list[StudyPart] = []
@@ -175,7 +176,9 @@ class Lab:
         as a layer and a correlation over systems do not. ``added``: the row or column is yours, beside the paper's.
         """
         rows, columns = ((text,) if isinstance(text, str) else tuple(text) for text in (row, column))
-        self.parts.append(StudyPart(self, value, rows, columns, table, seed, note, is_result, added))
+        part = StudyPart(self, value, rows, columns, table, seed, note, is_result, added)
+        part.planned_with = frozenset(self.size.read)
+        self.parts.append(part)
 
     def figure(self, name: str, draw: Callable[[], Work | Mapping[str, Any]]) -> None:
         """A figure: ``draw`` makes the work that draws it, or its content with numbers in it.

@@ -117,6 +117,8 @@ class StudyPart:
     steps: Sequence[Work] = ()
     sources: Sequence[NumberSource] = ()
     unavailable: str = ""  # why the study does not have it
+    planned_with: frozenset[str] = frozenset()  # sizes that the study read before it asked for the cell
+    sizes_read: frozenset[str] = frozenset()  # those, and the sizes that its function read last
 
     @cached_property
     def names(self) -> tuple[list[str], list[str]]:
@@ -171,8 +173,10 @@ class StudyPart:
         """Call its function, and note what it needs and what it is as far as that is known; nothing is made."""
         lab, self.content, self.unavailable = self.lab, nan, ""
         lab.steps, lab.guesses, lab.sources = {}, {}, []
+        lab.size.read.clear()
         try:
             self.content = self.measure()
         except UnavailableError as error:
             self.unavailable = str(error)
         self.steps, self.sources = tuple(lab.steps), tuple(lab.sources)
+        self.sizes_read = self.planned_with | lab.size.read

@@ -35,11 +35,6 @@ class Program:
         name = self.study.name.replace("/", "_")
         return self.lab.root / "_".join(filter(None, (name, self.lab.setting.ending)))
 
-    def named(self, run: str) -> str:
-        """A run's name in results: what was changed of the study's sizes stands after it."""
-        changed = self.lab.setting.name
-        return f"{run} ({changed})" if changed else run
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -66,6 +61,7 @@ class Selection:
                 lab = Lab(study.sizes, progress=progress, **about, **fields)
                 labs[id(study.sizes)] = lab
             lab.parts = []
+            lab.size.read.clear()
             study.run(lab)
             parts: dict[bool, list[StudyPart]] = {True: [], False: []}
             for part in sorted(lab.parts, key=lambda part: not part.table):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,6 +28,38 @@ _ABOUT = {
 }
 
 
+class NotedSizes(Mapping[str, Any]):
+    """Sizes by name, which note in ``read`` those that were looked up: a table lists the sizes that it depends on.
+
+    Example:
+        >>> sizes = NotedSizes({"steps": 10, "alpha": 1})
+        >>> (sizes | {"alpha": 5})["alpha"], sizes["steps"], sizes.read
+        (5, 10, {'steps'})
+    """
+
+    def __init__(
+        self, values: Mapping[str, Any], replaced: frozenset[str] = frozenset(), read: set[str] | None = None
+    ) -> None:
+        self._values, self._replaced = values, replaced
+        self.read: set[str] = set() if read is None else read
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[name]
+        if name not in self._replaced:
+            self.read.add(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __or__(self, others: Mapping[str, Any]) -> NotedSizes:
+        """The sizes with values of one cell in their place, which are no sizes of the study."""
+        return NotedSizes({**self._values, **others}, self._replaced | set(others), self.read)
+
+
 @dataclass(frozen=True)
 class Setting:
     """The sizes that a study runs with."""
@@ -37,6 +69,7 @@ class Setting:
     size: dict[str, Any]
     paper: dict[str, Any]  # What a size is at scale paper, for those that are something else here
     changed: dict[str, Any]  # What was set to something else than it is at this scale
+    varied: frozenset[str] = frozenset()  # Sizes that the variant sets to something else
 
     @classmethod
     def of(
@@ -72,6 +105,9 @@ class Setting:
             raise ConfigurationError(f"variant={variant}: {variant_sizes}; there is {rest}")
         at_scales = {**known, **variant_sizes}.items()
         usual, paper = ({name: at_scale(value, s) for name, value in at_scales} for s in (scale, "paper"))
+        varied = [
+            n for n, value in variant_sizes.items() if at_scale(value, scale) != at_scale(known[n], scale)
+        ]
         size = usual | changes
         return cls(
             scale,
@@ -79,14 +115,17 @@ class Setting:
             size,
             {n: _plain(v) for n, v in paper.items() if v not in (None, size[n]) and _is_size(n)},
             {n: _plain(v) for n, v in changes.items() if _plain(v) != usual[n]},
+            frozenset(varied),
         )
 
-    @property
-    def name(self) -> str:
-        """What was changed, as it is typed: ``alpha=1, steps=200``; empty where nothing was. Seeds do not count."""
-        return ", ".join(
-            f"{name}={_text(v)}" for name, v in self.changed.items() if not name.endswith("seeds")
-        )
+    def changes_of(self, read: Container[str]) -> dict[str, Any]:
+        """What was changed of the sizes that were ``read``; seeds do not count."""
+        changes = {}
+        for name, value in self.changed.items():
+            counts = name in read or (name == "variant" and any(size in read for size in self.varied))
+            if counts and not name.endswith("seeds"):
+                changes[name] = value
+        return changes
 
     @property
     def ending(self) -> str:
@@ -100,12 +139,13 @@ class Setting:
         plain = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", text)[:_LONGEST]
         return plain if plain == text else f"{plain}-{key_of([text])[:8]}"
 
-    @property
-    def reported(self) -> dict[str, Any]:
-        """The sizes that say something at this scale, without seeds, which results have, and the variant."""
-        return {
-            n: _plain(v) for n, v in self.size.items() if _is_size(n) and (v is not None or n in self.paper)
-        }
+    def reported(self, read: Container[str]) -> dict[str, Any]:
+        """Those of the sizes ``read`` that say something at this scale.
+
+        Not among them are seeds, which results have, and the variant.
+        """
+        sizes = {name: value for name, value in self.size.items() if name in read and _is_size(name)}
+        return {name: _plain(v) for name, v in sizes.items() if v is not None or name in self.paper}
 
     @property
     def caption(self) -> str:
@@ -121,6 +161,11 @@ def at_scale(value: Any, scale: str) -> Any:
 
 def _is_size(name: str) -> bool:
     return not name.endswith("seeds") and name != "variant"
+
+
+def typed(changes: Mapping[str, Any]) -> str:
+    """Changes of sizes as they are typed: ``alpha=1, steps=200``."""
+    return ", ".join(f"{name}={_text(value)}" for name, value in changes.items())
 
 
 def _plain(value: Any) -> Any:

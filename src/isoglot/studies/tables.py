@@ -17,6 +17,7 @@ from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.studies.making import measure
 from isoglot.studies.parts import NumberSource, StudyPart, Work
 from isoglot.studies.program import Program, Selection, inspect_programs
+from isoglot.studies.sizes import typed
 from isoglot.studies.step import with_leaves
 from isoglot.studies.training_steps import Evaluate
 
@@ -84,17 +85,22 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
     for part in (*program.parts, *program.unselected):
         part.ask()
     cells, results, selected = list[Cell](), dict[str, Result](), set(program.parts)
-    for part, seed in _by_seed([*program.parts, *program.unselected]):
+    every = [part for part in (*program.parts, *program.unselected) if part.table]
+    of_table = _sizes_read((part.table, part) for part in every)
+    of_run = _sizes_read((_run(part), part) for part in every if part.sources)
+    for part, seed in _by_seed(every):
         value = None if isnan(part.content) else float(part.content)
         reason = part.unavailable or (f"not there: {part.missing}" if part.missing else None)
         if value is not None or part in selected:
             cells.append(Cell(
                 table=part.table, row=part.row, column=part.column, value=value, seed=seed,
                 unavailable=reason if value is None else None, scale=setting.scale, note=part.note, added=part.is_added,
-                about=program.caption, setting=setting.name, sizes=setting.reported, paper_sizes=setting.paper,
+                about=program.caption, setting=typed(setting.changes_of(of_table[part.table])),
+                sizes=(sizes := setting.reported(part.sizes_read)),
+                paper_sizes={name: v for name, v in setting.paper.items() if name in sizes},
             ))  # fmt: skip
         if value is not None and part.is_result:
-            result = _result(program, part, seed)
+            result = _result(part, seed, changes=setting.changes_of(of_run[_run(part)]))
             results[result.model_dump_json()] = result
     tables = compare(cells)
     drawn = any(isinstance(part.content, Work) and part.content.manifest for part in program.parts)
@@ -105,8 +111,7 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
     write_text(folder / "table.txt", f"{program.study.title}\n\n{text}")
     if results:
         write_text(folder / FILE_NAME, "".join(f"{line}\n" for line in results))
-        measured = [part for part in (*program.parts, *program.unselected) if part.table]
-        works = dict.fromkeys(work for part in measured for work in part.steps)
+        works = dict.fromkeys(work for part in every for work in part.steps)
         write_json(folder / RUNS, {"runs": list(_records(works))})
     else:
         for name in (FILE_NAME, RUNS):
@@ -128,19 +133,40 @@ def _by_seed(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int | None
         yield from [(cells[0], None)] if len(reasons) == 1 < len(cells) else ((c, c.seed) for c in cells)
 
 
-def _result(program: Program, part: StudyPart, seed: int | None) -> Result:
-    """The row of a cell of a task or analysis; a mean over languages or models has the language ``mean``."""
+def _sizes_read(parts: Iterable[tuple[str, StudyPart]]) -> dict[str, set[str]]:
+    """The sizes that parts of one name read together: what a table's cells, or a run's, depend on."""
+    read: dict[str, set[str]] = {}
+    for name, part in parts:
+        read.setdefault(name, set()).update(part.sizes_read)
+    return read
+
+
+def _quantity(part: StudyPart) -> str:
+    """The end of a metric's name for a cell that is measured after one of two fine-tunings, or their difference."""
+    return _QUANTITIES.get(part.column[-1].rpartition(".")[2], "")
+
+
+def _run(part: StudyPart) -> str:
+    """What a cell's run is called: the label of its model, and how that was fine-tuned."""
+    work = part.sources[0].work
+    tuning = work.step.finetune if isinstance(work.step, Evaluate) and not _quantity(part) else None
+    setting = "" if tuning is None else _SETTINGS.get(tuning.train.get("setting", ""), "")
+    return " / ".join(filter(None, [work.step.label or work.name, setting]))
+
+
+def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) -> Result:
+    """The row of a cell of a task or analysis; a mean over languages or models has the language ``mean``.
+
+    ``changes`` are those of the study's sizes, by which reports tell its runs from those of other settings.
+    """
     rows = [_row(source) for source in part.sources]
     first, work, languages = rows[0], part.sources[0].work, {row["language"] for row in rows}
-    quantity = _QUANTITIES.get(part.column[-1].rpartition(".")[2], "")
-    tuning = work.step.finetune if isinstance(work.step, Evaluate) and not quantity else None
-    setting = "" if tuning is None else _SETTINGS.get(tuning.train.get("setting", ""), "")
     return Result(
-        run=program.named(" / ".join(filter(None, [work.step.label or work.name, setting]))),
+        run=_run(part),
         task=first["task"],
         language=languages.pop() if len(languages) == 1 else "mean",
         split=first["split"],
-        metric=first["metric"] + quantity,
+        metric=first["metric"] + _quantity(part),
         value=part.content,
         seed=seed,
         examples=min(int(row["examples"]) for row in rows),
@@ -151,6 +177,7 @@ def _result(program: Program, part: StudyPart, seed: int | None) -> Result:
             for name, value in first["options"].items()
             if all(name in row["options"] and row["options"][name] == value for row in rows)
         },
+        changes=dict(changes),
     )
 
 

@@ -17,7 +17,7 @@ from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST, clear
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.inputs import Input, expanded, outside, unset
+from isoglot.studies.inputs import Input, expanded, outside, unset, without_variables
 from isoglot.studies.step import Step, texts_of
 from isoglot.tasks import build_task, task_class
 
@@ -166,23 +166,41 @@ def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: st
     specs = DataSource(task.data).of_split(split)
     outer = [read.path for read in outside(specs, studies)]
     for language in languages:
-        existing = [
-            spec for spec in outer if not unset(spec) and _has_data(task, expanded(spec), language, split)
-        ]
-        for spec in existing or (outer if len(outer) == len(specs) else []):  # other steps may make the rest
-            yield Input(
-                spec.replace("{language}", language).replace("{split}", split), there=spec in existing
-            )
+        looked_up = [(spec, *_found(task, spec, language, split)) for spec in outer]
+        for _, files, _ in looked_up:
+            yield from (Input(file, there=True) for file in files)
+        found = any(files for _, files, _ in looked_up)
+        if not found and len(outer) == len(specs):  # else other steps may make the data
+            for spec, _, problem in looked_up:
+                yield Input(problem or _of_language(spec, language, split), there=False)
 
 
-def _has_data(task: TaskSpec, spec: str, language: str, split: str) -> bool:
-    """Whether a task finds something there."""
+def _found(task: TaskSpec, spec: str, language: str, split: str) -> tuple[list[str], str]:
+    """The files that a task finds by a specification, with the variables that it has, or why it finds none there.
+
+    Of ``${ISOGLOT_CORPORA}/pos`` in German the file ``${ISOGLOT_CORPORA}/pos/de.test.conllu``, or the text
+    ``${ISOGLOT_CORPORA}/pos: no test data for 'de'``. A template's name says what is lacking, so it has no reason.
+    """
     from isoglot.tasks.base import locations_of  # noqa: PLC0415
 
+    is_template, is_folder = "{" in without_variables(spec), not Path(spec).suffix
+    problem = f"{spec}: no {split} data for {language!r}" if is_folder and not is_template else ""
+    if unset(spec):
+        return [], problem
+    path = expanded(spec)
     try:
-        return bool(locations_of(task.model_copy(update={"data": [spec]}).build(), language, split))
-    except ConfigurationError:
-        return False
+        locations = locations_of(task.model_copy(update={"data": [path]}).build(), language, split)
+    except ConfigurationError as error:
+        several = str(error).startswith(f"{path} has ")
+        return [], f"{spec}{str(error).partition(';')[0].removeprefix(path)}" if several else problem
+    if is_template:
+        return [_of_language(spec, language, split)], ""
+    below = [location.path for location in locations if location.path.startswith(path)]
+    return [spec + file.removeprefix(path) for file in below] or [spec] * bool(locations), ""
+
+
+def _of_language(spec: str, language: str, split: str) -> str:
+    return spec.replace("{language}", language).replace("{split}", split)
 
 
 class Finetune(Step):

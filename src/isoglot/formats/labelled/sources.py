@@ -38,6 +38,7 @@ OF_LANGUAGES = (
     "{language}.{split} *.{language}.{split} {language}-{split} {split}-{language} {language}_*-{split} "
     "{language}/{split} {language}/*-ud-{split} {split}-context-{context}-question-{question} "
     "{language}/{split}_2k {language}/translated_{split} multinli.{split}.{language}",
+    "{squad_to_train_on}",
     "{language} xquad.{language}",  # one file for all splits
     "tydiqa.goldp.{language}.{public}",
     "tydiqa-goldp-{public}-{name}",
@@ -48,7 +49,8 @@ OF_LANGUAGES = (
 """Those in a folder of several languages: of `isoglot world`, XTREME, Universal Dependencies, WikiANN, MLQA, PAWS-X,
 XNLI and its machine-translated training data, TyDiQA, SQuAD.
 
-The test data of TyDiQA and SQuAD are not public: their development data are read as test data.
+The test data of TyDiQA and SQuAD are not public: their development data are read as test data. SQuAD beside XQuAD is
+what XQuAD is trained on, and XQuAD's own files are its test data.
 """
 OF_SIDES = (
     "{pair}.{language} *.{pair}.{language}",  # Tatoeba
@@ -229,6 +231,7 @@ def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
     shared["public"] = "dev" if split == "test" else split
     # SQuAD is English and does not say so: its files are no other language's.
     shared["squad"] = f"{shared['public']}-v[0-9].*" if "en" in codes(language) else "{squad}"
+    shared["squad_to_train_on"] = "{squad}" if split == "test" else shared["squad"]
     names = product(split_names(split), codes(language), three, script_codes(language))
     values = [
         dict(zip(("split", "language", "language3", "code"), combination, strict=True)) | shared

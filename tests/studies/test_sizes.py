@@ -1,0 +1,36 @@
+"""Sizes of a study note who reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from isoglot.studies.sizes import NotedSizes, Setting, typed
+
+
+def test_sizes_that_are_looked_up_are_noted_however_they_are_read() -> None:
+    values = {"steps": 10, "alpha": 1, "rate": 0.5}
+    for read, expected in (
+        (lambda sizes: sizes["steps"], {"steps"}),
+        (lambda sizes: sizes.get("alpha"), {"alpha"}),
+        (lambda sizes: sizes.get("nothing"), set()),
+        (lambda sizes: {**sizes}, set(values)),
+        (lambda sizes: list(sizes.items()), set(values)),
+        (lambda sizes: (sizes | {"alpha": 5})["alpha"], set()),
+        (lambda sizes: (sizes | {"alpha": 5})["rate"], {"rate"}),
+    ):
+        sizes = NotedSizes(values)
+        read(sizes)
+        assert sizes.read == expected
+    assert NotedSizes(values) == values and len(NotedSizes(values)) == 3
+    with pytest.raises(KeyError):
+        NotedSizes(values)["stepps"]
+
+
+def test_changes_are_those_of_the_sizes_read_and_a_variant_counts_for_the_sizes_that_it_sets() -> None:
+    sizes = {"seeds": [1], "steps": (1, 2, 3), "order": "official", "rate": 1}
+    changes = {"variant": "literal", "steps": 5, "seeds": [2]}
+    setting = Setting.of(sizes, {"literal": {"order": "paper"}}, scale="tiny", changes=changes)
+    assert typed(setting.changes_of({"steps", "order", "seeds"})) == "variant=literal, steps=5"
+    assert typed(setting.changes_of({"steps", "rate"})) == "steps=5"
+    assert setting.changes_of({"rate"}) == {}
+    assert setting.reported({"steps", "seeds"}) == {"steps": 5}
