@@ -316,24 +316,34 @@ def flag_of_aligner(name: str) -> str:
     return flag_of(name, fields[name]) if name in fields else f"--set {name}"
 
 
-class Gold(Options):
-    """A file of gold links."""
+class GoldReading(Options):
+    """How a file of gold links is read."""
 
-    gold: Path = option(..., "File of gold links.", flags=["--gold", "-g"])
     gold_format: str | None = option(None, "Format of the gold links.")
     gold_base: int | None = option(None, "The gold links count words from 0 or 1.", ge=0, le=1)
 
 
-class FileScoring(Options):
-    """A file of links against gold links."""
+class Gold(GoldReading):
+    """A file of gold links."""
 
-    links: str = option(..., "File of links, or - for standard input.", flags=None)
+    gold: Path = option(..., "File of gold links.", flags=["--gold", "-g"])
+
+
+class LinksReading(Options):
+    """How a file of links is read."""
+
     format: str | None = option(
         None, "Format of the links: pharaoh, talp, alignv2, naacl, jsonl; by default from the file.",
         flags=["--format", "-f"],
     )  # fmt: skip
     base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
     reverse: bool = option(False, "The links have the target side first.")
+
+
+class FileScoring(LinksReading):
+    """A file of links against gold links."""
+
+    links: str = option(..., "File of links, or - for standard input.", flags=None)
     sentences: OutputFile | None = option(None, _SENTENCES)
 
 

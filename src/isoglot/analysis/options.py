@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from isoglot.options import FileName, Options, Seed, option, settings_option
+from isoglot.formats.sources import LinkReading, PairReading
+from isoglot.options import FileName, Options, Seed, one_or_more, option, settings_option
 
 _Id = Annotated[int, Field(ge=0)]
 _GOLD = "Gold links with their words (JSON lines: src, tgt, sure, possible)"
@@ -19,6 +20,10 @@ _BASE = "The gold file counts words from 0 or 1."
 
 ALIGNMENT = "embedding_alignment"
 """Task of the alignment score's rows; their metrics are ``alignment_score`` and what follows from it."""
+
+
+class CorpusFiles(LinkReading, PairReading):
+    """How the files of a corpus are read."""
 
 
 class Subset(Options):
@@ -75,9 +80,12 @@ class CorrelationRequest(Options):
     tasks: tuple[str, ...] = option(
         (), "Tasks of the drops; all there are by default.", flags=["--task", "-t"]
     )
-    with_paper: bool = option(False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--paper"])
+    with_paper: bool = option(
+        False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--with-paper", "--paper"]
+    )
     each_seed: bool = option(False, "One point per seed, not one for the mean of a run's seeds.")
     name: FileName = option("correlation", "Name of the figures; the task follows it.")
+    _one_or_more = field_validator("tasks", mode="before")(one_or_more)
 
 
 class Projection(Options):
@@ -111,6 +119,7 @@ class MapRequest(Options):
     limit: int | None = option(None, "Count links in this many sentence pairs from the beginning.", ge=1)
     name: FileName = option("map", "Name of the figure.")
     projection: Projection = Field(default_factory=Projection)
+    _one_or_more = field_validator("corpus", mode="before")(one_or_more)
 
 
 class LayersRequest(Options):
@@ -130,6 +139,7 @@ class LayersRequest(Options):
     base: int | None = option(None, _BASE, ge=0, le=1)
     name: FileName = option("layers", "Name of the figures.")
     settings: dict[str, Any] = settings_option(_SETTINGS)
+    _one_or_more = field_validator("gold", "methods", mode="before")(one_or_more)
 
 
 class AlignmentsRequest(Options):
@@ -163,12 +173,13 @@ class SimilarityRequest(Options):
         ("cka", "neighbours", "retrieval"), "Repeatable, one figure each.", flags=["--measure"], min_length=1
     )
     layers: str = option("all", _LAYERS)
-    neighbours: int = option(10, "How many neighbours are compared.", flags=["-k"], ge=1)
+    neighbours: int = option(10, "How many neighbours are compared.", flags=["--neighbours", "-k"], ge=1)
     debiased: bool = option(
         True, "Debiased CKA; Kornblith et al.'s grows with hidden size over sentences.", flags=["--debiased"]
     )
     limit: int = option(1000, "Sentence pairs (or links, with --level word) at most.", ge=4)
     name: FileName = option("similarity", "Name of the figures; the measure follows it.")
+    _one_or_more = field_validator("corpus", "measures", mode="before")(one_or_more)
 
 
 class GeometryRequest(Options):
@@ -185,8 +196,9 @@ class GeometryRequest(Options):
         min_length=1,
     )
     layers: str = option("all", _LAYERS)
-    neighbours: int = option(10, "Neighbours that make a hub.", flags=["-k"], ge=1)
+    neighbours: int = option(10, "Neighbours that make a hub.", flags=["--neighbours", "-k"], ge=1)
     sentences: int = option(1000, "Sentence pairs that are read.", ge=2)
     limit: int = option(5000, "Vectors of each language, drawn at random.", ge=2)
     seed: Seed = option(0, "Seed for that sample.")
     name: FileName = option("geometry", "Name of the figures; the measure follows it.")
+    _one_or_more = field_validator("corpus", "measures", mode="before")(one_or_more)

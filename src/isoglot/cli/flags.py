@@ -6,7 +6,7 @@ import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic import BaseModel
@@ -229,12 +229,4 @@ class SideLanguages(Options):
         return self.source_language or "", self.target_language or ""
 
 
-A = TypeVar("A")
 KEEP_ADAPTER = "Also write the adapter separately, to OUT/adapter, as peft reads it."
-
-
-def require_adapter(adapter: A | None, example: str) -> A:
-    """The adapter that is to be kept."""
-    if adapter is None:
-        raise ConfigurationError(f"--keep-adapter needs an adapter; add {example}")
-    return adapter

@@ -186,7 +186,7 @@ class Lab:
         self.parts.append(StudyPart(self, draw, (name,)))
 
     def stand_in(self, meaning: str) -> int:
-        """A number in the place of one that a step will record, the same for the same meaning whenever it is asked for."""
+        """A number in the place of one that a step will record, the same for the same meaning whenever it is asked."""
         for number, known in self.unknown.items():
             if known == meaning:
                 return number
