@@ -191,6 +191,8 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
             location, values = (*location, part), None if lacking else values[part]
         elif isinstance(part, int) and isinstance(values, list | tuple):
             location, values = (*location, part), values[part]
+        elif part == 0 and isinstance(values, str):  # one text, which the model takes for a list of one
+            location = (*location, part)
     return location + tag
 
 

@@ -70,7 +70,8 @@ class Verb:
         return self.command.partition(" INPUT")[0]
 
     def given(self) -> Iterator[Given]:
-        """Each option with one or two values, at both doors."""
+        """The call as it is, then each option with one or two values, at both doors."""
+        yield Given("", [], {})
         for parameter in COMMANDS[tuple(self.name.split())].params:
             name = parameter.name
             if parameter.param_type_name != "option" or {name} & {*ONE_DOOR, *self.one_door}:
@@ -133,7 +134,7 @@ def plain(message: str, out: Path) -> str:
     ('limit: got -3', 'limit: got -3')
     """
     message = message.replace(str(out), "OUT").replace("`", "")
-    return re.sub(r"^[a-z-]+ option:? ", "", message)
+    return re.sub(r"(^|\n  - )[a-z-]+ option:? ", r"\1", message)
 
 
 def text(path: Path) -> str:

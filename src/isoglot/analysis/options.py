@@ -30,11 +30,15 @@ class Subset(Options):
     """A part of the pairs that is drawn and scored, as the paper's code does; all targets are searched."""
 
     share: float = option(
-        ..., "Score a share of the pairs, as the paper's code does: 0.4.", flags=["--subset"], gt=0, le=1
+        ...,
+        "Score a share of the pairs, as the paper's code does: 0.4.",
+        flags=["--share", "--subset"],
+        gt=0,
+        le=1,
     )
-    seed: Seed = option(0, "Seed of --subset; 42 in the paper's code, which draws in the same way.")
+    seed: Seed = option(0, "Seed of --share; 42 in the paper's code, which draws in the same way.")
     candidates: Literal["drawn", "all"] = option(
-        "all", "With --subset: targets to search; drawn, those of the sampled pairs, is easier."
+        "all", "With --share: targets to search; drawn, those of the sampled pairs, is easier."
     )
 
 
@@ -70,7 +74,9 @@ class AlignmentRequest(Options):
     words: str | None = option(
         None, "With --induction: first and last source word; 0:0 for all. By default MUSE's 5000:6500."
     )
-    name: str | None = option(None, "Language in the results, such as en-x-trans-inv.", flags=["--language"])
+    name: str | None = option(
+        None, "Language in the results, such as en-x-trans-inv.", flags=["--name", "--language"]
+    )
     options: ScoreOptions = Field(default_factory=ScoreOptions)
 
 
@@ -78,7 +84,7 @@ class CorrelationRequest(Options):
     """Points whose correlation is measured."""
 
     tasks: tuple[str, ...] = option(
-        (), "Tasks of the drops; all there are by default.", flags=["--task", "-t"]
+        (), "Tasks of the drops; all there are by default.", flags=["--tasks", "--task", "-t"]
     )
     with_paper: bool = option(
         False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--with-paper", "--paper"]
@@ -131,7 +137,7 @@ class LayersRequest(Options):
     methods: tuple[str, ...] = option(
         ("itermax",),
         "itermax, argmax, ot, pointer, …; repeatable, one line each.",
-        flags=["--method", "-m"],
+        flags=["--methods", "--method", "-m"],
         min_length=1,
     )
     layers: str = option("all", _LAYERS)
@@ -170,7 +176,10 @@ class SimilarityRequest(Options):
         "sentence", "sentence: mean of pieces. word: linked words of an aligned corpus."
     )
     measures: tuple[Literal["cka", "neighbours", "retrieval"], ...] = option(
-        ("cka", "neighbours", "retrieval"), "Repeatable, one figure each.", flags=["--measure"], min_length=1
+        ("cka", "neighbours", "retrieval"),
+        "Repeatable, one figure each.",
+        flags=["--measures", "--measure"],
+        min_length=1,
     )
     layers: str = option("all", _LAYERS)
     neighbours: int = option(10, "How many neighbours are compared.", flags=["--neighbours", "-k"], ge=1)
@@ -192,7 +201,7 @@ class GeometryRequest(Options):
     measures: tuple[Literal["anisotropy", "variance", "hubness", "anti-hubs"], ...] = option(
         ("anisotropy", "variance", "hubness", "anti-hubs"),
         "Repeatable, one figure each.",
-        flags=["--measure"],
+        flags=["--measures", "--measure"],
         min_length=1,
     )
     layers: str = option("all", _LAYERS)

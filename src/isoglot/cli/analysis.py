@@ -47,7 +47,7 @@ class Findings(RunFlags):
     labels: tuple[Label, ...] = option(
         (),
         "Name of a checkpoint in legends, once for each; by default the run's name.",
-        flags=["--label", "-l"],
+        flags=["--labels", "--label", "-l"],
         metavar="NAME",
     )
 

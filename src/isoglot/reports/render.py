@@ -92,6 +92,7 @@ def report(
     return write_text(out, text)
 
 
+@names_arguments
 def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
     """The tables beside the papers'; of runs of no study those by task, with differences from the first run."""
     material, scores = _gathered(runs, options)
