@@ -27,7 +27,8 @@ def require_one_seed(seed: object) -> None:
             "an `out` of its own"
         )
     if not 0 <= seed < 2**32:
-        raise ConfigurationError(f"seed: got {seed}; a number from 0 to {2**32 - 1} is needed")
+        bound = "greater than or equal to 0" if seed < 0 else f"less than {2**32}"
+        raise ConfigurationError(f"seed: got {seed}; it should be {bound}")
 
 
 def seed_for(seed: int, *key: str | int) -> int:

@@ -320,8 +320,8 @@ MODEL_VERBS = [
         text,
         prints=True,
         values={
-            "scale": ["small", "paper", "nonesuch"],
-            "only": ["XLM*", "1/2", "3/2", "nonesuch"],
+            "scale": ["small", "nonesuch"],
+            "only": ["*:*", "1/2", "3/2", "nonesuch"],
             "seeds": [[1, 2], [-3]],
             "engine": ["local", "nonesuch"],
         },

@@ -16,7 +16,8 @@ from isoglot.reports.table import Table
 from isoglot.runs.files import read_json
 
 _TIMES = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?( UTC|Z)?|\d\d? \w+ \d{4}")
-_CHANGING = {"seconds", "time", "created", "finished", "started", "versions", "path"}
+_CHANGING = re.compile(r"seconds|_runtime$|_per_second$|^(created|finished|started|versions|path)$")
+"""Names of times and places."""
 
 
 def page(path: Path) -> str:
@@ -44,7 +45,7 @@ def written(path: Path, *names: str) -> dict[str, Any]:
 def unchanging(value: Any) -> Any:
     """A record without times and places."""
     if isinstance(value, dict):
-        return {name: unchanging(inner) for name, inner in value.items() if name not in _CHANGING}
+        return {name: unchanging(inner) for name, inner in value.items() if not _CHANGING.search(name)}
     return [unchanging(inner) for inner in value] if isinstance(value, list) else value
 
 

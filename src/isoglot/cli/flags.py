@@ -134,7 +134,9 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
 
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
     if extra_of(field).get("commas"):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
+        parts = tuple(part.strip() for part in value.split(",") if part.strip())
+        numbers = _bare(get_args(without_none(field.annotation)[0])[0]) is int
+        return tuple(int(p) if numbers and is_number(p.removeprefix("-")) else p for p in parts)
     if _flag_type(field)[1] == "NAME=VALUE":
         kind = get_args(field.annotation)[1]
         if kind is Any:
