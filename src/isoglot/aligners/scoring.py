@@ -13,7 +13,8 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.options import FileScoring, Gold, GoldReading, LinksReading, ModelScoring
+from isoglot.aligners.link_options import GoldReading, LinksReading
+from isoglot.aligners.options import FileScoring, Gold, ModelScoring
 from isoglot.checks import validated
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader, LinksInMemory
