@@ -204,6 +204,8 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
             location, values = (*location, part), None if lacking else values[part]
         elif isinstance(part, int) and isinstance(values, list | tuple):
             location, values = (*location, part), values[part]
+        elif part == 0 and isinstance(values, str):  # one text, which the model takes for a list of one
+            location = (*location, part)
     return location + tag
 
 
@@ -245,6 +247,32 @@ def validated(
     if problems:
         raise ConfigurationError(problems)
     return result
+
+
+def one_request(
+    model: type[M], whole: M | None, single: Mapping[str, Any], *, whole_name: str, what: str
+) -> M:
+    """The options of a verb, which a caller gives as one object or one by one.
+
+    Example:
+        >>> from isoglot.reports.options import ReportOptions
+        >>> one_request(ReportOptions, None, {"title": "Mine"}, whole_name="options", what="report option").title
+        'Mine'
+
+    Raises:
+        ConfigurationError: Both are given, the object is another one, or an option is unknown or wrong.
+    """
+    if whole is None:
+        return validated(model, single, what=what)
+    if not isinstance(whole, model):
+        raise ConfigurationError(
+            f"{whole_name} must be {model.__name__}(...), got {shortened(whole)}; or pass its options one by one"
+        )
+    if single:
+        raise ConfigurationError(
+            f"got {whole_name}= and {', '.join(single)}; pass all of them in {model.__name__}(...), or all one by one"
+        )
+    return whole
 
 
 def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:

@@ -103,7 +103,14 @@ def _argument(flag: re.Match[str]) -> str:
 
 
 def _literal(value: str) -> str:
-    """A value as Python has it: a number or placeholder as it is, text in quotes."""
+    """A value as Python has it: a number or placeholder as it is, text in quotes.
+
+    Example:
+        >>> _literal("5"), _literal("last"), _literal("{type: lora, rank: 8}")
+        ('5', '"last"', '{"type": "lora", "rank": 8}')
+    """
+    if value.startswith("{") and ":" in value and '"' not in value:
+        return re.sub(r"[A-Za-z_]\w*", '"\\g<0>"', value)
     plain = value.isupper() or re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?|true|false|null|[\[{].*", value)
     words = {"true": "True", "false": "False", "null": "None"}
     return words.get(value, value) if plain else f'"{value}"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 from cli_outcome import Isoglot
 from commands import COMMANDS
 from doors import Verb, at_both, derived, grouped, kept_pairs, mined, shards, sides, text
-from verb_calls import TREE, write_model
+from model_verbs import MODEL_VERBS
+from verb_calls import RECIPE, TREE, write_data, write_model
 
 import isoglot as iso
 from isoglot.testing import tiny_bitext
@@ -81,47 +83,51 @@ VERBS = [
     ),
 ]
 
+VERBS += MODEL_VERBS
+
 ELSEWHERE = {
     "align": "tests/cli/test_aligner_options.py",
     **dict.fromkeys(["inspect", "recipes", "demo"], "prints; Python has objects in place of the text"),
     **dict.fromkeys(["world", "fit-order"], "the command alone"),
     **dict.fromkeys(["pack", "merge"], "nothing but inputs and an output"),
-    **dict.fromkeys(["report compare", "report papers"], "prints a table, which Python has as a frame"),
+    "report papers": "prints a table, which Python has as a frame",
 }
-"""Verbs that are compared elsewhere or have one door, and why."""
-NOT_COMPARED = {
-    *(
-        "score",
-        "tune",
-        "trim",
-        "export",
-        "pretrain",
-        "finetune",
-        "evaluate",
-        "transfer",
-        "study",
-        "report page",
-    ),
-    *(
-        f"analyse {name}"
-        for name in ("alignment", "correlation", "map", "layers", "similarity", "geometry", "alignments")
-    ),
-}
-"""Verbs with two doors of which no test tries each option at both; a new verb belongs in `VERBS`."""
+"""Verbs that are compared elsewhere or have one door, and why; a new verb belongs in `VERBS`."""
 
 
 def test_every_verb_is_compared_or_listed() -> None:
     commands = {
         " ".join(words) for words, command in COMMANDS.items() if words and not hasattr(command, "commands")
     }
-    assert commands == {verb.name for verb in VERBS} | {*ELSEWHERE} | NOT_COMPARED
+    assert commands == {verb.name for verb in VERBS} | {*ELSEWHERE}
+
+
+def write_gaps(path: Path) -> None:
+    """Write alignment scores of four runs, and what transfer lost."""
+    rows = []
+    for number, run in enumerate("abcd"):
+        measured = {"run": run, "language": "xx", "seed": 1, "examples": 8}
+        score = {"task": "embedding_alignment", "metric": "alignment_score", "value": 20.0 * number}
+        gap = {"task": "pos", "metric": "accuracy_delta", "value": 30.0 - number**2}
+        rows += [{**measured, **score}, {**measured, **gap}]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the calls read."""
     folder = tmp_path_factory.mktemp("doors")
-    write_model(folder / "model")
+    write_data(folder)
+    for name in ("model", "tuned"):
+        write_model(folder / name)
+    (folder / "recipe.yaml").write_text(RECIPE.replace("MODEL", "model").replace("FOLDER/", ""))
+    (folder / "other.jsonl").write_text((folder / "gold.jsonl").read_text())
+    measured = {"task": "pos", "metric": "accuracy", "examples": 3}
+    results = [
+        {**measured, "run": run, "language": code, "value": 0.5} for run in "ab" for code in ("de", "es")
+    ]
+    write_gaps(folder / "gaps.jsonl")
+    (folder / "results.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in results))
     (folder / FILE).write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
     for name, side in (("en.txt", "source"), ("xx.txt", "target")):
         (folder / name).write_text("".join(f"{line}\n" for line in ROWS[side]))
@@ -137,13 +143,17 @@ def test_an_option_does_the_same_at_both_doors(
 ) -> None:
     monkeypatch.chdir(inputs)
     counts: Counter[str] = Counter()
-    differing = []
+    table, differing = list[str](), list[str]()
     for number, given in enumerate(verb.given()):
         by_command, by_python = at_both(verb, given, isoglot, tmp_path / str(number))
+        assert given.flags or by_command[0] == "made", (
+            by_command
+        )  # else every refusal could be that of the call
         counts[by_command[0]] += 1
         same = by_command[0] if by_command == by_python else "DIFFERS"
-        print(f"{verb.name:16} {' '.join(given.flags):44} {same}")  # the table: pytest -s, or -rP
+        table.append(f"{verb.name:20} {' '.join(given.flags):50} {same}")
         if by_command != by_python:
             differing.append(f"{' '.join(given.flags)}: {str(by_command)[:300]}\n    {str(by_python)[:300]}")
+    print("\n".join(table))  # shown by pytest -rP
     assert not differing, "\n".join([f"{len(differing)} differ of {dict(counts)}", *differing])
     assert counts["made"] and counts["refused"], counts

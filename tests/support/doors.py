@@ -52,6 +52,7 @@ class Verb:
     ``file``: Name of the output.
     ``values``: Values in place of the generated ones; none for an option that is not tried here.
     ``one_door``: Options of this verb that one door has by nature, and why.
+    ``prints``: The command prints what is compared, and writes nothing.
     """
 
     command: str
@@ -61,6 +62,7 @@ class Verb:
     values: Mapping[str, list[Any]] = field(default_factory=dict)
     file: str = "out"
     one_door: Mapping[str, str] = field(default_factory=dict)
+    prints: bool = False
 
     @property
     def name(self) -> str:
@@ -68,7 +70,8 @@ class Verb:
         return self.command.partition(" INPUT")[0]
 
     def given(self) -> Iterator[Given]:
-        """Each option with one or two values, at both doors."""
+        """The call as it is, then each option with one or two values, at both doors."""
+        yield Given("", [], {})
         for parameter in COMMANDS[tuple(self.name.split())].params:
             name = parameter.name
             if parameter.param_type_name != "option" or {name} & {*ONE_DOOR, *self.one_door}:
@@ -100,6 +103,8 @@ def flags_of(parameter: Any, value: Any) -> list[str]:
     if isinstance(value, Mapping):
         return [word for name, item in value.items() for word in (parameter.opts[0], f"{name}={item}")]
     several = value if isinstance(value, list | tuple) else [value]
+    if parameter.metavar == "VALUE,...":
+        several = [",".join(map(str, several))]
     return [word for item in several for word in (parameter.opts[0], str(item))]
 
 
@@ -111,6 +116,8 @@ def at_both(verb: Verb, given: Given, isoglot: Isoglot, place: Path) -> tuple[An
     words = verb.command.replace(" INPUT", "").replace("OUT", str(typed)).split()
     done = isoglot(*words, *given.flags)
     assert done.returncode in (0, 2), done.stderr
+    if verb.prints:
+        typed.write_text(done.stdout, encoding="utf-8")
     refused = plain(in_python(done.stderr.rpartition("isoglot: ")[2].strip()), typed)
     by_command = ("refused", refused) if done.returncode else ("made", verb.output(typed))
     try:
@@ -127,7 +134,7 @@ def plain(message: str, out: Path) -> str:
     ('limit: got -3', 'limit: got -3')
     """
     message = message.replace(str(out), "OUT").replace("`", "")
-    return re.sub(r"^[a-z-]+ option:? ", "", message)
+    return re.sub(r"(^|\n  - )[a-z-]+ option:? ", r"\1", message)
 
 
 def text(path: Path) -> str:

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, LinkFilter
+from isoglot.aligners.link_options import GoldReading, LinksReading
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import closest, validated
@@ -316,24 +317,16 @@ def flag_of_aligner(name: str) -> str:
     return flag_of(name, fields[name]) if name in fields else f"--set {name}"
 
 
-class Gold(Options):
+class Gold(GoldReading):
     """A file of gold links."""
 
     gold: Path = option(..., "File of gold links.", flags=["--gold", "-g"])
-    gold_format: str | None = option(None, "Format of the gold links.")
-    gold_base: int | None = option(None, "The gold links count words from 0 or 1.", ge=0, le=1)
 
 
-class FileScoring(Options):
+class FileScoring(LinksReading):
     """A file of links against gold links."""
 
     links: str = option(..., "File of links, or - for standard input.", flags=None)
-    format: str | None = option(
-        None, "Format of the links: pharaoh, talp, alignv2, naacl, jsonl; by default from the file.",
-        flags=["--format", "-f"],
-    )  # fmt: skip
-    base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
-    reverse: bool = option(False, "The links have the target side first.")
     sentences: OutputFile | None = option(None, _SENTENCES)
 
 

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import logging
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+from isoglot.aligners.link_options import GoldReading, LinksReading
 from isoglot.aligners.options import FileScoring, Gold, ModelScoring
+from isoglot.checks import validated
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader, LinksInMemory
 from isoglot.formats.link_matching import matched
 from isoglot.formats.links import Alignment, Link, link_outside
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore, require_sure
+from isoglot.options import Options, OutputFile
 from isoglot.python_messages import names_arguments
-from isoglot.runs.files import write_text
+from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 
 Links = frozenset[Link]
 GivenLinks = str | Path | Iterable[SentencePair | Alignment | str | Iterable[Link]]
@@ -51,7 +54,13 @@ class ScoreReport:
 
 
 @names_arguments
-def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
+def score(
+    links: GivenLinks,
+    gold: GivenLinks,
+    *,
+    sentences: str | Path | None = None,
+    **reading: Any,
+) -> AlignmentScore:
     """Precision, recall, F1 and alignment error rate of links against gold links.
 
     Args:
@@ -59,6 +68,9 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
             ``(source word, target word)``, or a Pharaoh line.
         gold: A file of gold links, or for each sentence a ``SentencePair`` with gold links, or any of the above, whose
             links are then sure ones; in a Pharaoh line ``3p4`` is a possible link.
+        sentences: File to write with the score of each sentence.
+        **reading: How files are read, as ``isoglot score`` takes it: ``format``, ``base`` and ``reverse`` of the links,
+            ``gold_format`` and ``gold_base`` of the gold links.
 
     Returns:
         Counts over the corpus, and the rates in % that follow from them.
@@ -72,7 +84,9 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
         >>> found
         AlignmentScore(precision=100.00, recall=66.67, f1=80.00, aer=16.67, links=3, sure=3)
     """
-    if isinstance(links, list | tuple) and isinstance(gold, list | tuple):
+    files = _reading_of(links, gold, reading)
+    in_memory = isinstance(links, list | tuple) and isinstance(gold, list | tuple)
+    if in_memory and sentences is None:
         alignments = [sentence for sentence in links if isinstance(sentence, Alignment)]
         answers = [pair for pair in gold if isinstance(pair, SentencePair) and pair.sure is not None]
         if len(alignments) == len(links) and len(answers) == len(gold):  # without a look at other readings
@@ -85,15 +99,49 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
             total = sum((score_pair(found.links, answer) for found, answer in pairs), AlignmentScore())
             require_sure(total.sure > 0, "gold")
             return total
+    if sentences is not None:
+        place = validated(_Sentences, {"sentences": sentences}, what="score option").sentences
+        refuse_overwriting(place, [file for file in (links, gold) if isinstance(file, str | Path)])
+        require_writable(place)
     report = score_sentences(
-        LinkReader(links) if isinstance(links, str | Path) else LinksInMemory(links, "links"),
-        LinkReader(gold, gold=True)
-        if isinstance(gold, str | Path)
-        else LinksInMemory(gold, "gold", gold=True),
+        _reader(links, "links", name=files.format, base=files.base, reverse=files.reverse),
+        _reader(gold, "gold", name=files.gold_format, base=files.gold_base, gold=True),
+        each=sentences is not None,
     )
+    if sentences is not None:
+        write_sentences(report, place)
     if report.hint:
         _LOG.warning("%s", report.hint)
     return report.total
+
+
+class _Reading(LinksReading, GoldReading):
+    """How both files are read."""
+
+
+class _Sentences(Options):
+    """Where the score of each sentence goes."""
+
+    sentences: OutputFile
+
+
+def _reading_of(links: GivenLinks, gold: GivenLinks, values: Mapping[str, Any]) -> _Reading:
+    """How both files are read; links in memory are as they are."""
+    files = validated(_Reading, values, what="score option")
+    for given, what, model in ((links, "links", LinksReading), (gold, "gold", GoldReading)):
+        unused = sorted(set(values) & set(model.model_fields))
+        if unused and not isinstance(given, str | Path):
+            raise ConfigurationError(
+                f"{', '.join(unused)}: how a file of links is read, and {what} are in memory; leave it out"
+            )
+    return files
+
+
+def _reader(given: GivenLinks, what: str, *, gold: bool = False, **reading: Any) -> LinkReader:
+    """Reads the links of a file or those in memory."""
+    if isinstance(given, str | Path):
+        return LinkReader(given, gold=gold, **reading)
+    return LinksInMemory(given, what, gold=gold)
 
 
 def score_file(gold: Gold, options: FileScoring) -> ScoreReport:

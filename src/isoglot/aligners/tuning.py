@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.choice import ATTACHED, Choice, RatedChoice, keep_choice
 from isoglot.aligners.gold import gold_pairs, require_usable, side_length
+from isoglot.aligners.options import layer_numbers
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
@@ -77,7 +78,7 @@ def tune(
     gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet],
     *,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    layers: Sequence[int] | None = None,
+    layers: Sequence[int] | str | None = None,
     weights: Mapping[str, float] | None = None,
     progress: AnyReporter = True,
     **options: Any,
@@ -94,7 +95,7 @@ def tune(
             ``possible``, a folder of ``isoglot align --format corpus``, whose first 500 pairs are taken, or
             :class:`~isoglot.formats.sentence_pair.SentencePair` objects with gold links.
         tokenizer: Tokenizer of a loaded encoder.
-        layers: Numbers of the layers to try; by default all.
+        layers: Numbers of the layers to try, as a list or text (``"6,7"``); by default all.
         weights: Weight of each set in the mean, by name; 1 by default.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **options: Options of all methods that are tried, such as ``level="word"``.
@@ -123,7 +124,7 @@ def tune(
         model,
         sets,
         tokenizer=tokenizer,
-        layers=layers,
+        layers=layer_numbers(layers) if isinstance(layers, str) else layers,
         weights=weights,
         with_best=ATTACHED,
         progress=reporter_of(progress).progress,

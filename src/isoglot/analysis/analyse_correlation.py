@@ -31,7 +31,7 @@ def analyse_correlation(
     """
     job = Job((), out=out)
     if not results and not request.with_paper:
-        raise ConfigurationError("no results; name files or folders of results, or add --paper")
+        raise ConfigurationError("no results; name files or folders of results, or add --with-paper")
     rows = read(list(results)) if results else []
     ours = study_points(rows, each_seed=request.each_seed) if results else {}
     tasks = list(request.tasks) or [*ours, *(t for t in _PAPER_TASKS if request.with_paper and t not in ours)]

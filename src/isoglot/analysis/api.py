@@ -8,9 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isoglot.aligners.embedding.options import AnyEmbedding
 from isoglot.analysis.options import (
     AlignmentRequest,
     AlignmentsRequest,
+    CorpusFiles,
     CorrelationRequest,
     GeometryRequest,
     LayersRequest,
@@ -22,7 +24,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import settings_for, task_with_settings
 from isoglot.frames import ResultList
 from isoglot.languages import codes_of
-from isoglot.options import Options
+from isoglot.options import Options, models_in, one_or_more, option_names
 from isoglot.python_messages import names_arguments
 from isoglot.results import Result
 from isoglot.runs.reporter import AnyReporter
@@ -51,7 +53,7 @@ def analyse(
     models: str | Path | Sequence[str | Path],
     *,
     out: str | Path,
-    labels: Sequence[str] = (),
+    labels: str | Sequence[str] = (),
     languages: str | Sequence[str] = (),
     progress: AnyReporter = True,
     **options: Any,
@@ -67,7 +69,8 @@ def analyse(
         labels: Names of the models in legends; by default those of the runs.
         languages: Languages of a corpus or lexicon whose files do not name them: ``("en", "de")`` or ``"en,de"``.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: Options of the analysis, as ``isoglot analyse layers --help`` lists them: ``gold="dev.jsonl"``.
+        **options: Options of the analysis, as ``isoglot analyse layers --help`` lists them: ``gold="dev.jsonl"``, how
+            its files are read (``header=True``) and options of the aligner (``level="word"``) among them.
 
     Returns:
         ``alignment``: rows of results. ``correlation``: Spearman's correlations by task and group. Others: the files
@@ -81,16 +84,35 @@ def analyse(
     kind, home = ANALYSES[analysis]
     if languages:
         options["languages"] = tuple(codes_of(languages))
-    request = validated(kind, options, what=f"option of analysis {analysis}")
+    request = validated(kind, _arranged(kind, options, analysis), what=f"{analysis} option")
     module, _, name = home.partition(":")
     run: Callable[..., Any] = getattr(import_module(module), name)
     several = [models] if isinstance(models, str | Path) else list(models)
+    labels = one_or_more(labels)
     if analysis == "correlation":
+        if labels:
+            raise ConfigurationError("labels: results have the names of their runs; leave it out")
         return run(several, request, out=out)
     from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads torch
 
     findings = run(Job(several, out=out, labels=labels, progress=progress), request)
     return ResultList(findings) if analysis == "alignment" else findings
+
+
+def _arranged(kind: type[Options], options: Mapping[str, Any], analysis: str) -> dict[str, Any]:
+    """Options of an analysis with those of its files in ``reading`` and those of its aligner in ``settings``."""
+    arranged = dict(options)
+    if "reading" in kind.model_fields:
+        files = {name: arranged.pop(name) for name in CorpusFiles.model_fields if name in arranged}
+        if files:
+            how = validated(CorpusFiles, files, what=f"{analysis} option")
+            arranged["reading"] = {**arranged.get("reading", {}), **how.reading}
+    if "settings" in kind.model_fields:
+        of_aligner = option_names(*models_in(AnyEmbedding)) - kind.model_fields.keys()
+        settings = {name: arranged.pop(name) for name in of_aligner if name in arranged}
+        if settings:
+            arranged["settings"] = {**arranged.get("settings", {}), **settings}
+    return arranged
 
 
 @names_arguments
@@ -107,6 +129,7 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
     split: str = "dev",
     preset: str = "align_mlm",
     keep: bool = False,
+    keep_adapter: bool = False,
     progress: AnyReporter = True,
     **settings: Any,
 ) -> ResultList[Result]:
@@ -127,6 +150,7 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
         split: Split to test on; the paper reports dev.
         preset: Paper whose settings hold where no other is given.
         keep: Keep the fine-tuned weights after their tests.
+        keep_adapter: Also write the adapter of each run separately, as peft reads it.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **settings: Settings of :class:`isoglot.FinetuneOptions`, such as ``epochs=3``, and options of the task.
 
@@ -150,6 +174,8 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
     else:
         built = task_with_data(task, data, columns)
         train = settings_for(built, paper=preset, **settings)
+    if keep_adapter:
+        train = train.with_kept_adapter()
     with ExitStack() as stack:
         checkpoint = stack.enter_context(model_folder(model, tokenizer))
         options = TransferOptions(train, split, keep)

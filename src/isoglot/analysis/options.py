@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from isoglot.options import FileName, Options, Seed, option, settings_option
+from isoglot.formats.sources import LinkReading, PairReading
+from isoglot.options import FileName, Options, Seed, one_or_more, option, settings_option
 
 _Id = Annotated[int, Field(ge=0)]
 _GOLD = "Gold links with their words (JSON lines: src, tgt, sure, possible)"
@@ -21,15 +22,23 @@ ALIGNMENT = "embedding_alignment"
 """Task of the alignment score's rows; their metrics are ``alignment_score`` and what follows from it."""
 
 
+class CorpusFiles(LinkReading, PairReading):
+    """How the files of a corpus are read."""
+
+
 class Subset(Options):
     """A part of the pairs that is drawn and scored, as the paper's code does; all targets are searched."""
 
     share: float = option(
-        ..., "Score a share of the pairs, as the paper's code does: 0.4.", flags=["--subset"], gt=0, le=1
+        ...,
+        "Score a share of the pairs, as the paper's code does: 0.4.",
+        flags=["--share", "--subset"],
+        gt=0,
+        le=1,
     )
-    seed: Seed = option(0, "Seed of --subset; 42 in the paper's code, which draws in the same way.")
+    seed: Seed = option(0, "Seed of --share; 42 in the paper's code, which draws in the same way.")
     candidates: Literal["drawn", "all"] = option(
-        "all", "With --subset: targets to search; drawn, those of the sampled pairs, is easier."
+        "all", "With --share: targets to search; drawn, those of the sampled pairs, is easier."
     )
 
 
@@ -65,7 +74,9 @@ class AlignmentRequest(Options):
     words: str | None = option(
         None, "With --induction: first and last source word; 0:0 for all. By default MUSE's 5000:6500."
     )
-    name: str | None = option(None, "Language in the results, such as en-x-trans-inv.", flags=["--language"])
+    name: str | None = option(
+        None, "Language in the results, such as en-x-trans-inv.", flags=["--name", "--language"]
+    )
     options: ScoreOptions = Field(default_factory=ScoreOptions)
 
 
@@ -73,11 +84,14 @@ class CorrelationRequest(Options):
     """Points whose correlation is measured."""
 
     tasks: tuple[str, ...] = option(
-        (), "Tasks of the drops; all there are by default.", flags=["--task", "-t"]
+        (), "Tasks of the drops; all there are by default.", flags=["--tasks", "--task", "-t"]
     )
-    with_paper: bool = option(False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--paper"])
+    with_paper: bool = option(
+        False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--with-paper", "--paper"]
+    )
     each_seed: bool = option(False, "One point per seed, not one for the mean of a run's seeds.")
     name: FileName = option("correlation", "Name of the figures; the task follows it.")
+    _one_or_more = field_validator("tasks", mode="before")(one_or_more)
 
 
 class Projection(Options):
@@ -111,6 +125,7 @@ class MapRequest(Options):
     limit: int | None = option(None, "Count links in this many sentence pairs from the beginning.", ge=1)
     name: FileName = option("map", "Name of the figure.")
     projection: Projection = Field(default_factory=Projection)
+    _one_or_more = field_validator("corpus", mode="before")(one_or_more)
 
 
 class LayersRequest(Options):
@@ -122,7 +137,7 @@ class LayersRequest(Options):
     methods: tuple[str, ...] = option(
         ("itermax",),
         "itermax, argmax, ot, pointer, …; repeatable, one line each.",
-        flags=["--method", "-m"],
+        flags=["--methods", "--method", "-m"],
         min_length=1,
     )
     layers: str = option("all", _LAYERS)
@@ -130,6 +145,7 @@ class LayersRequest(Options):
     base: int | None = option(None, _BASE, ge=0, le=1)
     name: FileName = option("layers", "Name of the figures.")
     settings: dict[str, Any] = settings_option(_SETTINGS)
+    _one_or_more = field_validator("gold", "methods", mode="before")(one_or_more)
 
 
 class AlignmentsRequest(Options):
@@ -160,15 +176,19 @@ class SimilarityRequest(Options):
         "sentence", "sentence: mean of pieces. word: linked words of an aligned corpus."
     )
     measures: tuple[Literal["cka", "neighbours", "retrieval"], ...] = option(
-        ("cka", "neighbours", "retrieval"), "Repeatable, one figure each.", flags=["--measure"], min_length=1
+        ("cka", "neighbours", "retrieval"),
+        "Repeatable, one figure each.",
+        flags=["--measures", "--measure"],
+        min_length=1,
     )
     layers: str = option("all", _LAYERS)
-    neighbours: int = option(10, "How many neighbours are compared.", flags=["-k"], ge=1)
+    neighbours: int = option(10, "How many neighbours are compared.", flags=["--neighbours", "-k"], ge=1)
     debiased: bool = option(
         True, "Debiased CKA; Kornblith et al.'s grows with hidden size over sentences.", flags=["--debiased"]
     )
     limit: int = option(1000, "Sentence pairs (or links, with --level word) at most.", ge=4)
     name: FileName = option("similarity", "Name of the figures; the measure follows it.")
+    _one_or_more = field_validator("corpus", "measures", mode="before")(one_or_more)
 
 
 class GeometryRequest(Options):
@@ -181,12 +201,13 @@ class GeometryRequest(Options):
     measures: tuple[Literal["anisotropy", "variance", "hubness", "anti-hubs"], ...] = option(
         ("anisotropy", "variance", "hubness", "anti-hubs"),
         "Repeatable, one figure each.",
-        flags=["--measure"],
+        flags=["--measures", "--measure"],
         min_length=1,
     )
     layers: str = option("all", _LAYERS)
-    neighbours: int = option(10, "Neighbours that make a hub.", flags=["-k"], ge=1)
+    neighbours: int = option(10, "Neighbours that make a hub.", flags=["--neighbours", "-k"], ge=1)
     sentences: int = option(1000, "Sentence pairs that are read.", ge=2)
     limit: int = option(5000, "Vectors of each language, drawn at random.", ge=2)
     seed: Seed = option(0, "Seed for that sample.")
     name: FileName = option("geometry", "Name of the figures; the measure follows it.")
+    _one_or_more = field_validator("corpus", "measures", mode="before")(one_or_more)

@@ -30,7 +30,7 @@ from isoglot.aligners.options import (
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, SideLanguages, with_flags
 from isoglot.errors import ConfigurationError
-from isoglot.formats.sources import READING, Reading, TableReading
+from isoglot.formats.sources import PairReading
 from isoglot.options import Options, option, settings_option
 from isoglot.runs.files import refuse_overwriting, require_writable
 
@@ -88,18 +88,8 @@ class LinkMethod(Options):
     )
 
 
-class BitextReading(TableReading, SideLanguages):
-    """How the sentence pairs are read."""
-
-    input_format: str | None = option(
-        None, "moses, bars (|||), tsv, jsonl, …; by default from the file's name.", group=READING
-    )
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """Keys of sources that are set."""
-        keys = self.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
-        return keys if self.input_format is None else {**keys, "format": self.input_format}
+class BitextReading(PairReading, SideLanguages):
+    """How the sentence pairs are read, and their languages."""
 
 
 def _list_methods(listed: bool) -> None:

@@ -9,18 +9,17 @@ import typer
 from isoglot.analysis.options import (
     AlignmentRequest,
     AlignmentsRequest,
+    CorpusFiles,
     CorrelationRequest,
     GeometryRequest,
     LayersRequest,
     MapRequest,
     SimilarityRequest,
 )
-from isoglot.cli.alignment import BitextReading
 from isoglot.cli.console import Console, print_table, printed
-from isoglot.cli.flags import RunFlags, with_flags
+from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
-from isoglot.formats.sources import LinkReading
 from isoglot.options import Label, Options, option
 
 Results = Annotated[
@@ -33,8 +32,8 @@ Results = Annotated[
 Request = TypeVar("Request", bound=Options)
 
 
-class CorpusReading(LinkReading, BitextReading):
-    """How a corpus is read that no folder of `isoglot prepare` holds."""
+class CorpusReading(CorpusFiles, SideLanguages):
+    """How a corpus is read that no folder of `isoglot prepare` holds, and its languages."""
 
 
 class Findings(RunFlags):
@@ -48,7 +47,7 @@ class Findings(RunFlags):
     labels: tuple[Label, ...] = option(
         (),
         "Name of a checkpoint in legends, once for each; by default the run's name.",
-        flags=["--label", "-l"],
+        flags=["--labels", "--label", "-l"],
         metavar="NAME",
     )
 

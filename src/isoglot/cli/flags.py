@@ -6,7 +6,7 @@ import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic import BaseModel
@@ -134,7 +134,9 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
 
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
     if extra_of(field).get("commas"):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
+        parts = tuple(part.strip() for part in value.split(",") if part.strip())
+        numbers = _bare(get_args(without_none(field.annotation)[0])[0]) is int
+        return tuple(int(p) if numbers and is_number(p.removeprefix("-")) else p for p in parts)
     if _flag_type(field)[1] == "NAME=VALUE":
         kind = get_args(field.annotation)[1]
         if kind is Any:
@@ -229,12 +231,4 @@ class SideLanguages(Options):
         return self.source_language or "", self.target_language or ""
 
 
-A = TypeVar("A")
 KEEP_ADAPTER = "Also write the adapter separately, to OUT/adapter, as peft reads it."
-
-
-def require_adapter(adapter: A | None, example: str) -> A:
-    """The adapter that is to be kept."""
-    if adapter is None:
-        raise ConfigurationError(f"--keep-adapter needs an adapter; add {example}")
-    return adapter

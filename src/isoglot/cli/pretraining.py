@@ -13,7 +13,6 @@ from isoglot.cli.flags import (
     RemakeFlags,
     ReplaceFlags,
     RunFlags,
-    require_adapter,
     with_flags,
 )
 from isoglot.cli.tasks import Checkpoint
@@ -252,12 +251,9 @@ def pretrain(
 
     With several devices: torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR
     """
-    from isoglot.pretraining.check import load_recipe, settled
+    from isoglot.pretraining.check import load_run_recipe, settled
 
-    loaded = load_recipe(recipe, changes.overrides)
-    if keep_adapter:
-        require_adapter(loaded.model.adapter, "--set 'model.adapter={type: lora, rank: 8}'")
-        loaded = load_recipe(recipe, [*changes.overrides, "model.adapter.keep=true"])
+    loaded = load_run_recipe(recipe, changes.overrides, keep_adapter=keep_adapter)
     if check:
         from isoglot.pretraining.build import explicit
         from isoglot.recipe.document import dump_yaml

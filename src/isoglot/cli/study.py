@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from isoglot.checks import is_number
 from isoglot.cli.console import Console, print_results
 from isoglot.cli.flags import CompareFlags, RunFlags, with_flags
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Seed, Workers, option, settings_option
+from isoglot.studies.options import StudyRequest, part_and_cells
 
 if TYPE_CHECKING:
     from isoglot.studies.parts import StudyPart
@@ -24,22 +24,10 @@ if TYPE_CHECKING:
 Form = Literal["text", "csv", "latex"]
 
 
-class StudyOptions(Options):
-    """What is done of a study, where and how."""
+class StudyOptions(StudyRequest):
+    """What is done of a study, where, and how it is printed."""
 
-    scale: str = option("tiny", "tiny, small or paper.", flags=["--scale", "-s"])
     out: Path | None = option(None, "Folder; studies in one folder share their runs.", flags=["--out", "-o"])
-    only: tuple[str, ...] = option(
-        (),
-        "Cells by ROW, COLUMN or ROW:COLUMN ('XLM*:pos.*'), or the k-th of n parts of the encoders.",
-        metavar="CELLS|K/N",
-    )
-    seeds: tuple[Seed, ...] | None = option(
-        None, "Seeds in place of the scale's: 1,2,3.", commas=True, min_length=1
-    )
-    settings: dict[str, Any] = settings_option(
-        "Change a size of the study: --set steps=200; repeatable.", metavar="SIZE=VALUE"
-    )
     listed: bool = option(False, "List the studies.", flags=["--list"])
     dry_run: bool = option(
         False, "Check everything, print steps, files and missing inputs, and write nothing."
@@ -47,11 +35,8 @@ class StudyOptions(Options):
     show: bool = option(
         False, "With --dry-run, also print every value of the steps: composed recipes, hyper-parameters."
     )
-    tables_only: bool = option(False, "Print the tables from the results so far.")
     form: Form = option("text", "Format of the tables.", flags=["--format", "-f"])
-    keep: bool = option(False, "Keep fine-tuned weights after they are evaluated.")
-    engine: Literal["local", "ray"] = option("local", "ray runs each cell as a task on a Ray cluster.")
-    workers: Workers = option(1, "Processes of the local engine, one thread each if several.")
+    workers: Workers = option(1, str(StudyRequest.model_fields["workers"].description))
 
 
 @with_flags
@@ -84,12 +69,9 @@ def study(
         raise ConfigurationError("--out is missing; name a folder: --out runs/study")
     if options.show and not options.dry_run:
         raise ConfigurationError("--show prints what a dry run finds; add --dry-run")
-    changes = dict(options.settings)
-    if options.seeds is not None:
-        changes["seeds"] = options.seeds
-    part, patterns = _only(options.only)
+    part, patterns = part_and_cells(options.only)
     root = options.out or Path("runs/study")
-    selection = Selection(names, root, options.scale, changes, patterns, options.keep)
+    selection = Selection(names, root, options.scale, options.sizes, patterns, options.keep)
     with Console(quiet=running.quiet) as console:
         programs = selection.programs(console)
         plan = inspect_programs(programs, part=part, check=not options.tables_only)
@@ -104,30 +86,8 @@ def study(
     if not options.dry_run:
         _print(programs, options, quiet=running.quiet)
     tally.require_all()
-    if not options.tables_only and all(part.missing or part.unavailable for part in plan.parts):
-        reasons = {part.unavailable for part in plan.parts}
-        raise ConfigurationError(
-            [*(f"not there: {path}" for path in plan.missing()), *sorted(filter(None, reasons))],
-            heading="nothing can be measured; `--dry-run` shows who reads what",
-        )
-
-
-def _only(texts: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
-    """The part of the encoders, and patterns of cells."""
-    part, patterns = (1, 1), list[str]()
-    for text in texts:
-        k, slash, n = text.partition("/")
-        if not (slash and is_number(k) and is_number(n)):
-            patterns.append(text)
-        elif not 1 <= int(k) <= int(n):
-            raise ConfigurationError(f"--only {text}: K/N is needed with 1 <= K <= N, for example --only 2/8")
-        elif part != (1, 1):
-            raise ConfigurationError(
-                f"--only {text}: another part is selected already; run one part at a time"
-            )
-        else:
-            part = int(k), int(n)
-    return part, patterns
+    if not options.tables_only:
+        plan.require_measurable()
 
 
 def _print(programs: Sequence[Program], options: StudyOptions, *, quiet: bool) -> None:

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from isoglot.cli.console import Console, printed
-from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, require_adapter, with_flags
+from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, with_flags
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
-from isoglot.finetuning.options import task_with_settings
+from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.options import FileName, Options, OutputFile, Seed, option, settings_option
 from isoglot.runs.files import inside
 from isoglot.runs.folder import CHECKPOINT
@@ -66,6 +66,13 @@ class TrainingFlags(Options):
         """Values that replace those of the preset."""
         return self.settings | ({} if self.epochs is None else {"epochs": self.epochs})
 
+    def task_and_settings(self, data: TaskFlags, **more: Any) -> tuple[Any, FinetuneOptions]:
+        """The task, and how it is fine-tuned."""
+        built, settings = task_with_settings(
+            data.task, data.data, paper=self.preset, **self.changes(), **more
+        )
+        return built, settings.with_kept_adapter() if self.keep_adapter else settings
+
 
 def _list_tasks(context: typer.Context, listed: bool) -> None:
     if not listed:
@@ -111,10 +118,7 @@ def finetune(
     """
     from isoglot.finetuning.finetune import FineTuning
 
-    built, settings = task_with_settings(data.task, data.data, paper=train.preset, **train.changes())
-    if train.keep_adapter:
-        adapter = require_adapter(settings.adapter, "--set 'adapter={type: lora, rank: 8}'")
-        settings = settings.changed(adapter=adapter.model_copy(update={"keep": True}))
+    built, settings = train.task_and_settings(data)
     with Console(quiet=running.quiet) as console:
         for seed in train.seeds:
             folder = out if len(train.seeds) == 1 else out / f"seed-{seed}"
@@ -255,8 +259,8 @@ def transfer(
     from isoglot.analysis.transfer import TransferOptions, run_folders
     from isoglot.analysis.transfer import transfer as measure
 
-    values = train.changes() | ({} if options.name is None else {"name": options.name})
-    built, settings = task_with_settings(data.task, data.data, paper=train.preset, **values)
+    named = {} if options.name is None else {"name": options.name}
+    built, settings = train.task_and_settings(data, **named)
     runs = run_folders(checkpoints, options.run)
     folders = {run: inside(options.out, run.replace("/", "--")) for run in runs}
     with printed() as measured, Console(quiet=running.quiet) as console:

@@ -75,6 +75,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
     batch_size: int | Sequence[int] | None = None,
     learning_rate: float | Sequence[float] | None = None,
     max_length: int | None = None,
+    keep_adapter: bool = False,
     resume: bool = True,
     overwrite: bool = False,
     progress: AnyReporter = True,
@@ -103,6 +104,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         batch_size: Examples per optimiser step and device.
         learning_rate: Peak learning rate.
         max_length: Tokens of a row; longer ones are cut.
+        keep_adapter: Also write the adapter separately, to ``OUT/adapter``, as peft reads it.
         resume: Whether to go on with an unfinished run.
         overwrite: Replace a run of another model, other data or other settings; a finished run of the same is kept.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
@@ -131,6 +133,8 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
     else:
         built = task_with_data(task, data, columns)
         train = settings_for(built, paper=preset, **settings) if train is None else train
+    if keep_adapter:
+        train = train.with_kept_adapter()
     with model_folder(model, tokenizer) as checkpoint:
         run = FineTuning(checkpoint, built, language, seed, train, Path(out), progress, callbacks)
         return Checkpoint(run.run(resume=resume, overwrite=overwrite))

@@ -120,6 +120,14 @@ class FinetuneOptions(Options):
         choices = product(*(getattr(self, n) for n in names))
         return [self.model_copy(update=dict(zip(names, values, strict=True))) for values in choices]
 
+    def with_kept_adapter(self) -> Self:
+        """A copy whose adapter is also written separately."""
+        if self.adapter is None:
+            raise ConfigurationError(
+                "--keep-adapter needs an adapter; add --set 'adapter={type: lora, rank: 8}'"
+            )
+        return self.changed(adapter=self.adapter.model_copy(update={"keep": True}))
+
     def changed(self, **values: Any) -> Self:
         """A copy with other values, checked."""
         return type(self).build(**{**self.model_dump(), **values})  # type: ignore[return-value]

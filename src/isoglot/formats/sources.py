@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import field_validator
 
@@ -97,6 +97,20 @@ class TableReading(Options):
         if isinstance(value, str) and (len(value) != 1 or value in '"\r\n'):
             raise ValueError(f"got {value!r}, but one character is needed, such as ';' or tab")
         return value
+
+
+class PairReading(TableReading):
+    """How sentence pairs are read, by verbs whose own ``format`` is that of the output."""
+
+    input_format: str | None = option(
+        None, "moses, bars (|||), tsv, jsonl, …; by default from the file's name.", group=READING
+    )
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Keys of sources that are set."""
+        keys = self.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
+        return keys if self.input_format is None else {**keys, "format": self.input_format}
 
 
 class LinkReading(TableReading):

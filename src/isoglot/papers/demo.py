@@ -14,6 +14,7 @@ from isoglot.papers import align_mlm
 from isoglot.papers.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
 from isoglot.papers.align_mlm_data import derived, language_of
 from isoglot.studies import DrawFigure, Lab, Work, WriteGold, at_scale, run_studies
+from isoglot.studies.options import StudyRequest
 
 ORDER = "trans+inv"
 TASKS = ("pos", "xnli")
@@ -108,7 +109,8 @@ def run_demo(
 
     ``changes`` are sizes in place of the demo's; without ``workers`` it takes a process a core, four at most.
     """
-    (study,) = run_studies(["demo"], out=out, changes=changes, workers=workers, progress=progress)
+    request = StudyRequest(settings=dict(changes or {}), workers=workers)
+    (study,) = run_studies(["demo"], out=out, request=request, progress=progress)
     lab = study.program.lab
     runs = [f"{name}={encoder_of(lab, s, ORDER, lab.seeds[0])}" for s, name in SYSTEMS.items()]
     names = {run: SYSTEMS[run] for run in dict.fromkeys(row.run for row in study.results)}

@@ -88,6 +88,20 @@ def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequenc
     return recipe
 
 
+def load_run_recipe(
+    path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), *, keep_adapter: bool = False
+) -> Recipe:
+    """Read a recipe as :func:`load_recipe` does; with ``keep_adapter`` its adapter is also written separately."""
+    recipe = load_recipe(path_or_name, overrides)
+    if not keep_adapter:
+        return recipe
+    if recipe.model.adapter is None:
+        raise ConfigurationError(
+            "--keep-adapter needs an adapter; add --set 'model.adapter={type: lora, rank: 8}'"
+        )
+    return load_recipe(path_or_name, [*overrides, "model.adapter.keep=true"])
+
+
 def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Problem]:
     """Names are names, refer to something, and what has one is read; one of epochs and steps is given."""
     if (values.get("epochs") is None) == (values.get("steps") is None):

@@ -19,7 +19,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import write_adapter
 from isoglot.modules.isolation import isolated_state
 from isoglot.pretraining.build import build_model, build_trainer, explicit, require_columns
-from isoglot.pretraining.check import load_recipe
+from isoglot.pretraining.check import load_run_recipe
 from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import (
     encoded,
@@ -58,6 +58,8 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
     streams: Mapping[str, Any] | None = None,
     model: PreTrainedModel | str | Path | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
+    overrides: Sequence[str] = (),
+    keep_adapter: bool = False,
     resume: bool = False,
     overwrite: bool = False,
     progress: AnyReporter = True,
@@ -81,6 +83,8 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
         model: Encoder to begin from, in place of the recipe's ``model.path``: a folder, a hub name, or a model object,
             of which a copy is kept in the cache.
         tokenizer: Tokenizer of a model object.
+        overrides: Values in place of the recipe's, as ``--set`` gives them: ``["train.learning_rate=5e-5"]``.
+        keep_adapter: Also write the adapter separately, to ``OUT/adapter``, as peft reads it.
         resume: go on with an unfinished run; starts one where there is none.
         overwrite: Replace a run of another recipe, other data or other code; a finished run of the same is kept.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines,
@@ -96,14 +100,17 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
     """
     cache_path = cache_folder() if cache is None else Path(cache)
     if isinstance(recipe, Recipe):
-        if streams or model is not None:
+        changes = {
+            "streams": streams, "a model": model is not None, "overrides": overrides, "keep_adapter": keep_adapter
+        }  # fmt: skip
+        if changed := next((name for name, given in changes.items() if given), None):
             raise ConfigurationError(
-                f"{'streams' if streams else 'a model'} cannot be added to a checked recipe; pass the recipe as a "
-                "file, a name or dictionaries"
+                f"{changed} cannot be added to a checked recipe; pass the recipe as a file, a name or dictionaries"
             )
     else:
-        overrides = [] if model is None else [held_model(model, tokenizer, cache_path)]
-        recipe = load_recipe(recipe, [*overrides, *held_streams(streams or {}, cache_path)])
+        held = [] if model is None else [held_model(model, tokenizer, cache_path)]
+        held += held_streams(streams or {}, cache_path)
+        recipe = load_run_recipe(recipe, [*overrides, *held], keep_adapter=keep_adapter)
     out, existed = Path(out), Path(out).exists()
     args = training_arguments(recipe, out)
     main = args.process_index == 0

@@ -22,7 +22,7 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checkpoints.reading import reading
-from isoglot.checks import given_texts, shortened
+from isoglot.checks import given_texts, one_request, shortened
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.corpus.encode.trimming import (
@@ -83,6 +83,7 @@ def trim(
     texts: Iterable[str] | None = None,
     overwrite: bool = False,
     progress: AnyReporter = True,
+    **single: Any,
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
@@ -94,10 +95,12 @@ def trim(
     Args:
         encoder: Folder or hub name of an encoder.
         out: The folder to write.
-        request: Files of text.
+        request: Files of text as one object, in place of single options.
         texts: More text to keep the pieces of, such as a column of a data set.
         overwrite: Replace an encoder that was trimmed otherwise.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
+        **single: Options of :class:`isoglot.TrimRequest`: files whose pieces are kept (``text="en-de.tsv"``), and other
+            files of which is told how many tokens are cut differently (``held_out="dev.txt"``).
 
     Raises:
         ConfigurationError: No text, a checkpoint that cannot be read, or a folder that holds something else.
@@ -105,14 +108,10 @@ def trim(
     """
     if isinstance(texts, str | Path):
         raise ConfigurationError(
-            f"texts must be a list of texts, got {shortened(texts)}; for a file pass TrimRequest(text=FILE)"
+            f"texts must be a list of texts, got {shortened(texts)}; for a file pass text=FILE"
         )
-    if not isinstance(request, TrimRequest | None):
-        raise ConfigurationError(f"request must be TrimRequest(text=FILE), got {shortened(request)}")
-    request, in_memory = (
-        request or TrimRequest(),
-        None if texts is None else list(given_texts(texts, "texts")),
-    )
+    request = one_request(TrimRequest, request, single, whole_name="request", what="trim option")
+    in_memory = None if texts is None else list(given_texts(texts, "texts"))
     if not request.text and not in_memory:
         raise ConfigurationError("no text; name the text whose pieces are kept: --text corpus.tsv")
     report = reporter_of(progress)

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from isoglot.options import Options, option
+from pydantic import field_validator
+
+from isoglot.options import Options, one_or_more, option
 
 
 class CompareOptions(Options):
@@ -12,6 +14,7 @@ class CompareOptions(Options):
         (), "Show bilingual models as one row; English is their mean.", metavar="NAME=LANG:RUN,…"
     )
     rename: dict[str, str] = option({}, "Call a run by another name; repeatable.", metavar="RUN=NAME")
+    _one_or_more = field_validator("combine", mode="before")(one_or_more)
 
 
 class ReportOptions(CompareOptions):

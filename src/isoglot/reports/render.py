@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from isoglot import __version__
-from isoglot.checks import shortened
+from isoglot.checks import one_request, shortened
 from isoglot.errors import ConfigurationError
 from isoglot.languages import common_code
 from isoglot.python_messages import names_arguments
@@ -42,18 +42,25 @@ def report(
     *,
     out: str | Path,
     options: ReportOptions | None = None,
+    **single: Any,
 ) -> Path:
     """Write one self-contained HTML page on run folders, files of results, and results in memory.
+
+    Args:
+        runs: Run or study folders, folders of them, files of results (``LABEL=FOLDER`` names their runs), or results.
+        out: The page to write.
+        options: All options as one object, in place of single ones.
+        **single: Options of :class:`isoglot.ReportOptions`, such as ``title="Ours"`` and ``baseline="tlm"``.
 
     Raises:
         InputError: a run is missing or holds nothing, or a file in it is wrong (``file:line``).
         ConfigurationError: no run, or a place, combination or baseline that does not exist.
 
     Example:
-        >>> report(["runs/tlm", "runs/weam"], out="report.html")  # doctest: +SKIP
+        >>> report(["runs/tlm", "runs/weam"], out="report.html", baseline="tlm")  # doctest: +SKIP
         PosixPath('report.html')
     """
-    options = options or ReportOptions()
+    options = one_request(ReportOptions, options, single, whole_name="options", what="report option")
     runs = [runs] if isinstance(runs, str | Path | Result) else list(runs)
     if not runs or (wrong := [run for run in runs if not isinstance(run, str | Path | Result)]):
         got = shortened(wrong[0]) if runs else "none"
@@ -85,6 +92,7 @@ def report(
     return write_text(out, text)
 
 
+@names_arguments
 def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
     """The tables beside the papers'; of runs of no study those by task, with differences from the first run."""
     material, scores = _gathered(runs, options)

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from isoglot.checks import validated
 from isoglot.python_messages import names_arguments
 from isoglot.runs.reporter import AnyReporter
+from isoglot.studies.options import StudyRequest
 from isoglot.studies.tables import StudyTables, run_studies
 
 
 @names_arguments
-def study(
+def study(  # noqa: PLR0913 - the face names what it takes
     names: str | Sequence[str],
     *,
     out: str | Path,
     scale: str = "tiny",
     sizes: Mapping[str, Any] | None = None,
+    only: str | Sequence[str] = (),
+    seeds: int | Sequence[int] | None = None,
+    tables_only: bool = False,
+    keep: bool = False,
+    engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     progress: AnyReporter = True,
 ) -> list[StudyTables]:
@@ -28,6 +35,12 @@ def study(
         out: Folder of the studies.
         scale: ``tiny`` runs offline in minutes, ``paper`` has the paper's sizes and data.
         sizes: Sizes in place of the scale's: ``{"steps": 100}``.
+        only: Cells by ``"ROW"``, ``"COLUMN"`` or ``"ROW:COLUMN"`` with wildcards, or ``"2/8"`` for the second of eight
+            parts of the encoders; one or several.
+        seeds: Seeds in place of the scale's.
+        tables_only: Make nothing; give the tables from the results so far.
+        keep: Keep fine-tuned weights after they are evaluated.
+        engine: ``ray`` runs each cell as a task on a Ray cluster.
         workers: Processes; by default one per core.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
 
@@ -39,4 +52,15 @@ def study(
         ConfigurationError: An unknown study, a wrong size, or what kept cells from being measured.
     """
     several = [names] if isinstance(names, str) else list(names)
-    return run_studies(several, out=out, scale=scale, changes=sizes, workers=workers, progress=progress)
+    given = {
+        "scale": scale,
+        "settings": dict(sizes or {}),
+        "only": [only] if isinstance(only, str) else only,
+        "seeds": [seeds] if isinstance(seeds, int) else seeds,
+        "tables_only": tables_only,
+        "keep": keep,
+        "engine": engine,
+        "workers": workers,
+    }
+    request = validated(StudyRequest, given, what="study option")
+    return run_studies(several, out=out, request=request, progress=progress)

@@ -90,6 +90,15 @@ class Plan:
         reads = (read for inputs in self.inputs.values() for read in inputs)
         return list(dict.fromkeys(read.path for read in reads if not read.there))
 
+    def require_measurable(self) -> None:
+        """Refuse studies of which nothing can be measured, with the reasons."""
+        if all(part.missing or part.unavailable for part in self.parts):
+            reasons = {part.unavailable for part in self.parts}
+            raise ConfigurationError(
+                [*(f"not there: {path}" for path in self.missing()), *sorted(filter(None, reasons))],
+                heading="nothing can be measured; `--dry-run` shows who reads what",
+            )
+
 
 def inspect_programs(
     programs: Sequence[Program], *, part: tuple[int, int] = (1, 1), check: bool = True

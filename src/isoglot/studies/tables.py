@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isoglot.errors import ConfigurationError
 from isoglot.results import CELLS, FILE_NAME, RUNS, Cell, Result, write_cells
 from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import CHECKPOINT, RUN
 from isoglot.runs.pool import usable_cores
 from isoglot.runs.reporter import AnyReporter, reporter_of
-from isoglot.studies.making import measure
+from isoglot.studies.making import Tally, measure
+from isoglot.studies.options import StudyRequest, part_and_cells
 from isoglot.studies.parts import NumberSource, StudyPart, Work
 from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.sizes import typed
@@ -52,24 +54,34 @@ def run_studies(
     names: Sequence[str],
     *,
     out: str | Path,
-    scale: str = "tiny",
-    changes: Mapping[str, Any] | None = None,
-    workers: int | None = None,
+    request: StudyRequest | None = None,
     progress: AnyReporter | None = None,
 ) -> list[StudyTables]:
     """Make and measure studies by name, and write their tables; finished work is not repeated.
 
-    ``changes`` are sizes in place of the scale's; without ``workers`` a process per core, one an encoder at most.
+    Without ``workers`` in the request there is a process per core, one an encoder at most.
 
     Raises:
         ConfigurationError: a wrong size, or what kept cells from being measured after all others were.
     """
-    reporter, selection = reporter_of(progress), Selection(names, out, scale, changes or {})
+    if not names:
+        raise ConfigurationError("no study named; `isoglot study --list` shows them")
+    reporter, request = reporter_of(progress), request or StudyRequest()
+    part, patterns = part_and_cells(request.only)
+    selection = Selection(names, out, request.scale, request.sizes, patterns, request.keep)
     programs = selection.programs(reporter)
-    plan = inspect_programs(programs)
-    workers = min(workers or usable_cores(), len({part.encoder for part in plan.parts}) or 1)
-    measure(programs, plan, selection, workers=workers, progress=reporter).require_all()
-    return [write_study(program) for program in programs]
+    plan = inspect_programs(programs, part=part, check=not request.tables_only)
+    tally = Tally()
+    if not request.tables_only:
+        workers = min(request.workers or usable_cores(), len({part.encoder for part in plan.parts}) or 1)
+        engine = request.engine
+        tally = measure(programs, plan, selection, engine=engine, workers=workers, progress=reporter)
+    # Written before the mistakes are told: what was measured is kept.
+    written = [write_study(program, empty=not request.tables_only) for program in programs]
+    tally.require_all()
+    if not request.tables_only:
+        plan.require_measurable()
+    return written
 
 
 def write_study(program: Program, *, empty: bool = True) -> StudyTables:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from isoglot.checks import given_texts, resolve
 from isoglot.errors import ConfigurationError
+from isoglot.options import one_component
 
 if TYPE_CHECKING:
     from isoglot.formats.labelled.sources import DataSource
@@ -76,8 +77,15 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
     """
     from isoglot.formats.labelled.sources import DataSource  # noqa: PLC0415 - the names above load no libraries
 
+    known = task_options(name)
     try:
-        spec = task_options(name).of(options)
+        # Results and predictions go into files and folders of this name.
+        if isinstance(options.get("name"), str):
+            one_component(options["name"])
+    except ValueError as error:
+        raise ConfigurationError(f"task option name: {error}") from error
+    try:
+        spec = known.of(options)
     except ConfigurationError as error:
         raise ConfigurationError([f"task {name}: {problem}" for problem in error.problems]) from error
     source = data if isinstance(data, DataSource) else DataSource(tuple(given_texts(data, "data")))

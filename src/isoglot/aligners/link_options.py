@@ -1,0 +1,21 @@
+"""How files of links and of gold links are read, at both doors."""
+
+from isoglot.options import Options, option
+
+
+class GoldReading(Options):
+    """How a file of gold links is read."""
+
+    gold_format: str | None = option(None, "Format of the gold links.")
+    gold_base: int | None = option(None, "The gold links count words from 0 or 1.", ge=0, le=1)
+
+
+class LinksReading(Options):
+    """How a file of links is read."""
+
+    format: str | None = option(
+        None, "Format of the links: pharaoh, talp, alignv2, naacl, jsonl; by default from the file.",
+        flags=["--format", "-f"],
+    )  # fmt: skip
+    base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
+    reverse: bool = option(False, "The links have the target side first.")
