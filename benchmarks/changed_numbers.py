@@ -188,7 +188,9 @@ def main() -> None:
                          sum(made[language, kind] for language in LANGUAGES))  # fmt: skip
         print(f"| {kind} |", " | ".join(cells), f"| {share} |")
     shares = [
-        _percent(sum(found[language, kind] for kind in CHANGES), sum(made[language, kind] for kind in CHANGES))
+        _percent(
+            sum(found[language, kind] for kind in CHANGES), sum(made[language, kind] for kind in CHANGES)
+        )
         for language in LANGUAGES
     ]
     print("| all |", " | ".join(shares), f"| {_percent(found.total(), made.total())} |")

@@ -13,7 +13,7 @@ _POWERS: dict[str, tuple[int, ...]] = {
     r"אלף|אלפים|ألف|آلاف|ألفا|الف|هزار|ہزار|हज़ार|हजार|হাজার|ஆயிரம்|ஆயிரத்\p{L}*|వేల\p{L}*|ಸಾವಿರ|ആയിരം|พัน": (3,),
     r"หมื่น": (4,),
     r"lakhs?|लाख|লাখ|লক্ষ|لاکھ|லட்ச\p{L}*|แสน": (5,),
-    r"m|mn|mil|mio|mln|mill|mi|milli[oó]n\p{L}*|mili[oó]n\p{L}*|milj|miljo\p{L}*|milyon\p{L}*|milh\p{L}+|milió\p{L}*|"
+    r"m|mn|mil|mio|mln|mill|mi|milli[oó]n\p{L}*|mill[oó]n\p{L}*|mili[oó]n\p{L}*|milj|miljo\p{L}*|milyon\p{L}*|milh\p{L}+|milió\p{L}*|"
     r"millió\p{L}*|milions|juta|jt|triệu|млн|мил|миллион\p{L}*|мільйон\p{L}*|мільён\p{L}*|милион\p{L}*|сая|"
     r"εκατ|εκατομμ\p{L}*|מיליון|מיליוני|مليون\p{L}*|ملايين|ملیون|میلیون|मिलियन|দশলক্ষ|மில்லியன்|ล้าน": (6,),
     r"crores?|करोड़|करोड|কোটি|کروڑ|கோடி": (7,),
@@ -33,11 +33,16 @@ _POWER_WORD = regex.compile(
     rf"[-\s]?(?:(?P<word>{'|'.join(f'(?:{words})' for words in _POWERS)})\b\.?)", regex.IGNORECASE
 )
 _EACH_POWER = [(regex.compile(words, regex.IGNORECASE), powers) for words, powers in _POWERS.items()]
-_EAST_ASIAN = regex.compile(rf"\s?([{''.join(_EAST_ASIAN_POWERS)}]+)")
+_RANGE = regex.compile(
+    r"\s?(?:至|到|[-–—~〜～]|y|e|et|and|to|und|bis|à|a|до|и)\s?(?=\p{Nd})[\p{Nd}.,]*\p{Nd}", regex.IGNORECASE
+)
+"""Between a number and the word for zeros that the next number has: 50 of "50 to 60 thousand", 600 of 600至850亿."""
+_EAST_ASIAN = regex.compile(rf"\s?[多余餘几幾数數]?([{''.join(_EAST_ASIAN_POWERS)}]+)")
 _MOST_WORDS = 2
 _CHARACTERS = "".join(_EAST_ASIAN_POWERS)
 _SUM = regex.compile(
-    rf"(?<![\p{{Nd}}.,])(?:[\p{{Nd}},]{{1,9}}[{_CHARACTERS}]{{1,3}}\s?)+(?:\p{{Nd}}{{1,9}}[{_CHARACTERS}]{{1,3}}|\p{{Nd}}{{3,7}})(?![\p{{Nd}}.,])"
+    rf"(?<![\p{{Nd}}.,])(?:[\p{{Nd}},]{{1,9}}[{_CHARACTERS}]{{1,3}}\s?)+"
+    rf"(?:[\p{{Nd}},]{{1,9}}[{_CHARACTERS}]{{1,3}}|\p{{Nd}}{{3,7}}|\p{{Nd}}{{1,3}}(?:,\p{{Nd}}{{3}})+)(?!\p{{Nd}}|[.,]\p{{Nd}})"
 )
 _PART_OF_SUM = regex.compile(rf"([\p{{Nd}},]+)([{_CHARACTERS}]*)")
 
@@ -48,9 +53,13 @@ def powers_after(text: str, position: int) -> list[int]:
     Example:
         >>> powers_after("240万人", 3), powers_after("2 hundred thousand men", 1), powers_after("20 military", 2)
         ([4], [2, 5], [])
+        >>> powers_after("50 y 100 mil euros", 2), powers_after("700多万度", 3)
+        ([3], [4])
     """
     if found := _EAST_ASIAN.match(text, position):
         return [_east_asian_power(found[1])]
+    if found := _RANGE.match(text, position):
+        return powers_after(text, found.end())
     powers: list[int] = []
     before = {0}
     for _ in range(_MOST_WORDS):
@@ -89,9 +98,7 @@ def _added(match: regex.Match[str]) -> str:
     return str(total)
 
 
-_HALF_OF_DAY = (
-    r"上午|下午|午前|午後|中午|早上|晚上|凌晨|傍晚|正午|夕方|오전|오후|아침|저녁|새벽|[朝夜昼晩밤]"
-)
+_HALF_OF_DAY = r"上午|下午|午前|午後|中午|早上|晚上|凌晨|傍晚|正午|夕方|오전|오후|아침|저녁|새벽|[朝夜昼晩밤]"
 HALF_OF_DAY = regex.compile(
     rf"\p{{Nd}}\s*[ap]\.?\s?m\b|{_HALF_OF_DAY}|\b(?:morning|afternoon|evening|(?:to)?night|noon|midnight|"
     r"morgens?|vormittags?|mittags?|nachmittags?|abends?|nachts?|matin|après-midi|soir|nuit|mañana|tarde|noche|madrugada|"
@@ -105,7 +112,9 @@ HALF_BEFORE = regex.compile(rf"(?:{_HALF_OF_DAY})\s?$")
 LONGEST_HALF = 3
 """Characters of such a word before a number, with a space."""
 HALF_PAST = regex.compile(r"\s?[時时点點시]\s?[半반]")
-HALF_UNIT = regex.compile(r"\s?(?:年|時間|小时|小時|个小时|個小時|[ヶか个個]月|倍|天|日|周|歳|岁|시간|년)\s?[半반]")
+HALF_UNIT = regex.compile(
+    r"\s?(?:年|時間|小时|小時|个小时|個小時|[ヶか个個]月|倍|天|日|周|歳|岁|시간|년)\s?[半반]"
+)
 HOUR_AFTER = regex.compile(
     r"\s?(?:Uhr|o['’]clock|heures?|h|horas?|hrs?|ч|час\p{L}*|годин\p{L}*|बजे|kl)\b|\s?[時时点點시]",
     regex.IGNORECASE,
@@ -119,12 +128,16 @@ RANGE_BEFORE_HALF = regex.compile(
 SHORT_YEAR = regex.compile(
     r"""
     (?<!\p{Nd})['’‘ʼ`](?P<year>\p{Nd}{2})(?!\p{Nd})                                    # '97
-    | (?<!\p{Nd})\p{Nd}{4}\s?年?\s?[-–—/~〜～至]\s?(?P<year>\p{Nd}{2})(?![\p{Nd}.,:])    # 1939-45, 2004/05
+    | (?<!\p{Nd})\p{Nd}{4}\s?年?\s?[-–—/~〜～至]\s?(?P<year>\p{Nd}{2})(?!\p{Nd}|[.,:]\p{Nd})    # 1939-45
     | (?<!\p{Nd})\p{Nd}{1,2}([./-])\p{Nd}{1,2}\2(?P<year>\p{Nd}{2})(?!\p{Nd})           # 28.8.09
-    | (?<![\p{Nd}.,])(?P<year>\p{Nd}[0٠०])(?=                                           # the 90s, die 90er
-        ['’]?s\b | -?er(?:n|jahre\p{L}*)?\b | \s?年代 | -?[иые]?[хте]+\b | -luvu | -tal | -talet | -as\b | -es\b
+    | (?<![\p{Nd}.,])(?P<year>\p{Nd}{2})年(?![間后後前目生代来余ぶ以も半])                  # 25年, but not 25年間
+    | (?<![\p{Nd}.,])(?P<year>\p{Nd}[0０٠०])(?=                                         # the 90s, die 90er
+        后 | ['’]?s\b | -?er(?:n|jahre\p{L}*)?\b | \s?年代 | -?[иые]?[хте]+\b | -luvu | -tal | -talet | -as\b | -es\b
       )
-    | \b(?:années|anni|años|anos|anys|anii|ani|lat(?:ach|a)?|jaren|годы)\s(?P<year>\p{Nd}[0٠०])(?!\p{Nd})
+    | \b(?:années|anni|años|anos|anys|anii|ani|lat(?:ach|a)?|jaren|годы)\s(?:\p{Nd}0\s(?:et|y|e|și)\s)?
+      (?P<year>\p{Nd}[0٠०])(?!\p{Nd})
+    | (?<=\b(?:années|anni|años|anos|anys)\s)(?P<year>\p{Nd}0)(?=\s(?:et|y|e)\s\p{Nd}0\b)
+    | \blos\s(?P<year>\p{Nd}0)(?=[.,;)]|\sy\s|\sdel\ssiglo|$)                         # en los 90
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )

@@ -142,7 +142,7 @@ def _read(text: str, halves: bool) -> list[Number]:
                 readings |= _years(text, start, digits, (start, end) in short_years)
                 readings |= _halves(text, value, end)
                 readings |= _hours(text, start, end) if halves else set()
-            parts = tuple(value.split(".")) if "." in value else (value,)
+            parts = tuple(_whole(part) for part in value.split("."))  # 4:09 is 4 and 9
             found.append(Number(value, frozenset(readings), digits, parts))
     return found
 

@@ -50,7 +50,9 @@ _TAG_START = regex.compile(r"<(/?)([\w:.-]+)")
 _TAG_ID = regex.compile(r"\b(?:id|x)\s*=\s*[\"']([^\"']*)")
 
 
-def placeholders(text: str, tags: Iterable[str] = (), further: Sequence[regex.Pattern[str]] = ()) -> Counter[str]:
+def placeholders(
+    text: str, tags: Iterable[str] = (), further: Sequence[regex.Pattern[str]] = ()
+) -> Counter[str]:
     """Placeholders of a text and in-line tags beside it, with how often each occurs.
 
     - Of tags the name and number count: ``<ph id="1" type="x"/>`` is ``<ph 1>``.
