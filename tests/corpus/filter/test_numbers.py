@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isoglot.corpus.filter.numbers import changed_numbers, numbers, placeholders
+from isoglot.corpus.filter.numbers import changed_numbers, numbers
+from isoglot.corpus.filter.placeholders import placeholders
 
 
 @pytest.mark.parametrize(

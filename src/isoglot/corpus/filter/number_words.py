@@ -44,6 +44,12 @@ _SUM = regex.compile(
     rf"(?<![\p{{Nd}}.,])(?:[\p{{Nd}},]{{1,9}}[{_CHARACTERS}]{{1,3}}\s?)+"
     rf"(?:[\p{{Nd}},]{{1,9}}[{_CHARACTERS}]{{1,3}}|\p{{Nd}}{{3,7}}|\p{{Nd}}{{1,3}}(?:,\p{{Nd}}{{3}})+)(?!\p{{Nd}}|[.,]\p{{Nd}})"
 )
+_SPANISH_SUM = regex.compile(r"(?<![\p{Nd}.,])(\p{Nd}{1,3}) mil (\p{Nd}{1,3})(?!\p{Nd}|[.,]\p{Nd}|\smil\b)")
+_SCALED = regex.compile(
+    r"(?<![\p{Nd}.,:：/至到~〜～–—-])(?P<whole>\p{Nd}{1,3}(?:,\p{Nd}{3})+|\p{Nd}{1,9})(?:[.．](?P<decimals>\p{Nd}{1,9}))?"
+    r"\s?[多余餘几幾数數]?(?P<power>[百千]?[万萬만亿億억]+)(?!\p{Nd})"
+)
+_ANY_POWER = regex.compile(rf"[{_CHARACTERS}]")
 _PART_OF_SUM = regex.compile(rf"([\p{{Nd}},]+)([{_CHARACTERS}]*)")
 
 
@@ -54,7 +60,7 @@ def powers_after(text: str, position: int) -> list[int]:
         >>> powers_after("240万人", 3), powers_after("2 hundred thousand men", 1), powers_after("20 military", 2)
         ([4], [2, 5], [])
         >>> powers_after("50 y 100 mil euros", 2), powers_after("700多万度", 3)
-        ([3], [4])
+        ([3, 6], [4])
     """
     if found := _EAST_ASIAN.match(text, position):
         return [_east_asian_power(found[1])]
@@ -76,14 +82,24 @@ def _east_asian_power(characters: str) -> int:
     return sum(_EAST_ASIAN_POWERS[char] for char in characters)
 
 
-def with_sums(text: str) -> str:
-    """The text with numbers such as 1億2000万, whose parts are added, written in digits.
+def in_digits(text: str) -> str:
+    """The text with 230亿, 1億2000万 and 6 mil 74 written in digits.
+
+    230亿 can only be 23,000,000,000, so it must not equal the 230 of "230 billion". The first number of a range stays
+    (600至850亿), and so do 千 and 兆 beside a single number, which begin names of units (2千克).
 
     Example:
-        >>> with_sums("1億2000万人, 5千3百, 20万"), with_sums("3千 4千")
-        ('120000000人, 5300, 20万', '3千 4千')
+        >>> in_digits("1億2000万人 5千3百人 20万，1.5億"), in_digits("3千 4千")
+        ('120000000人 5300人 200000 ，150000000', '3千 4千')
+        >>> in_digits("6 mil 74 actas")
+        '6074 actas'
     """
-    return _SUM.sub(_added, text)
+    if _ANY_POWER.search(text):
+        text = _SUM.sub(_added, text)
+        text = _SCALED.sub(_multiplied, text)
+    if " mil " in text:
+        text = _SPANISH_SUM.sub(lambda match: str(1000 * int(match[1]) + int(match[2])), text)
+    return text
 
 
 def _added(match: regex.Match[str]) -> str:
@@ -95,7 +111,21 @@ def _added(match: regex.Match[str]) -> str:
         if smallest is not None and value >= 10**smallest:
             return match.group()
         total, smallest = total + value, power
-    return str(total)
+    return f"{total}{_gap_behind(match)}"
+
+
+def _multiplied(match: regex.Match[str]) -> str:
+    """A number times the power of ten behind it: 150000000 of 1.5億."""
+    power = _east_asian_power(match["power"])
+    whole = match["whole"].replace(",", "")
+    shifted = (match["decimals"] or "").ljust(power, "0")
+    decimals = shifted[power:]
+    return f"{int(whole + shifted[:power])}{f'.{decimals}' if decimals else ''}{_gap_behind(match)}"
+
+
+def _gap_behind(match: regex.Match[str]) -> str:
+    """A space where a comma or point follows, so that 240万，1997年 stays two numbers."""
+    return " " if match.string[match.end() : match.end() + 1] in set(".,:．，：") else ""
 
 
 _HALF_OF_DAY = r"上午|下午|午前|午後|中午|早上|晚上|凌晨|傍晚|正午|夕方|오전|오후|아침|저녁|새벽|[朝夜昼晩밤]"
@@ -137,11 +167,12 @@ SHORT_YEAR = regex.compile(
     | \b(?:années|anni|años|anos|anys|anii|ani|lat(?:ach|a)?|jaren|годы)\s(?:\p{Nd}0\s(?:et|y|e|și)\s)?
       (?P<year>\p{Nd}[0٠०])(?!\p{Nd})
     | (?<=\b(?:années|anni|años|anos|anys)\s)(?P<year>\p{Nd}0)(?=\s(?:et|y|e)\s\p{Nd}0\b)
-    | \blos\s(?P<year>\p{Nd}0)(?=[.,;)]|\sy\s|\sdel\ssiglo|$)                         # en los 90
+    | \blos\s(?P<year>\p{Nd}0)(?=[.,;)]|\sy\b|\sdel\ssiglo|$)                         # en los 90
+    | \bQ[1-4]\s?/\s?(?P<year>\p{Nd}{2})(?!\p{Nd}|[.,:]\p{Nd})                     # Q1/15
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )
-"""Years without their century, where their form says that they are years."""
+"""Years without their century, where their form says that they are years. Matches may overlap: années 40 et 50."""
 
 ERA_BEFORE = regex.compile(r"(明治|大正|昭和|平成|令和)\s?$")
 YEAR_BEFORE_ERA = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018}

@@ -19,8 +19,8 @@ from isoglot.corpus.filter.number_words import (
     RANGE_BEFORE_HALF,
     SHORT_YEAR,
     YEAR_BEFORE_ERA,
+    in_digits,
     powers_after,
-    with_sums,
 )
 from isoglot.corpus.filter.placeholders import without_placeholders
 
@@ -86,7 +86,10 @@ def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
         ([], [])
         >>> changed_numbers("ability: 20 kg", "Fähigkeit: 200 kg")
         (['20'], ['200'])
+        >>> changed_numbers("230 billion yen", "230亿日元")
+        (['230'], ['23000000000'])
     """
+    source, target = in_digits(source), in_digits(target)
     first, second = Counter(numbers(source)), Counter(numbers(target))
     left, right = list((first - second).elements()), list((second - first).elements())
     if not (left and right):
@@ -131,8 +134,8 @@ def _same_digits(left: Sequence[Number], right: Sequence[Number]) -> bool:
 
 def _read(text: str, halves: bool) -> list[Number]:
     """The numbers of a text with their readings; ``halves``: Whether either side names a half of the day."""
-    text = with_sums(without_placeholders(text))
-    short_years = {match.span("year") for match in SHORT_YEAR.finditer(text)}
+    text = without_placeholders(text)
+    short_years = {match.span("year") for match in SHORT_YEAR.finditer(text, overlapped=True)}
     found = []
     for match in _NUMBER.finditer(text):
         for value, digits, (start, end) in _values(match):
@@ -217,8 +220,8 @@ def _halves(text: str, value: str, end: int) -> set[str]:
 def _hours(text: str, start: int, end: int) -> set[str]:
     """The same time twelve hours away, for a number that is written as a time of the day.
 
-    A time has minutes after a colon or h (9:30, 9h30), or a word of the clock beside it (5 p.m., 下午5, 17 Uhr, the 2 of
-    "2 to 4 p.m."). Only for pairs that name a half of the day: without, 9:30 and 21:30 are two times.
+    A time has minutes after a colon or h (9:30, 9h30), or a word of the clock beside it (5 p.m., 下午5, 17 Uhr, the 2
+    of "2 to 4 p.m."). Only for pairs that name a half of the day: without, 9:30 and 21:30 are two times.
     """
     written = _western(text[start:end])
     clock = _CLOCK.fullmatch(written)

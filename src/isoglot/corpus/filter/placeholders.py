@@ -56,7 +56,7 @@ def placeholders(
     """Placeholders of a text and in-line tags beside it, with how often each occurs.
 
     - Of tags the name and number count: ``<ph id="1" type="x"/>`` is ``<ph 1>``.
-    - ``%s %s`` stands for ``%1$s %2$s``, and ``{} {}`` for ``{0} {1}``: a translation may order them if it numbers them.
+    - ``%s %s`` stands for ``%1$s %2$s``, and ``{} {}`` for ``{0} {1}``: a translation that numbers them may order them.
     - Of a choice (``{count, plural, one {# file} other {# files}}``) its argument and the placeholders in its branches
       count once: languages have different plural forms. A ``select`` keeps the names of its branches.
     - ``further`` placeholders are the text that the expressions match.
