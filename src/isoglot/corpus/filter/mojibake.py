@@ -29,8 +29,12 @@ _MAC = _misread("mac_roman", 0x80, 0xBF)
 _DOS = f"[{_misread('cp437', 0x80, 0xBF)}{_misread('cp850', 0x80, 0xBF)}]"
 
 _WINDOWS_1252 = rf"""
-    [ÂÃÅ][{_WESTERN}--[{_TYPOGRAPHIC}]] | [ÂÃ]{_WESTERN}  # é, ü and the non-breaking space: Ã©, Ã¼, Â with a space
-    | [ÄÅ][{_WESTERN}--[“”»–…\u00a0]]            # ą, ł; but not a German word in capitals before a quotation mark
+    (?<=\p{{Ll}})[ÂÃÄÅ]{_WESTERN}                # fÃ¼r, bÅ‚Ä…d
+    | [ÂÃÄÅ][{_WESTERN}&&[\p{{Ll}}\p{{Lu}}\x80-\x9f]] | Ã[ªº]  # Ãº, Ãœ, Å¡ also behind a capital
+    | (?<!\p{{Lu}})[ÂÃÄÅ][{_WESTERN}--[{_TYPOGRAPHIC}]]  # Ã©tÃ©, Â°; but not JÄÄ® in capitals
+    | (?<!\p{{L}})[ÃÄÅ][{_TYPOGRAPHIC}--\u00a0](?=\p{{L}})  # Ã–sterreich; but not „PÅ“
+    | Ã[–„“‚‹](?=\p{{Lu}})                       # GRÃ–SSE
+    | [ÂÃ]\u00a0                                # à, and a non-breaking space
     | (?:[ÎÏÐĞÑ×ØÙ]{_WESTERN}){{2}}              # two letters of Greek, Cyrillic, Hebrew, Arabic; Ğ in Windows-1254
     | â[€‚„†ˆ‰\x80-\x8f]                         # ’ “ – … € →
     | (?:[à-ï]{_WESTERN}{{2}}){{2}}              # two characters of Chinese, Hindi, Thai
@@ -45,7 +49,7 @@ _WITHOUT_SECOND = r"""
 """
 _WINDOWS_1250 = rf"""
     (?<=\p{{Ll}})[ĂÄĹ]{_CENTRAL}                 # fĂĽr for für, byĹ‚ for był
-    | [ĂĹ][{_CENTRAL}--[{_TYPOGRAPHIC}\p{{L}}]]
+    | (?<!\p{{Lu}})[ĂĹ][{_CENTRAL}--[{_TYPOGRAPHIC}\p{{L}}]]
     | Ĺ[‚„›\p{{Ll}}&&{_CENTRAL}]                 # Ĺ‚, Ĺľ: a capital Ĺ before a small letter begins no word
     | Ă[–„](?=\p{{Ll}})                          # Ă–sterreich
 """
@@ -54,8 +58,8 @@ _WINDOWS_1251 = rf"""
     | (?:[ОПРСЧШЩ]{_CYRILLIC}){{3}}              # three letters of Greek, Cyrillic, Hebrew, Arabic
     | (?:[а-п]{_CYRILLIC}{{2}}){{2}}             # two characters of Chinese, Hindi, Thai
     | вЂ                                         # ’ “ – …
-    | (?<=\p{{Latin}})[ГДЕ][{_CYRILLIC}--[{_TYPOGRAPHIC}]]   # fГјr for für
-    | [ГДЕ][{_CYRILLIC}--[{_TYPOGRAPHIC}]](?=\p{{Latin}})
+    | (?<=[\p{{Latin}}--[ªº]])[ГДЕ][{_CYRILLIC}--[{_TYPOGRAPHIC}]]   # fГјr for für
+    | [ГДЕ][{_CYRILLIC}--[{_TYPOGRAPHIC}]](?=[\p{{Latin}}--[ªº]])
 """
 _MACINTOSH = rf"""
     (?<=\p{{L}})√[{_MAC}--π] | √[{_MAC}--π](?=\p{{Ll}})      # f√ºr for für, but not the root of π
