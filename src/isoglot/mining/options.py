@@ -1,15 +1,29 @@
 """What `isoglot filter`, `mine` and `align-sentences` take: a field is an argument in Python and a flag."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import regex
+from pydantic import AfterValidator, field_validator
 
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import validated
 from isoglot.corpus.options import RULES, RowRules
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Precision, flag_of, option
+from isoglot.options import Options, Precision, flag_of, one_or_more, option
 
 ENCODER, _SCORES = "Sentence vectors", "Scores"
+
+
+def _expression(pattern: str) -> str:
+    """A regular expression that can be compiled and matches something; else a ValueError."""
+    try:
+        matches_nothing = regex.compile(pattern).fullmatch("") is not None
+    except regex.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression ({error})") from error
+    if matches_nothing:
+        raise ValueError(f"{pattern!r} matches an empty text; write what a placeholder is made of: '@@\\w+'")
+    return pattern
 
 
 class VectorOptions(Options):
@@ -129,7 +143,8 @@ class FilterOptions(RowRules):
     )  # fmt: skip
     min_language: float | None = option(
         None,
-        "Least likelihood of a side's language, as a share of the likeliest one of its script: 0.8.",
+        "Least likelihood of a side's language, as a share of the likeliest one of its script: 0.8. Sides of fewer "
+        "than 20 letters are not judged.",
         group=RULES, gt=0, le=1,
     )  # fmt: skip
     numbers: Literal["any", "changed", "missing"] = option(
@@ -138,7 +153,22 @@ class FilterOptions(RowRules):
         group=RULES,
     )
     placeholders: bool = option(
-        False, "Drop pairs whose placeholders and tags differ: {0}, %s, <ph/>.", group=RULES
+        False,
+        "Drop pairs whose placeholders, tags and addresses differ: {0}, %s, <ph/>, :name, $NAME$, \\n, URLs, &File.",
+        group=RULES,
+    )
+    placeholder: tuple[Annotated[str, AfterValidator(_expression)], ...] = option(
+        (),
+        "Also compare what this regular expression matches: '@@\\w+'; repeatable.",
+        metavar="REGEX",
+        group=RULES,
+    )
+    _placeholder = field_validator("placeholder", mode="before")(one_or_more)
+    mojibake: bool = option(
+        False, "Drop pairs with text that was read in a wrong encoding: fÃ¼r, donâ€™t.", group=RULES
+    )
+    min_letters: int | None = option(
+        None, "Least letters of a side; 1 drops numbers and punctuation alone.", group=RULES, ge=1
     )
     min_cosine: float | None = option(None, "Least cosine of the sentences' vectors.", group=_SCORES)
     min_margin: float | None = option(

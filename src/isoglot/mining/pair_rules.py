@@ -9,7 +9,9 @@ import regex
 
 from isoglot.corpus.filter.filters import RowTests, check_rules
 from isoglot.corpus.filter.identify import LanguageIdentifier
-from isoglot.corpus.filter.numbers import changed_numbers, placeholders
+from isoglot.corpus.filter.mojibake import is_mojibake
+from isoglot.corpus.filter.numbers import changed_numbers
+from isoglot.corpus.filter.placeholders import placeholders
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED, Source
@@ -17,6 +19,8 @@ from isoglot.formats.words import split_words
 from isoglot.mining.options import FilterOptions
 
 _LETTER = regex.compile(r"\p{L}")
+_STAYS = regex.compile(r"(?<!\w)(?:\p{Lu}[\p{Lu}\p{Nd}]{1,4}(?!\w)|\p{Lu}\w*(?=\s\p{Nd}))")
+"""Names that a translation keeps: OK, USB, MP3, and Windows before its number."""
 
 
 class PairRules:
@@ -26,6 +30,7 @@ class PairRules:
         self._options = options
         self._rows = RowTests.load(options)
         self._identifiers = cache(_identifiers)
+        self._own_placeholders = [regex.compile(pattern) for pattern in options.placeholder]
 
     def reasons(self, pairs: Sequence[SentencePair], languages: tuple[str, str]) -> list[list[str]]:
         """Every rule that drops each of the pairs, which are in the same languages."""
@@ -37,16 +42,21 @@ class PairRules:
             likelihoods = [identifier.likelihoods(texts) for identifier, texts in identified]
             for row in np.flatnonzero(np.min(likelihoods, axis=0) < options.min_language):
                 reasons[row].append("language")
+        fewest_letters = options.min_letters or 0
         for pair, names in zip(pairs, reasons, strict=True):
+            if any(len(_LETTER.findall(text)) < fewest_letters for text in pair.texts):
+                names.append("letters")
+            if options.mojibake and any(map(is_mojibake, pair.texts)):
+                names.append("mojibake")
             if options.max_copied is not None and copied_share(*pair.texts) > options.max_copied:
                 names.append("copied")
             if options.numbers != "any":
                 missing = list(map(bool, changed_numbers(*pair.texts)))
                 if all(missing) or (options.numbers == "missing" and any(missing)):
                     names.append("numbers")
-            if options.placeholders:
+            if options.placeholders or options.placeholder:
                 source, target = (
-                    placeholders(text, (tag for _, tag in tags))
+                    placeholders(text, (tag for _, tag in tags), self._own_placeholders)
                     for text, tags in zip(pair.texts, pair.tags, strict=True)
                 )
                 if source != target:
@@ -78,14 +88,19 @@ def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, Langua
 
 
 def copied_share(source: str, target: str) -> float:
-    """How many words of the shorter side also stand on the other, of those that have a letter; 0 where it has none.
+    """The share of the shorter side's words that also stand on the other side; 0 where it has no word.
+
+    Words without a letter do not count, nor do those that stay in most translations: short words in capitals (OK, USB)
+    and a capitalised word before a number (Windows 11).
 
     Example:
         >>> copied_share("Tokyo is big.", "Tokyo ist groß."), copied_share("1990", "1990")
         (0.3333333333333333, 0.0)
+        >>> copied_share("OK", "OK"), copied_share("Windows 11", "Windows 11"), copied_share("Cancel", "Cancel")
+        (0.0, 0.0, 1.0)
     """
     first, second = (
-        Counter(word for word in split_words(text.casefold()) if _LETTER.search(word))
+        Counter(word.casefold() for word in split_words(_STAYS.sub(" ", text)) if _LETTER.search(word))
         for text in (source, target)
     )
     return (first & second).total() / max(1, min(first.total(), second.total()))

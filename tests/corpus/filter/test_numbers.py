@@ -1,10 +1,28 @@
-"""Numbers and placeholders: what translations write differently is the same, and what was altered is not."""
+"""Numbers: those that translations write differently are the same, and altered ones are not."""
 
 from __future__ import annotations
 
-import pytest
+import gzip
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
 
-from isoglot.corpus.filter.numbers import changed_numbers, numbers, placeholders
+import pytest
+import regex
+
+from isoglot.corpus.filter.numbers import changed_numbers, numbers
+
+LANGUAGES = ("de", "fr", "es", "ru", "ar", "hi", "zh", "ja")
+SENTENCES = (
+    ("They paid {} euros.", "Sie zahlten {} Euro."),
+    ("The {} military units left.", "Les {} unités militaires sont parties."),
+    ("ability: {} kg", "Fähigkeit: {} kg"),
+    ("It is {} km long, with bikes.", "Оно {} км в длину, с мостом."),
+    ("{} percent of them", "其中的{}％"),
+    ("Room {} opens in the morning.", "部屋{}は朝に開きます。"),
+    ("about {} million people", "etwa {} Millionen Menschen"),
+)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +40,15 @@ from isoglot.corpus.filter.numbers import changed_numbers, numbers, placeholders
         ("2.4 million on July 1", "7月1日240万"),
         ("at 2:30", "2時半"),
         ("80, 000 crowns", "80000 Kronen"),
+        ("in the 1940s and 1950s", "dans les années 40 et 50"),
+        ("in the 1960s", "en los 60 y, después"),
+        ("pushed to Q1/15", "T1 2015"),
+        ("6.074 minutes", "6 mil 74 actas"),
+        ("230 billion yen", "2300亿日元"),
+        ("from 60 to 85 billion kWh", "600至850亿千瓦时"),
+        ("120 million people in 1997", "1億2000万，1997年"),
+        ("20 hundred thousand men", "2000000 Mann"),
+        ("in 2008", "平成20年"),
         (f"{'9' * 5000} times", f"{'9' * 5000} Mal"),
     ],
 )
@@ -38,6 +65,13 @@ def test_numbers_written_in_two_ways_are_equal(source: str, target: str) -> None
         ("5 of 5", "5 von 6", ["5"], ["6"]),
         ("0.5 %", "5 %", ["0.5"], ["5"]),
         ("at 3", "um 15 Uhr", ["3"], ["15"]),
+        ("20 kg", "200 kg", ["20"], ["200"]),
+        ("45 euros", "1045 Euro", ["45"], ["1045"]),
+        ("1.5 percent", "13,5 Prozent", ["1.5"], ["13.5"]),
+        ("ability: 20 kg", "Fähigkeit: 200 kg", ["20"], ["200"]),
+        ("20 military men", "20000000 Soldaten", ["20"], ["20000000"]),
+        ("5 dogs", "2005 Hunde", ["5"], ["2005"]),
+        ("230 billion yen", "230亿日元", ["230"], ["23000000000"]),
         ("12 occupants", "zwölf Besetzer", ["12"], []),
         (f"{'9' * 5000} times", f"{'8' * 5000} Mal", ["9" * 5000], ["8" * 5000]),
     ],
@@ -50,21 +84,48 @@ def test_digits_of_placeholders_are_no_numbers() -> None:
     assert numbers('{0} %1$s <ph id="7"/> 50% of {{count2}}') == ["50"]
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "equal"),
-    [
-        ("Delete {0}?", "{0} löschen?", True),
-        ("Delete {0}?", "{1} löschen?", False),
-        ("%s of %s", "%s von", False),
-        ("%1$s by %2$d", "%2$d von %1$s", True),
-        ("Hello {{name}}, ${user} %(count)d", "Hallo {{name}}, ${user}, %(count)d", True),
-        ("Hello {{name}}", "Hallo {{Name}}", False),
-        ('<ph id="1" />Save<br>', '<br/>Sichern<ph id="1"></ph>', False),
-        ('<ph id="1" type="x"/>Save<br>', '<br/>Sichern<ph id="1"/>', True),
-        ("<b>bold</b>", "<b>fett", False),
-        ("50% discount, 5%discount", "50 % Rabatt", True),
-        ("<Torrential Rains in Saga>", "＜佐賀豪雨＞", True),
-    ],
-)
-def test_placeholders_are_compared_by_name(source: str, target: str, equal: bool) -> None:
-    assert (placeholders(source) == placeholders(target)) is equal
+def changes(value: int) -> Iterator[int]:
+    """Other numbers that typing errors and wrong matches make of a number."""
+    yield value * 10
+    yield value * 10 + 7
+    yield value + 12
+    yield value + 2000
+    yield value + 1
+    if value % 10 == 0:
+        yield value // 10
+
+
+def test_every_change_of_a_random_number_is_found() -> None:
+    generator = random.Random(17)
+    for _ in range(300):
+        source, target = generator.choice(SENTENCES)
+        value = generator.choice([generator.randint(1, 99), generator.randint(100, 9999)])
+        assert changed_numbers(source.format(value), target.format(value)) == ([], [])
+        for other in changes(value):
+            left, right = changed_numbers(source.format(value), target.format(other))
+            assert left and right, (source.format(value), target.format(other))
+
+
+@pytest.mark.skipif("ISOGLOT_DATA" not in os.environ, reason="needs ISOGLOT_DATA")
+def test_changes_of_real_pairs_are_found_and_clean_pairs_stay() -> None:
+    found = made = clean = dropped = 0
+    for language in LANGUAGES:
+        path = Path(os.environ["ISOGLOT_DATA"]) / "parallel" / f"en-{language}.tsv.gz"
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            rows = [
+                tuple(line.rstrip("\n").split("\t")[:2]) for _, line in zip(range(20000), lines, strict=False)
+            ]
+        random.Random(language).shuffle(rows)
+        for source, target in rows[:3000]:
+            # One whole number, written alike on both sides.
+            written = regex.findall(r"(?<![\w.,:/-])[0-9]+(?![\w.,:/-])", target)
+            clean += bool(regex.search(r"\p{Nd}", source) and regex.search(r"\p{Nd}", target))
+            dropped += all(changed_numbers(source, target))
+            if len(written) != 1 or numbers(source) != written or numbers(target) != written:
+                continue
+            for other in changes(int(written[0])):
+                made += 1
+                found += all(changed_numbers(source, target.replace(written[0], str(other))))
+    assert made > 2000
+    assert found >= 0.99 * made
+    assert dropped <= 0.02 * clean

@@ -6,6 +6,7 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from isoglot.checks import missing_package
@@ -20,6 +21,9 @@ _TOO_CLOSE = ({"bs", "hr", "sr", "sh"}, {"nb", "nn", "no"})
 """Written languages of which sentences often belong to each: whichever is found, the text is in its language."""
 _CERTAIN = 0.97
 """Confidence of three-letter counts alone above which the slower models are not asked."""
+_FEWEST_LETTERS = 20
+"""Letters of the shortest text that is judged; a character of Chinese, Japanese or Korean counts as three."""
+_LETTER, _EAST_ASIAN = regex.compile(r"\p{L}"), regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 _LONG = 120
 """Characters from which lingua uses nothing but counts of three letters."""
 
@@ -56,7 +60,9 @@ class LanguageIdentifier:
         self._candidates = [known[name] for name in sorted(candidates & known.keys())]
 
     def likelihoods(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """The confidence in the language divided by that in the likeliest one; 1 for a text without letters.
+        """The confidence in the language divided by that in the likeliest one; 1 for a text too short to judge.
+
+        Two words such as "Open file" are as likely in several languages.
 
         **Shape**: (texts,).
         """
@@ -70,6 +76,7 @@ class LanguageIdentifier:
                 list(compress(texts, doubtful.tolist()))
             )
             ratios[doubtful] = [self._judged(values)[0] for values in slow]
+        ratios[[_is_short(text) for text in texts]] = 1.0
         return ratios
 
     def _judged(self, values: Sequence["ConfidenceValue"]) -> tuple[float, float]:
@@ -97,3 +104,7 @@ def _detector(candidates: Sequence["Language"], *, fast: bool) -> "LanguageDetec
 
     builder = LanguageDetectorBuilder.from_languages(*candidates)
     return (builder.with_low_accuracy_mode() if fast else builder).build()
+
+
+def _is_short(text: str) -> bool:
+    return len(_LETTER.findall(text)) + 2 * len(_EAST_ASIAN.findall(text)) < _FEWEST_LETTERS

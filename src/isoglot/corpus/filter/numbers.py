@@ -1,55 +1,62 @@
-"""Numbers and placeholders that a translation has to keep."""
+"""Numbers that a translation has to keep."""
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import regex
 
-_PLACEHOLDER = regex.compile(
-    r"""
-    \{\{[^{}]*\}\} | \$\{[^{}]+\} | \{[\w.-]*(?:[:,!][^{}\s]*)?\}                         # {{name}} ${name} {0:N2} {}
-    | (?<![\p{Nd}%])%(?:\d+\$|\(\w+\))?[-+\#0]*\d*(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[sdiufFeEgGxXoc@]  # %s %1$d %(name)s
-    | (?<!\w)%\p{L}\w*%                                                                   # %name%
-    | </?[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>                      # <ph id="1"/>
-    """,
-    regex.VERBOSE,
+from isoglot.corpus.filter.number_words import (
+    ERA_BEFORE,
+    HALF_AFTER,
+    HALF_BEFORE,
+    HALF_OF_DAY,
+    HALF_PAST,
+    HALF_UNIT,
+    HOUR_AFTER,
+    LONGEST_HALF,
+    RANGE_BEFORE_HALF,
+    SHORT_YEAR,
+    YEAR_BEFORE_ERA,
+    in_digits,
+    powers_after,
 )
-_TAG = regex.compile(r"<(/?)([\w:.-]+)")
-_TAG_ID = regex.compile(r"\b(?:id|x)\s*=\s*[\"']([^\"']*)")
+from isoglot.corpus.filter.placeholders import without_placeholders
+
 _SPACES = "\u0020\u00a0\u2009\u202f"
 _NUMBER = regex.compile(
     rf"(?<!\p{{Nd}})\p{{Nd}}{{1,3}}(?:[{_SPACES}]\p{{Nd}}{{3}})+(?!\p{{Nd}})(?:[.,٫]\p{{Nd}}+)?"
     r"|\p{Nd}+(?:[.,:h'’_٫٬．，：]\p{Nd}+)*(?!\p{Nd}*[月월])"
 )
 """But for the numbers of months, which other languages name."""
-_SEPARATOR = regex.compile(r"\P{Nd}")
-_GROUPED = regex.compile(r"\d{1,3}(?:[^\d:h]\d{3})+|\d{1,2}(?:,\d\d)+,\d{3}")
+_GROUPED = regex.compile(r"[1-9]\d{0,2}(?:[^\d:h：]\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}")
 """Thousands, or lakhs as in 1,00,000."""
-_HALF_OF_DAY = regex.compile(r"\p{Nd}\s*[ap]\.?\s?m\b|[上下]午|午[前後]|오[전후]", regex.IGNORECASE)
-_SCALE = regex.compile(
-    r"[万萬亿億千百兆만억조천]|thousand|tausend|tusen|[mb]il+i|mrd|mld|ml[nd]|mio\b|mil\b|milj|mille\b|т[иы]с|тися|м[лі][нр]|м[иі]л|lakh|"
-    r"crore|tys|tis[íi]c|लाख|करोड़|हज़ार|हजार|ஆயிரம்|லட்ச|ألف|آلاف|مليون|مليار|\p{Nd}\s?[kmb]\b|bn\b|bin\b|هزار|میل",
-    regex.IGNORECASE,
-)
-"""Words for powers of ten, which one language writes where another has zeros."""
+_CLOCK = regex.compile(r"(?P<hour>\d{1,2})(?:[:h：.](?P<minute>[0-5]\d))?")
+_WITH_MINUTES = regex.compile(r"\d{1,2}[:h：][0-5]\d")
+_DIGITS = regex.compile(r"\d+")
+_THREE_DECIMALS = regex.compile(r"(\d+)[.,٫](\d{3})")
+_CENTURIES = (1800, 1900, 2000)
+_LAST_HOUR = 24
+_LONGEST = 15
+"""Digits of a number that may be a scaled number, an hour or a year; a longer one is only what it is."""
 
 
-def placeholders(text: str, tags: Iterable[str] = ()) -> Counter[str]:
-    """Placeholders of a text and in-line tags beside it, with how often each occurs; of tags the name and number count.
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number of a text.
 
-    Example:
-        >>> sorted(placeholders('Hi {0}, <ph  id="1" />%1$s of 50% %s'))
-        ['%1$s', '%s', '<ph 1>', '{0}']
+    Attributes:
+        value: The number without thousands separators, with a point before decimals and without zeros at the ends.
+        readings: All values that it may have: 2.4 of "2.4 million" is 2.4, or 2400000.
+        digits: Its digits as written: "0830" of 08:30.
+        parts: The value's whole numbers: "8" and "30".
     """
-    return Counter(map(_named, [*_PLACEHOLDER.findall(text), *tags]))
 
-
-def _named(placeholder: str) -> str:
-    if (tag := _TAG.match(placeholder)) is None:
-        return placeholder
-    number = _TAG_ID.search(placeholder)
-    return f"<{tag[1]}{tag[2].lower()}{f' {number[1]}' if number else ''}>"
+    value: str
+    readings: frozenset[str]
+    digits: str
+    parts: tuple[str, ...]
 
 
 def numbers(text: str) -> list[str]:
@@ -62,68 +69,170 @@ def numbers(text: str) -> list[str]:
         >>> numbers("1,000 und 1.000, ١٢٫٥٠ %, 28.08.2009, 11:00, {0} %2$s")
         ['1000', '1000', '12.5', '28', '8', '2009', '11']
     """
-    values: list[str] = []
-    for match in _NUMBER.finditer(_PLACEHOLDER.sub("\ufffc", text)):
-        digits = "".join(
-            str(unicodedata.decimal(char)) if char.isdecimal() else char for char in match.group()
-        )
-        parts = _SEPARATOR.split(digits)
-        if _GROUPED.fullmatch(digits):
-            parts = ["".join(parts)]
-        elif len(parts) > 2 and all(len(part) == 3 for part in parts[1:-1]):
-            parts = ["".join(parts[:-1]), parts[-1]]
-        whole, *rest = (part.lstrip("0") or "0" for part in parts)
-        if len(parts) == 2:
-            decimals = parts[1].rstrip("0")
-            values.append(f"{whole}.{decimals}" if decimals else whole)
-        else:
-            values += [whole, *rest]
-    return values
+    text = without_placeholders(text)
+    return [value for match in _NUMBER.finditer(text) for value, _, _ in _values(match)]
 
 
 def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
     """Numbers of each side without a counterpart on the other.
 
-    Years may lack their century, hours be counted by halves of the day, and words stand for zeros (2.4 million).
+    Years may lack their century, hours be counted by halves of the day, and words stand for zeros (2.4 million), each
+    only where the words and marks beside the number say so.
 
     Example:
         >>> changed_numbers("1,250 people in 1987", "1.350 Menschen im Jahr 1987")
         (['1250'], ['1350'])
         >>> changed_numbers("2.4 million since '97, at 9:30 p.m.", "240万，1997年，21:30")
         ([], [])
+        >>> changed_numbers("ability: 20 kg", "Fähigkeit: 200 kg")
+        (['20'], ['200'])
+        >>> changed_numbers("230 billion yen", "230亿日元")
+        (['230'], ['23000000000'])
     """
+    source, target = in_digits(source), in_digits(target)
     first, second = Counter(numbers(source)), Counter(numbers(target))
     left, right = list((first - second).elements()), list((second - first).elements())
     if not (left and right):
         return left, right
+    # Few pairs come so far: only their numbers are read with the words beside them.
+    halves = any(HALF_OF_DAY.search(text) for text in (source, target))
+    return _unmatched(_read(source, halves), _read(target, halves))
+
+
+def _unmatched(first: list[Number], second: list[Number]) -> tuple[list[str], list[str]]:
+    """The values of the numbers of two sides that no number of the other side may equal."""
+    left, right = _subtracted(first, second), _subtracted(second, first)
+    # A number with one reading has less choice, so it chooses first.
+    for number in sorted(left, key=lambda number: len(number.readings)):
+        equal = [other for other in right if number.readings & other.readings]
+        if equal:
+            left.remove(number)
+            right.remove(min(equal, key=lambda other: len(other.readings)))
     if _same_digits(left, right):
         return [], []
-    context = f"{source}\n{target}"
-    for number in list(left):
-        match = next((candidate for candidate in right if _equal(number, candidate, context)), None)
-        if match is not None:
-            left.remove(number)
-            right.remove(match)
-    return left, right
+    return [number.value for number in left], [number.value for number in right]
 
 
-def _same_digits(left: list[str], right: list[str]) -> bool:
+def _subtracted(numbers: Sequence[Number], others: Sequence[Number]) -> list[Number]:
+    """The numbers that do not stand on the other side with the same readings."""
+    there = Counter(number.readings for number in others)
+    left = []
+    for number in numbers:
+        if there[number.readings]:
+            there[number.readings] -= 1
+        else:
+            left.append(number)
+    return left
+
+
+def _same_digits(left: Sequence[Number], right: Sequence[Number]) -> bool:
     """Whether the sides differ only in where numbers end (`15 30`, 15.30; `80, 000`, 80000)."""
-    first, second = ("".join(side).replace(".", "") for side in (left, right))
-    return first == second or (len(left) != len(right) and first.replace("0", "") == second.replace("0", ""))
+    digits = ["".join(number.digits for number in side) for side in (left, right)]
+    parts = [[part for number in side for part in number.parts] for side in (left, right)]
+    return digits[0] == digits[1] or parts[0] == parts[1]
 
 
-def _equal(left: str, right: str, context: str) -> bool:
-    """Whether two numbers that are written in different ways may be equal; ``context`` is the text of both sides."""
-    (hour, _, minute), (second_hour, _, second_minute) = left.partition("."), right.partition(".")
-    if len(hour) <= 4 and len(second_hour) <= 4:
-        difference = abs(int(hour) - int(second_hour))
-        is_year = {len(hour), len(second_hour)} in ({1, 4}, {2, 4}) and not (minute or second_minute)
-        if is_year and difference % 100 == 0:
-            return True
-        if minute == second_minute and difference == 12 and (minute or _HALF_OF_DAY.search(context)):
-            return True
-        if not difference and minute + second_minute == "3" and "半" in context:
-            return True
-    same_digits = left.replace(".", "").strip("0") == right.replace(".", "").strip("0")
-    return same_digits and _SCALE.search(context) is not None
+def _read(text: str, halves: bool) -> list[Number]:
+    """The numbers of a text with their readings; ``halves``: Whether either side names a half of the day."""
+    text = without_placeholders(text)
+    short_years = {match.span("year") for match in SHORT_YEAR.finditer(text, overlapped=True)}
+    found = []
+    for match in _NUMBER.finditer(text):
+        for value, digits, (start, end) in _values(match):
+            readings = {value}
+            if len(digits) <= _LONGEST:
+                readings |= _scaled(value, _western(text[start:end]), powers_after(text, end))
+                readings |= _years(text, start, digits, (start, end) in short_years)
+                readings |= _halves(text, value, end)
+                readings |= _hours(text, start, end) if halves else set()
+            parts = tuple(_whole(part) for part in value.split("."))  # 4:09 is 4 and 9
+            found.append(Number(value, frozenset(readings), digits, parts))
+    return found
+
+
+def _values(match: regex.Match[str]) -> Iterator[tuple[str, str, tuple[int, int]]]:
+    """Value, digits and place of each number that a run of digits and marks holds: of a date, three."""
+    written = _western(match.group())
+    parts = list(_DIGITS.finditer(written))
+    texts = [part.group() for part in parts]
+    digits = "".join(texts)
+    if _GROUPED.fullmatch(written):
+        yield digits, digits, match.span()
+        return
+    if len(parts) > 2 and all(len(text) == 3 for text in texts[1:-1]):
+        texts = ["".join(texts[:-1]), texts[-1]]
+    if len(texts) == 2:
+        yield _decimal(*texts), digits, match.span()
+        return
+    for part in parts:
+        yield _whole(part.group()), part.group(), (match.start() + part.start(), match.start() + part.end())
+
+
+def _western(text: str) -> str:
+    """The text with the digits 0 to 9 in place of those of other scripts."""
+    return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
+
+
+def _whole(digits: str) -> str:
+    return digits.lstrip("0") or "0"
+
+
+def _decimal(whole: str, decimals: str) -> str:
+    """A number with its decimals, which do not end in a zero."""
+    decimals = decimals.rstrip("0")
+    return f"{_whole(whole)}.{decimals}" if decimals else _whole(whole)
+
+
+def _scaled(value: str, written: str, powers: Sequence[int]) -> set[str]:
+    """The number times each power of ten: 2.4 with 6 is 2400000.
+
+    1.375 of "1.375 billion" is read as 1375 by itself, because it has three decimals; here it may be either.
+    """
+    values = [value]
+    if (decimal := _THREE_DECIMALS.fullmatch(written)) is not None:
+        values.append(_decimal(decimal[1], decimal[2]))
+    scaled = set()
+    for one in values:
+        whole, _, decimals = one.partition(".")
+        for power in powers:
+            shifted = decimals.ljust(power, "0")
+            scaled.add(_decimal(whole + shifted[:power], shifted[power:]))
+    return scaled
+
+
+def _years(text: str, start: int, digits: str, is_short: bool) -> set[str]:
+    """The full years that a number may mean: 1997 of '97, 2008 of 平成20年."""
+    years = set()
+    if is_short:
+        years = {str(century + int(digits)) for century in _CENTURIES}
+    if (era := ERA_BEFORE.search(text, max(0, start - 3), start)) is not None:
+        years.add(str(YEAR_BEFORE_ERA[era[1]] + int(digits)))
+    return years
+
+
+def _halves(text: str, value: str, end: int) -> set[str]:
+    """The number and a half, as 半 behind the next word says it: 2.3 (2:30) of 2時半, 2.5 of 2時間半."""
+    if HALF_PAST.match(text, end):
+        return {f"{value}.3"}
+    return {f"{value}.5"} if HALF_UNIT.match(text, end) else set()
+
+
+def _hours(text: str, start: int, end: int) -> set[str]:
+    """The same time twelve hours away, for a number that is written as a time of the day.
+
+    A time has minutes after a colon or h (9:30, 9h30), or a word of the clock beside it (5 p.m., 下午5, 17 Uhr, the 2
+    of "2 to 4 p.m."). Only for pairs that name a half of the day: without, 9:30 and 21:30 are two times.
+    """
+    written = _western(text[start:end])
+    clock = _CLOCK.fullmatch(written)
+    if clock is None or int(clock["hour"]) > _LAST_HOUR:
+        return set()
+    beside = (
+        HALF_AFTER.match(text, end) or HOUR_AFTER.match(text, end) or RANGE_BEFORE_HALF.match(text, end)
+        or HALF_BEFORE.search(text, max(0, start - LONGEST_HALF), start)
+    )  # fmt: skip
+    if not (beside or _WITH_MINUTES.fullmatch(written)):
+        return set()
+    minutes = clock["minute"] or ("3" if HALF_PAST.match(text, end) else "")
+    hours = {int(clock["hour"]) % 12, int(clock["hour"]) % 12 + 12}
+    return {_decimal(str(hour), minutes) for hour in hours}

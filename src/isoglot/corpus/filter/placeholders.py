@@ -1,0 +1,129 @@
+"""Placeholders that a translation has to keep: those of the known families, and further ones by regular expressions."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import regex
+
+_BRACES = r"(?P<braces>\{(?:[^{}]|(?&braces))*\})"
+_CHOICE = regex.compile(
+    rf"\{{\s*(?P<name>[\w.-]+)\s*,\s*(?P<kind>plural|select|selectordinal)\s*,(?P<branches>(?:[^{{}}]|{_BRACES})*)\}}"
+)
+"""A choice of ICU messages: {count, plural, one {# file} other {# files}}."""
+_BRANCH = regex.compile(rf"(?P<key>=\d+|\w+)\s*{_BRACES}")
+
+_ARGUMENT = r"""
+    \{\{[^{}]*\}\}                                                          # {{name}}
+    | \$\{[^{}]+\}                                                          # ${name}
+    | \{%.*?%\} | <%.*?%>                                                   # {% if %} <%= name %>
+    | \{\s*(?P<formatted>[\w.-]+\s*,\s*(?:number|date|time|spellout|ordinal|duration))\b[^{}]*\}  # {0, date, long}
+    | \{[\w.-]*(?:[:,!][^{}\s]*)?\}                                         # {name} {0:N2} {}, also after % or #
+    | \[\[[^\[\]]+\]\]                                                      # [[name]]
+    | \$[A-Za-z_][A-Za-z0-9_@]*\$ | (?<![\w$])\$[a-z_][A-Za-z0-9_]+         # $NAME$ $name
+    | (?<!\w)__[A-Za-z][A-Za-z0-9.]*__                                      # __name__
+    | (?<![\p{Latin}\p{Cyrillic}\p{Greek}\p{Nd}_:/.)]):[A-Za-z_][A-Za-z0-9_]+  # :name
+    | (?<!\w)%\p{L}\w*%                                                     # %name%
+"""
+_PRINTF = r"""
+    (?<![\p{Nd}%])%(?:(?P<position>\d+\$)|(?P<key>\(\w+\)))?
+    (?P<conversion>[-+\#0]*\d*(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[sdiufFeEgGxXoc@])  # %s %1$d %(name)s
+"""
+_TAG = r"""
+    <(?P<slash>/?)(?P<tag_name>[A-Za-z][\w:.-]*|\d+)(?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>  # <ph id="1"/> <0>
+"""
+_ADDRESS = r"""
+    (?:https?|ftp)://[!\#-;=?-~]*[A-Za-z0-9_/=&\#~-]                        # https://example.org/a?b=c
+    | (?<![A-Za-z0-9_.])www\.[!\#-;=?-~]*[A-Za-z0-9_/]
+    | (?<![A-Za-z0-9_.@])[A-Za-z0-9][A-Za-z0-9_.+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+  # name@example.org
+"""
+_ACCELERATOR = r"""
+    (?<!&)&(?=[\p{L}\p{N}])(?![A-Za-z0-9]+;)(?!(?<=\p{Lu}&)\p{Lu})          # &File E&xit, but not &amp; or AT&T
+"""
+_KNOWN = regex.compile(
+    rf"(?P<tag>{_TAG}) | (?P<address>{_ADDRESS}) | (?P<argument>{_ARGUMENT}) | (?P<printf>{_PRINTF})"
+    rf" | (?P<escape>\\[nrt]) | (?P<accelerator>{_ACCELERATOR})",
+    regex.VERBOSE,
+)
+_MAY_HOLD_ONE = regex.compile(r"[{$<\[%:&\\@_]|www")
+"""A quick look: most sentences have no placeholder."""
+_TAG_START = regex.compile(r"<(/?)([\w:.-]+)")
+_TAG_ID = regex.compile(r"\b(?:id|x)\s*=\s*[\"']([^\"']*)")
+
+
+def placeholders(
+    text: str, tags: Iterable[str] = (), further: Sequence[regex.Pattern[str]] = ()
+) -> Counter[str]:
+    """Placeholders of a text and in-line tags beside it, with how often each occurs.
+
+    - Of tags the name and number count: ``<ph id="1" type="x"/>`` is ``<ph 1>``.
+    - ``%s %s`` stands for ``%1$s %2$s``, and ``{} {}`` for ``{0} {1}``: a translation that numbers them may order them.
+    - Of a choice (``{count, plural, one {# file} other {# files}}``) its argument and the placeholders in its branches
+      count once: languages have different plural forms. A ``select`` keeps the names of its branches.
+    - ``further`` placeholders are the text that the expressions match.
+
+    Example:
+        >>> sorted(placeholders('Hi {0}, <ph  id="1" />%s of 50% %s'))
+        ['%1$s', '%2$s', '<ph 1>', '{0}']
+        >>> sorted(placeholders("{count, plural, one {# file of {name}} other {# files of {name}}}"))
+        ['{count, plural}', '{count}', '{name}']
+    """
+    found = Counter(_named_tag(tag) for tag in tags)
+    if _MAY_HOLD_ONE.search(text):
+        for choice in _CHOICE.finditer(text):
+            found.update(_of_choice(choice))
+        found.update(_known(_CHOICE.sub(" ", text)))
+    for pattern in further:
+        found.update(match.group() for match in pattern.finditer(text))
+    return found
+
+
+def without_placeholders(text: str) -> str:
+    """The text with one neutral character in place of each known placeholder."""
+    if not _MAY_HOLD_ONE.search(text):
+        return text
+    return _KNOWN.sub("\ufffc", _CHOICE.sub("\ufffc", text))
+
+
+def _known(text: str) -> Iterator[str]:
+    """The names of the placeholders of a text without choices."""
+    unnumbered = Counter[str]()
+    for match in _KNOWN.finditer(text):
+        written = match.group()
+        if match.lastgroup == "tag":
+            yield _named_tag(written)
+        elif match["formatted"]:
+            # {0, date, long}: the style may follow the language.
+            name, kind = (part.strip() for part in match["formatted"].split(","))
+            yield f"{{{name}, {kind}}}"
+        elif match.lastgroup == "printf" and not (match["position"] or match["key"]):
+            unnumbered["%"] += 1
+            yield f"%{unnumbered['%']}${match['conversion']}"
+        elif written == "{}" or written.startswith("{:"):
+            yield f"{{{unnumbered['{']}{written[1:]}"
+            unnumbered["{"] += 1
+        else:
+            yield written
+
+
+def _of_choice(choice: regex.Match[str]) -> Iterator[str]:
+    """The argument of a choice, the names of the branches of a select, and each placeholder of all branches once."""
+    inside: set[str] = set()
+    keys = []
+    for branch in _BRANCH.finditer(choice["branches"]):
+        keys.append(branch["key"])
+        content = branch["braces"][1:-1]
+        # In a plural, # is the number itself, which another language may write {count}.
+        if choice["kind"] != "select":
+            content = content.replace("#", f"{{{choice['name']}}}")
+        inside.update(placeholders(content))
+    names = f": {', '.join(sorted(keys))}" if choice["kind"] == "select" else ""
+    yield f"{{{choice['name']}, {choice['kind']}{names}}}"
+    yield from inside
+
+
+def _named_tag(tag: str) -> str:
+    """The name and number of a tag: `<ph 1>` of `<ph type="x" id="1"/>`."""
+    if (found := _TAG_START.match(tag)) is None:
+        return tag
+    number = _TAG_ID.search(tag)
+    return f"<{found[1]}{found[2].lower()}{f' {number[1]}' if number else ''}>"
