@@ -93,7 +93,7 @@ def western(text: str) -> str:
 
 def significant(number: str) -> str:
     """The digits of a number without separators and without zeros at either end."""
-    return regex.sub(r"\D", "", western(number)).strip("0")
+    return str(regex.sub(r"\D", "", western(number))).strip("0")
 
 
 def changed(number: str, change: Callable[[str], str | None]) -> str | None:

@@ -89,5 +89,6 @@ def _tokenizer(kind: str) -> PreTrainedTokenizerFast:
     else:
         specials = ["<s>", "<pad>", "</s>", "<unk>"]
         vocabulary = {piece: number for number, piece in enumerate([*specials, *model["vocab"]])}
-        tokenizer = transformers.NllbTokenizer(vocab=vocabulary, merges=[*map(tuple, model["merges"])])
+        merges: list[Any] = [tuple(merge) for merge in model["merges"]]
+        tokenizer = transformers.NllbTokenizer(vocab=vocabulary, merges=merges)
     return cast("PreTrainedTokenizerFast", tokenizer)

@@ -109,7 +109,7 @@ def _added(match: regex.Match[str]) -> str:
         power = _east_asian_power(part[2])
         value = int(part[1].replace(",", "")) * 10**power
         if smallest is not None and value >= 10**smallest:
-            return match.group()
+            return str(match.group())
         total, smallest = total + value, power
     return f"{total}{_gap_behind(match)}"
 

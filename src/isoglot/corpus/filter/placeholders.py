@@ -81,7 +81,7 @@ def without_placeholders(text: str) -> str:
     """The text with one neutral character in place of each known placeholder."""
     if not _MAY_HOLD_ONE.search(text):
         return text
-    return _KNOWN.sub("\ufffc", _CHOICE.sub("\ufffc", text))
+    return str(_KNOWN.sub("\ufffc", _CHOICE.sub("\ufffc", text)))
 
 
 def _known(text: str) -> Iterator[str]:
