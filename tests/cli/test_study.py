@@ -119,7 +119,7 @@ def test_where_nothing_can_be_measured_the_files_are_listed(
         assert f"not there: {path}" in str(done.exception)
     if run:
         assert "  MISSING ${ISOGLOT_CORPORA}/xu2019.en-zh.tsv" in done.stdout
-        assert "missing: ${ISOGLOT_CORPORA}/nli/es.test.tsv\n" in done.stdout
+        assert "missing: ${ISOGLOT_CORPORA}/nli: no test data for 'es'\n" in done.stdout
     assert not list(out.glob("pretrain/*"))
 
 

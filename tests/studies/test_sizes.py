@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isoglot.studies.sizes import NotedSizes, Setting, typed
+from isoglot.studies.sizes import Setting, SizeLog, typed
 
 
 def test_sizes_that_are_looked_up_are_noted_however_they_are_read() -> None:
@@ -18,12 +18,12 @@ def test_sizes_that_are_looked_up_are_noted_however_they_are_read() -> None:
         (lambda sizes: (sizes | {"alpha": 5})["alpha"], set()),
         (lambda sizes: (sizes | {"alpha": 5})["rate"], {"rate"}),
     ):
-        sizes = NotedSizes(values)
+        sizes = SizeLog(values)
         read(sizes)
         assert sizes.read == expected
-    assert NotedSizes(values) == values and len(NotedSizes(values)) == 3
+    assert SizeLog(values) == values and len(SizeLog(values)) == 3
     with pytest.raises(KeyError):
-        NotedSizes(values)["stepps"]
+        SizeLog(values)["stepps"]
 
 
 def test_changes_are_those_of_the_sizes_read_and_a_variant_counts_for_the_sizes_that_it_sets() -> None:

@@ -8,7 +8,7 @@ _SEPARATOR = ", "
 _VARIANT = "variant"
 
 
-class ChangedSizes:
+class SizeChanges:
     """The changes of all cells of a table, each a text such as ``steps=50``.
 
     Two studies, of which one ran with ``order=paper, steps=50`` and the other with ``order=paper``: the caption says
@@ -42,7 +42,7 @@ class ChangedSizes:
         return "=" in part and _name(part) in self._known
 
 
-def size_list(cells: Sequence[Cell], changed: ChangedSizes) -> str:
+def size_list(cells: Sequence[Cell], changed: SizeChanges) -> str:
     """Every size that the cells ran with; of several settings, the sizes that differ after the others."""
     sizes: dict[str, dict[str, object]] = {}
     paper: dict[str, object] = {}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from isoglot.reports.changed_sizes import ChangedSizes, size_list
+from isoglot.reports.changed_sizes import SizeChanges, size_list
 from isoglot.reports.papers import (
     PAPERS,
     PaperColumn,
@@ -77,7 +77,7 @@ class _Comparison:
             ids = dict.fromkeys(" / ".join(cell.column) for cell in cells)
             self.paper = PaperTable("", name, name, "results", tuple(map(PaperColumn, ids)), tuple(rows))
             self.printed = self.paper
-        self.scale, self.cells, self.changed = scale, cells, ChangedSizes(cells)
+        self.scale, self.cells, self.changed = scale, cells, SizeChanges(cells)
         self.lines, self.columns = self._lines()
         self.wrong: dict[str, list[str]] = defaultdict(list)  # reason to the figures that were printed wrong
         headings = []

@@ -23,7 +23,7 @@ from isoglot.runs.folder import clear, key_of, make_unless, require_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.inputs import Input
 from isoglot.studies.parts import NumberSource, StudyPart, TaskScores, Work
-from isoglot.studies.sizes import SCALES, NotedSizes, Setting, Sizes, Variants
+from isoglot.studies.sizes import SCALES, Setting, SizeLog, Sizes, Variants
 from isoglot.studies.step import NAMES, Step, UnavailableError, with_leaves
 from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
@@ -57,7 +57,7 @@ class Lab:
     ) -> None:
         self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
         self.scale, self.seeds = scale, list(self.setting.size["seeds"])
-        self.size = NotedSizes(self.setting.size)
+        self.size = SizeLog(self.setting.size)
         self.root, self.keep, self.progress = Path(root).resolve(), keep, progress or Silent()
         self.home = home
         self.parts: list[StudyPart] = []

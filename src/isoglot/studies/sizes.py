@@ -28,11 +28,11 @@ _ABOUT = {
 }
 
 
-class NotedSizes(Mapping[str, Any]):
+class SizeLog(Mapping[str, Any]):
     """Sizes by name, which note in ``read`` those that were looked up: a table lists the sizes that it depends on.
 
     Example:
-        >>> sizes = NotedSizes({"steps": 10, "alpha": 1})
+        >>> sizes = SizeLog({"steps": 10, "alpha": 1})
         >>> (sizes | {"alpha": 5})["alpha"], sizes["steps"], sizes.read
         (5, 10, {'steps'})
     """
@@ -55,9 +55,9 @@ class NotedSizes(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def __or__(self, others: Mapping[str, Any]) -> NotedSizes:
+    def __or__(self, others: Mapping[str, Any]) -> SizeLog:
         """The sizes with values of one cell in their place, which are no sizes of the study."""
-        return NotedSizes({**self._values, **others}, self._replaced | set(others), self.read)
+        return SizeLog({**self._values, **others}, self._replaced | set(others), self.read)
 
 
 @dataclass(frozen=True)
