@@ -22,7 +22,7 @@ FLOORS: dict[str, int] = {
             ["columns", "errors", "frames", "languages", "options"],
             ["checks", "python_messages"],
             ["runs"],
-            ["checkpoints", "seeding", "schema", "results", "link_counts", "example_counts"],
+            ["checkpoints", "seeding", "schema", "results", "link_counts", "example_counts", "study_request"],
             ["recipe", "formats"],
             ["corpus", "modules"],
             ["aligners", "derivation", "losses", "synthetic", "testing"],

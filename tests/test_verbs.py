@@ -125,3 +125,38 @@ def test_studies_are_frames(tmp_path: Path) -> None:
     assert list(inspect.signature(iso.study).parameters)[:3] == ["names", "out", "scale"]
     with pytest.raises(ConfigurationError, match="weam/table9"):
         iso.study("weam/table9", out=tmp_path)
+
+
+def test_options_are_given_one_by_one(encoder: Path, tmp_path: Path) -> None:
+    result = iso.Result(run="a", task="pos", language="de", metric="f1", value=50.0, examples=3)
+    page = iso.report(result, out=tmp_path / "page.html", title="Ours", baseline="a")
+    assert "<title>Ours</title>" in page.read_text(encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="report option titel: unknown key; did you mean 'title'"):
+        iso.report(result, out=page, titel="Ours")
+    with pytest.raises(ConfigurationError, match="got options= and title; pass all of them in ReportOptions"):
+        iso.report(result, out=page, options=iso.ReportOptions(), title="Ours")
+    (tmp_path / "en.txt").write_text("the river\n")
+    kept = iso.trim(encoder, tmp_path / "small", text=tmp_path / "en.txt", held_out=tmp_path / "en.txt")
+    assert kept.held_out is not None and kept.held_out[1] == 0
+    (tmp_path / "gold.txt").write_text("1-1 2-2\n")
+    assert iso.score(["0-0 1-1"], tmp_path / "gold.txt", gold_base=1).aer == 0
+    with pytest.raises(
+        ConfigurationError, match="base: how a file of links is read, and links are in memory"
+    ):
+        iso.score(["0-0 1-1"], tmp_path / "gold.txt", base=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"only": "3/2"}, "only=.3/2.: K/N is needed"),
+        ({"engine": "slurm"}, "study option engine: got 'slurm'"),
+        ({"seeds": -3}, "seeds: got -3; it should be greater than or equal to 0"),
+        ({"seeds": 1, "sizes": {"seeds": 2}}, "seeds has its own"),
+    ],
+)
+def test_options_of_a_study_are_refused_as_on_the_command_line(
+    given: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        iso.study("weam/table2", out=tmp_path, **given)

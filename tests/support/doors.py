@@ -74,7 +74,8 @@ class Verb:
         yield Given("", [], {})
         for parameter in COMMANDS[tuple(self.name.split())].params:
             name = parameter.name
-            if parameter.param_type_name != "option" or {name} & {*ONE_DOOR, *self.one_door}:
+            one_door = {*self.one_door, *(ONE_DOOR.keys() - self.values.keys())}
+            if parameter.param_type_name != "option" or name in one_door:
                 continue
             argument = self.names.get(name, name)
             for value in self.values.get(name, values_of(parameter)):

@@ -32,7 +32,10 @@ GAP_FLAGS = "--task pos --data {language}.tsv --languages en,xx --split test --e
 RETRIEVAL = {"data": "tatoeba", "languages": "xx", "layer": 2}
 CORPUS = {"corpus": "aligned.src-tgt", "languages": ("en", "xx"), "input_format": "bars"}
 CORPUS_FLAGS = "--corpus aligned.src-tgt --source-lang en --target-lang xx --input-format bars"
-COLUMNS = {"columns": [{"source": 0, "target": 1}, {"nonesuch": 1}], "input_format": ["bars", "nonesuch"]}
+COLUMNS: dict[str, list[Any]] = {
+    "columns": [{"source": 0, "target": 1}, {"nonesuch": 1}],
+    "input_format": ["bars", "nonesuch"],
+}
 
 
 def analysed(name: str, model: str | list[str], **base: Any) -> Any:

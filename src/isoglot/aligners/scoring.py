@@ -85,8 +85,7 @@ def score(
         AlignmentScore(precision=100.00, recall=66.67, f1=80.00, aer=16.67, links=3, sure=3)
     """
     files = _reading_of(links, gold, reading)
-    in_memory = isinstance(links, list | tuple) and isinstance(gold, list | tuple)
-    if in_memory and sentences is None:
+    if isinstance(links, list | tuple) and isinstance(gold, list | tuple) and sentences is None:
         alignments = [sentence for sentence in links if isinstance(sentence, Alignment)]
         answers = [pair for pair in gold if isinstance(pair, SentencePair) and pair.sure is not None]
         if len(alignments) == len(links) and len(answers) == len(gold):  # without a look at other readings
@@ -100,7 +99,7 @@ def score(
             require_sure(total.sure > 0, "gold")
             return total
     if sentences is not None:
-        place = validated(_Sentences, {"sentences": sentences}, what="score option").sentences
+        place = validated(SentenceScores, {"sentences": sentences}, what="score option").sentences
         refuse_overwriting(place, [file for file in (links, gold) if isinstance(file, str | Path)])
         require_writable(place)
     report = score_sentences(
@@ -115,19 +114,19 @@ def score(
     return report.total
 
 
-class _Reading(LinksReading, GoldReading):
+class ScoreReading(LinksReading, GoldReading):
     """How both files are read."""
 
 
-class _Sentences(Options):
+class SentenceScores(Options):
     """Where the score of each sentence goes."""
 
     sentences: OutputFile
 
 
-def _reading_of(links: GivenLinks, gold: GivenLinks, values: Mapping[str, Any]) -> _Reading:
+def _reading_of(links: GivenLinks, gold: GivenLinks, values: Mapping[str, Any]) -> ScoreReading:
     """How both files are read; links in memory are as they are."""
-    files = validated(_Reading, values, what="score option")
+    files = validated(ScoreReading, values, what="score option")
     for given, what, model in ((links, "links", LinksReading), (gold, "gold", GoldReading)):
         unused = sorted(set(values) & set(model.model_fields))
         if unused and not isinstance(given, str | Path):

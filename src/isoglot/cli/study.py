@@ -14,7 +14,7 @@ from isoglot.cli.console import Console, print_results
 from isoglot.cli.flags import CompareFlags, RunFlags, with_flags
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Seed, Workers, option, settings_option
-from isoglot.studies.options import StudyRequest, part_and_cells
+from isoglot.study_request import StudyRequest, part_and_cells
 
 if TYPE_CHECKING:
     from isoglot.studies.parts import StudyPart

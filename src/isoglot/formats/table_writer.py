@@ -20,7 +20,7 @@ _MARK = "\ufeff"
 _ENDS = str.maketrans("\t\n\r", "   ")
 
 
-class Renamed:
+class FreeNames:
     """Gives our values free names beside the user's columns, and says once which name became which."""
 
     def __init__(self, path: str) -> None:
@@ -42,7 +42,7 @@ class RowWriter:
     """Lines of JSON: the row of a pair, then our values."""
 
     def __init__(self, path: str) -> None:
-        self._path, self._renamed, self._not_finite = path, Renamed(path), 0
+        self._path, self._renamed, self._not_finite = path, FreeNames(path), 0
 
     def lines(self, pair: SentencePair, values: Mapping[str, Any]) -> list[str]:
         """The line of a pair."""
@@ -117,7 +117,7 @@ class TableWriter:
         if self._form.names is None:
             return self._form.preamble
         header = list(self._form.names)
-        return self._form.preamble + self._line([*header, *Renamed(self._path)(names, header)])
+        return self._form.preamble + self._line([*header, *FreeNames(self._path)(names, header)])
 
     def warn(self) -> None:
         """Say how many texts had what ends columns and lines."""

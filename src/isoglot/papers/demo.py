@@ -14,7 +14,7 @@ from isoglot.papers import align_mlm
 from isoglot.papers.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
 from isoglot.papers.align_mlm_data import derived, language_of
 from isoglot.studies import DrawFigure, Lab, Work, WriteGold, at_scale, run_studies
-from isoglot.studies.options import StudyRequest
+from isoglot.study_request import StudyRequest
 
 ORDER = "trans+inv"
 TASKS = ("pos", "xnli")

@@ -100,7 +100,7 @@ def trim(
         overwrite: Replace an encoder that was trimmed otherwise.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **single: Options of :class:`isoglot.TrimRequest`: files whose pieces are kept (``text="en-de.tsv"``), and other
-            files of which is told how many tokens are cut differently (``held_out="dev.txt"``).
+            files, whose tokens that are cut differently are counted (``held_out="dev.txt"``).
 
     Raises:
         ConfigurationError: No text, a checkpoint that cannot be read, or a folder that holds something else.

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from isoglot.checks import validated
 from isoglot.python_messages import names_arguments
 from isoglot.runs.reporter import AnyReporter
-from isoglot.studies.options import StudyRequest
 from isoglot.studies.tables import StudyTables, run_studies
+from isoglot.study_request import StudyRequest
 
 
 @names_arguments

@@ -16,12 +16,12 @@ from isoglot.runs.folder import CHECKPOINT, RUN
 from isoglot.runs.pool import usable_cores
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.studies.making import Tally, measure
-from isoglot.studies.options import StudyRequest, part_and_cells
 from isoglot.studies.parts import NumberSource, StudyPart, Work
 from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.sizes import typed
 from isoglot.studies.step import with_leaves
 from isoglot.studies.training_steps import Evaluate
+from isoglot.study_request import StudyRequest, part_and_cells
 
 if TYPE_CHECKING:
     from isoglot.reports.table import Table
@@ -76,7 +76,7 @@ def run_studies(
         workers = min(request.workers or usable_cores(), len({part.encoder for part in plan.parts}) or 1)
         engine = request.engine
         tally = measure(programs, plan, selection, engine=engine, workers=workers, progress=reporter)
-    # Written before the mistakes are told: what was measured is kept.
+    # Written before any mistake is raised: what was measured is kept.
     written = [write_study(program, empty=not request.tables_only) for program in programs]
     tally.require_all()
     if not request.tables_only:

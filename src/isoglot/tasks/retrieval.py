@@ -87,7 +87,7 @@ class RetrievalTask:
         return Dataset.from_dict(columns, features=BITEXT)
 
     def require_gold(self, dataset: Dataset) -> None:
-        """Refuse sides that are no translations, line by line, because one of them was sorted.
+        """Refuse sides whose lines are not translations of each other because one of them was sorted.
 
         XTREME's download sorts Tatoeba's English sentences, so that the gold order is withheld: every model would get
         0 %. Translations are about as long as each other, so lengths tell whether a sorted side was sorted alone, or
