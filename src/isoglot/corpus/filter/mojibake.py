@@ -34,6 +34,7 @@ _WINDOWS_1252 = rf"""
     | Ã[{_WESTERN}--[{_TYPOGRAPHIC}©®™]]         # Ã³, Ãª
     | (?<!\p{{Lu}})[ÂÃÄÅ][{_WESTERN}--[{_TYPOGRAPHIC}]]  # Ã©tÃ©, Â°; but not JÄÄ® in capitals
     | (?<!\p{{L}})[ÃÄÅ][{_TYPOGRAPHIC}--\u00a0](?=\p{{L}})  # Ã–sterreich; but not „PÅ“
+    | (?<![\p{{L}}«»„“‘‚])Â[«»]                   # Â«quotedÂ»; but not the letter «Â»
     | Ã[–„“‚‹](?=\p{{Lu}})                       # GRÃ–SSE
     | [ÂÃ]\u00a0                                # à, and a non-breaking space
     | (?:[ÎÏÐĞÑ×ØÙ]{_WESTERN}){{2}}              # two letters of Greek, Cyrillic, Hebrew, Arabic; Ğ in Windows-1254
