@@ -57,9 +57,9 @@ def test_sides_without_letters_are_dropped_if_asked() -> None:
 
 def test_the_language_of_two_words_is_not_judged() -> None:
     pytest.importorskip("lingua")
-    rows = [(text, text) for text in SHORT]
-    rows += [("Good morning", "Сьогодні парламент відхилив спробу скасувати статтю.")]
-    found = reasons(rows, languages=("en", "ru"), min_language=0.8)
+    rows = [("保存", text) for text in SHORT]
+    rows += [("今日", "Сьогодні парламент відхилив спробу скасувати статтю.")]
+    found = reasons(rows, languages=("zh", "ru"), min_language=0.8)
     assert found == [*[""] * len(SHORT), "language"]
 
 
