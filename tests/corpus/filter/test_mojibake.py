@@ -37,11 +37,14 @@ SENTENCES = (
 ENCODINGS = ("latin-1", "cp1252", "cp1251", "mac_roman")
 CLEAN = (
     *SENTENCES,
-    "FÜR DIE GRÖSSE „Ä“, „Ö“ und „Ü“", "»PÅ« og »FÅ« – ‘Å’", "ETTÄ’S JÄÄ®, JÄÄ– HYÖKKÄÄ…", "ACEASTĂ® CASĂ” CĂMAȘĂ™", "IRMÃ, MANHÃ” e AMANHÃ…",
+    "FÜR DIE GRÖSSE „Ä“, „Ö“ und „Ü“", "»PÅ« og »FÅ« – ‘Å’", "ETTÄ’S JÄÄ®, JÄÄ– HYÖKKÄÄ…", "ACEASTĂ® CASĂ” CĂMAȘĂ™",
+    "IRMÃ, MANHÃ” e AMANHÃ…",
     "À Å Ä Ö ê", "5 Å – 10 Å", "€ 5, £ 6, ¥ 7, 8 ¢, 20 °C, 5 µm, ½ © ® ™ §", "СІРІ ОЧІ, РІСЄ, СЁСТРЫ",
     "НАВУКОЎЦЫ-БІЁЛАГІº", "№ 5 «А» и «Р» – «С»…", "моєї водії її", "√π, 2√3, x ≈ 5, f(x) ƒ", "├── src │ └── a",
-    "an ‚Änderung‘ und ‚Äpfel‘", "—Él, ¿qué? ¡Sí!", "manhã» e irmã…", "STĹP ŘÍJEN ŽĎÁR", "ÐÓÐ ÞAÐ er ráðið", "Œuvre, cœur, œil",
-    "Ångström, Ärzte, Ãguas", "naïve façade, coöperate", "Ça va ? Ô Çelik", "Ñandú, AÑO", "ØRSTED, Æble", "Đà Nẵng, ĐẸP",
+    "an ‚Änderung‘ und ‚Äpfel‘", "—Él, ¿qué? ¡Sí!", "manhã» e irmã…", "STĹP ŘÍJEN ŽĎÁR", "ÐÓÐ ÞAÐ er ráðið",
+    "Œuvre, cœur, œil",
+    "Ångström, Ärzte, Ãguas", "naïve façade, coöperate", "Ça va ? Ô Çelik",
+    "Ñandú, AÑO", "ØRSTED, Æble", "Đà Nẵng, ĐẸP",
 )  # fmt: skip
 MARKS = ("“{}”", "„{}“", "«{}»", "»{}«", "‘{}’", "« {} »", "{}…", "{} – {}", "{}!")
 
@@ -71,7 +74,8 @@ def test_text_misread_twice_and_lost_characters_are_found() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["fÃ¼r", "donâ€™t", "Ã¼ber", "Ãœber", "GRÃ–SSE", "Ã–sterreich", "cafÃ©", "20 Â°C", "Â© 2020", "byÅ‚ bÅ‚Ä…d", "niÃ±o", "ï»¿Text", "ðŸ˜€",
+    ["fÃ¼r", "donâ€™t", "Ã¼ber", "Ãœber", "GRÃ–SSE", "Ã–sterreich", "cafÃ©", "20 Â°C", "Â© 2020", "byÅ‚ bÅ‚Ä…d",
+     "niÃ±o", "ï»¿Text", "ðŸ˜€",
      "â€œquoteâ€\x9d", "â‚¬ 5", "fĂĽr", "byĹ‚", "fГјr", "f√ºr", "don‚Äôt", "f├╝r", "donÔÇÖt", "donΓÇÖt"],
 )  # fmt: skip
 def test_known_examples_are_found(text: str) -> None:
@@ -93,6 +97,6 @@ def test_few_real_pairs_are_called_mojibake() -> None:
     assert paths
     for path in paths:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
-            rows = list(itertools.islice(lines, 2000))
+            rows = list(itertools.islice(lines, 300))
         found = [row for row in rows if is_mojibake(row)]
         assert len(found) <= 0.005 * len(rows), (path.name, found[:5])

@@ -30,9 +30,11 @@ _DOS = f"[{_misread('cp437', 0x80, 0xBF)}{_misread('cp850', 0x80, 0xBF)}]"
 
 _WINDOWS_1252 = rf"""
     (?<=\p{{Ll}})[ÂÃÄÅ]{_WESTERN}                # fÃ¼r, bÅ‚Ä…d
-    | [ÂÃÄÅ][{_WESTERN}&&[\p{{Ll}}\p{{Lu}}\x80-\x9f]] | Ã[ªº]  # Ãº, Ãœ, Å¡ also behind a capital
+    | [ÂÃÄÅ][{_WESTERN}&&[\p{{Ll}}\p{{Lu}}\x80-\x9f]]  # Ãœ, Å¡ also behind a capital
+    | Ã[{_WESTERN}--[{_TYPOGRAPHIC}©®™]]         # Ã³, Ãª
     | (?<!\p{{Lu}})[ÂÃÄÅ][{_WESTERN}--[{_TYPOGRAPHIC}]]  # Ã©tÃ©, Â°; but not JÄÄ® in capitals
     | (?<!\p{{L}})[ÃÄÅ][{_TYPOGRAPHIC}--\u00a0](?=\p{{L}})  # Ã–sterreich; but not „PÅ“
+    | (?<![\p{{L}}«»„“‘‚])Â[«»]                   # Â«quotedÂ»; but not the letter «Â»
     | Ã[–„“‚‹](?=\p{{Lu}})                       # GRÃ–SSE
     | [ÂÃ]\u00a0                                # à, and a non-breaking space
     | (?:[ÎÏÐĞÑ×ØÙ]{_WESTERN}){{2}}              # two letters of Greek, Cyrillic, Hebrew, Arabic; Ğ in Windows-1254
@@ -58,6 +60,7 @@ _WINDOWS_1251 = rf"""
     | (?:[ОПРСЧШЩ]{_CYRILLIC}){{3}}              # three letters of Greek, Cyrillic, Hebrew, Arabic
     | (?:[а-п]{_CYRILLIC}{{2}}){{2}}             # two characters of Chinese, Hindi, Thai
     | вЂ                                         # ’ “ – …
+    | (?<=\p{{Latin}})б[є»]                      # ạ, ế of Vietnamese
     | (?<=[\p{{Latin}}--[ªº]])[ГДЕ][{_CYRILLIC}--[{_TYPOGRAPHIC}]]   # fГјr for für
     | [ГДЕ][{_CYRILLIC}--[{_TYPOGRAPHIC}]](?=[\p{{Latin}}--[ªº]])
 """
@@ -65,6 +68,7 @@ _MACINTOSH = rf"""
     (?<=\p{{L}})√[{_MAC}--π] | √[{_MAC}--π](?=\p{{Ll}})      # f√ºr for für, but not the root of π
     | (?<=\p{{Latin}})[ƒ≈]{_MAC} | [ƒ≈]{_MAC}(?=\p{{Ll}})    # ƒô for ę, ≈Ç for ł
     | ‚Ä[ìîôòúùö¶∫°†]                            # ’ “ – …
+    | ·[∫ª]                                      # ạ, ế of Vietnamese
     | (?:[–—]{_MAC}){{3}}                        # three letters of Cyrillic
     | (?:[Œœ◊ÿŸ]{_MAC}){{2}}                     # two letters of Greek, Hebrew, Arabic
     | (?:[‡·‚„‰ÂÊÁËÈÍÎÏ]{_MAC}{{2}}){{2}}        # two characters of Chinese, Hindi, Thai
