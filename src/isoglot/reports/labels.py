@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from isoglot.reports.run_names import Made, told_apart
+from isoglot.reports.run_names import NamedRun, told_apart
 from isoglot.reports.scores import run_label
 from isoglot.results import Cell, Result, flattened
 
@@ -85,13 +85,13 @@ def distinct_rows(
     ]
 
 
-def made_by_row(row: Result, place: Path) -> Made:
+def made_by_row(row: Result, place: Path) -> NamedRun:
     """What a row's run was made by, as far as the row tells."""
     figure = (row.task, row.language, row.split, row.metric, row.settings)
-    return Made(run_label(row), figure, place, row.seed, row.recipe_hash, row.changes)
+    return NamedRun(run_label(row), figure, place, row.seed, row.recipe_hash, row.changes)
 
 
-def with_recipes(made: Sequence[Made], recipes: Mapping[str, Mapping[str, Any]]) -> list[Made]:
+def with_recipes(made: Sequence[NamedRun], recipes: Mapping[str, Mapping[str, Any]]) -> list[NamedRun]:
     """The same with all values of their recipes, where those of every run of the name are known."""
     unknown = {one.name for one in made if one.recipe_hash not in recipes}
     return [

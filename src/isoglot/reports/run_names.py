@@ -17,7 +17,7 @@ _ABSENT = object()
 
 
 @dataclass(frozen=True)
-class Made:
+class NamedRun:
     """What something in a report was made by: a row of results, or a training curve.
 
     Two of them are of different runs if they are called the same and show the same ``figure``, but have different
@@ -35,12 +35,12 @@ class Made:
     checkpoint: str = ""  # hash, where two checkpoints of one recipe are two runs
 
 
-def told_apart(made: Sequence[Made]) -> list[str]:
+def told_apart(made: Sequence[NamedRun]) -> list[str]:
     """The name of each, changed where one name stands for several runs.
 
     Example:
         >>> sweep = [{"objectives.align.layer": 1, "steps": 5}, {"objectives.align.layer": 2, "steps": 5}]
-        >>> told_apart([Made("tlm", ("pos",), Path("results.jsonl"), values=values) for values in sweep])
+        >>> told_apart([NamedRun("tlm", ("pos",), Path("results.jsonl"), values=values) for values in sweep])
         ['tlm layer=1', 'tlm layer=2']
     """
     groups: dict[str, list[int]] = defaultdict(list)
@@ -56,9 +56,9 @@ def told_apart(made: Sequence[Made]) -> list[str]:
     return names
 
 
-def _endings(group: Sequence[Made]) -> list[str]:
+def _endings(group: Sequence[NamedRun]) -> list[str]:
     """What follows the name of each: values; and where these are not enough, a folder or the recipe's hash."""
-    ways: list[Callable[[Sequence[Made]], list[str] | None]] = [_by_values, _by_folder, _by_recipe]
+    ways: list[Callable[[Sequence[NamedRun]], list[str] | None]] = [_by_values, _by_folder, _by_recipe]
     endings = [""] * len(group)
     for way in ways:
         parts: dict[str, list[int]] = defaultdict(list)
@@ -72,7 +72,7 @@ def _endings(group: Sequence[Made]) -> list[str]:
     return endings
 
 
-def _by_values(group: Sequence[Made]) -> list[str] | None:
+def _by_values(group: Sequence[NamedRun]) -> list[str] | None:
     """``layer=1``: every value in which any of the runs differ; ``None`` where there are none, or too many."""
     differing = [name for name in _names(group) if len({_typed(one, name) for one in group}) > 1]
     if not 0 < len(differing) <= _MOST_VALUES:
@@ -85,7 +85,7 @@ def _by_values(group: Sequence[Made]) -> list[str] | None:
     return endings
 
 
-def _by_folder(group: Sequence[Made]) -> list[str] | None:
+def _by_folder(group: Sequence[NamedRun]) -> list[str] | None:
     """``(a)``: the shortest paths that differ; ``None`` where one place has several runs."""
     places = list(dict.fromkeys(one.place for one in group))
     if len(places) < 2 or any(_conflict([one for one in group if one.place == place]) for place in places):
@@ -102,12 +102,12 @@ def _by_folder(group: Sequence[Made]) -> list[str] | None:
     return [f" ({named[one.place]})" for one in group]
 
 
-def _by_recipe(group: Sequence[Made]) -> list[str]:
+def _by_recipe(group: Sequence[NamedRun]) -> list[str]:
     """``(recipe 0a1b2c3d)``, where nothing readable is known."""
     return [f" (recipe {one.recipe_hash[:8]})" for one in group]
 
 
-def _conflict(group: Sequence[Made]) -> bool:
+def _conflict(group: Sequence[NamedRun]) -> bool:
     """Whether different runs made one figure.
 
     A recipe's hash covers its seed, so hashes are compared for one seed, and the values, without it, for all.
@@ -124,13 +124,13 @@ def _conflict(group: Sequence[Made]) -> bool:
     return False
 
 
-def _names(group: Sequence[Made]) -> list[str]:
+def _names(group: Sequence[NamedRun]) -> list[str]:
     """Names of the values that any of the runs has, in their order, without the seed's."""
     names = dict.fromkeys(name for one in group for name in one.values)
     return [name for name in names if name not in _NOT_OF_A_SWEEP]
 
 
-def _typed(one: Made, name: str) -> str:
+def _typed(one: NamedRun, name: str) -> str:
     """A value as text, by which it is compared; 1 and true differ."""
     value = one.values.get(name, _ABSENT)
     return "" if value is _ABSENT else json.dumps(value, sort_keys=True, default=str)

@@ -13,7 +13,7 @@ from isoglot.languages import common_code
 from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
 from isoglot.reports.labels import RunLabels, labelled, made_by_row, with_recipes
-from isoglot.reports.run_names import Made, told_apart
+from isoglot.reports.run_names import NamedRun, told_apart
 from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import Cell, Result
@@ -206,7 +206,7 @@ def _name_runs(
             recipes[recipe] = values
         # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
         seed = record.get("seed", values.get("seed")) if values else None
-        made.append(Made(name, figure, found.folder, seed, recipe, record.get("changes") or {}))
+        made.append(NamedRun(name, figure, found.folder, seed, recipe, record.get("changes") or {}))
     names = told_apart(with_recipes(made, recipes))
     material.rows = [
         row if name == one.name else row.model_copy(update={"run": name})
@@ -227,7 +227,7 @@ def _named_counts(
         figure = tuple(str(about.get(name)) for name in ("task", "language", "split", "options"))
         # PREDICTIONS/TASK/test-de.counts.safetensors: the folder of predictions is one model's.
         made.append(
-            Made(
+            NamedRun(
                 labels.of(file) or str(about.get("run")),
                 figure,
                 file.parent.parent,
