@@ -74,8 +74,8 @@ def test_align_links_none_of_it(model: Path, files: Path, words: str) -> None:
 
 
 def test_filter_drops_it(model: Path, files: Path, tmp_path: Path) -> None:
-    options = ["--aligner", model, "--layer", "2", "--out", tmp_path / "kept.tsv", "--quiet"]
-    for more in (["--model", model], []):
+    options = ["--aligner", model, "--out", tmp_path / "kept.tsv", "--quiet"]
+    for more in (["--model", model, "--layer", "2"], []):
         _, warning = run("filter", files / "pairs.tsv", *options, *more, "--dropped", tmp_path / "no.jsonl")
         assert "pair 7: " in warning
         assert len((tmp_path / "kept.tsv").read_text(encoding="utf-8").splitlines()) == LINES

@@ -107,7 +107,7 @@ def test_checkpoints_of_one_name_are_no_seeds(capsys: pytest.CaptureFixture[str]
     other = row.model_copy(update={"value": 90.0, "checkpoint_hash": "b"})
     print_results([(row, Path("a")), (row, Path("a")), (other, Path("b"))])
     told = capsys.readouterr().out
-    assert "90.0" in told and "±" not in told and "1 results were measured again with another value" in told
+    assert "tlm (a) (1 seed)   80.0" in told and "tlm (b) (1 seed)  *90.0" in told and "±" not in told
     seeds = [row.model_copy(update={"seed": 1}), other.model_copy(update={"seed": 2})]
     print_results([(seed, Path("a")) for seed in seeds])
     assert "85.0 ±7.1" in capsys.readouterr().out

@@ -137,7 +137,7 @@ def test_mistakes_are_told_before_the_encoder_is_loaded(tmp_path: Path) -> None:
         ((one, blank), "o.tsv", InputError, "blank.txt: has no sentence"),
         ((one, one), "one.txt", ConfigurationError, "is also an input"),
         ((one, one), "o.txt", ConfigurationError, "the format is not clear"),
-        ((one, one), "o.tsv.xz", ConfigurationError, "the format is not clear"),
+        ((one, one), "o.txt.xz", ConfigurationError, "the format is not clear"),
         ((one, tmp_path / "none"), "o.tsv", InputError, "cannot be opened"),
     ):
         with pytest.raises(error, match=text):

@@ -137,13 +137,17 @@ class MeasuredRows:
         self.rows: list[tuple[Result, Path]] = []
         self.recipes: dict[str, dict[str, Any]] = {}
 
-    def of(self, place: str | Path, recipe: dict[str, dict[str, Any]] | None = None) -> _Taken:
+    def of(self, place: str | Path, recipe: Callable[[], dict[str, dict[str, Any]]] = dict) -> _Taken:
         """A function that takes rows of a checkpoint or folder.
 
-        ``recipe``: Values of its recipe by their hash, where they are known.
+        ``recipe``: Reads the values of its recipe by their hash, where they are known, when there are rows.
         """
-        self.recipes |= recipe or {}
-        return lambda rows: self.rows.extend((row, Path(place)) for row in rows)
+
+        def take(rows: Sequence[Result]) -> None:
+            self.recipes |= recipe()
+            self.rows.extend((row, Path(place)) for row in rows)
+
+        return take
 
 
 @contextmanager

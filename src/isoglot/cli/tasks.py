@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -166,10 +167,8 @@ def evaluate(
 
     isoglot evaluate RUN --task tatoeba --languages de,es --data tatoeba --set layer=8
     """
-    from isoglot.checkpoints.folder import checkpoint_folder
     from isoglot.evaluation.evaluate import evaluate as measure
     from isoglot.tasks import build_task
-    from isoglot.tasks.cards import recipe_of
 
     require_one_process("evaluate", "runs")
     values = tested.settings | ({} if tested.name is None else {"name": tested.name})
@@ -183,8 +182,16 @@ def evaluate(
                 split=tested.split,
                 options=EvaluateOptions(**options, predictions=folder),
                 progress=console,
-                measured=measured.of(checkpoint, recipe_of(checkpoint_folder(checkpoint))),
+                measured=measured.of(checkpoint, partial(_recipe_of_name, checkpoint)),
             )
+
+
+def _recipe_of_name(checkpoint: str) -> dict[str, dict[str, Any]]:
+    """The recipe of a checkpoint that is named as the command line names it."""
+    from isoglot.checkpoints.folder import checkpoint_folder
+    from isoglot.tasks.cards import recipe_of
+
+    return recipe_of(checkpoint_folder(checkpoint))
 
 
 def _folders(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:

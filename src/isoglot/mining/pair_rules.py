@@ -11,7 +11,7 @@ from isoglot.corpus.filter.filters import RowTests, check_rules
 from isoglot.corpus.filter.identify import LanguageIdentifier
 from isoglot.corpus.filter.mojibake import is_mojibake
 from isoglot.corpus.filter.numbers import changed_numbers
-from isoglot.corpus.filter.placeholders import placeholders
+from isoglot.corpus.filter.placeholders import placeholders, without_placeholders
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED, Source
@@ -90,7 +90,7 @@ def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, Langua
 def copied_share(source: str, target: str) -> float:
     """The share of the shorter side's words that also stand on the other side; 0 where it has no word.
 
-    Words without a letter do not count, nor do those that stay in most translations: short words in capitals (OK, USB)
+    Words without a letter and placeholders do not count, nor do those that stay in most translations: short words in capitals (OK, USB)
     and a capitalised word before a number (Windows 11).
 
     Example:
@@ -100,7 +100,11 @@ def copied_share(source: str, target: str) -> float:
         (0.0, 0.0, 1.0)
     """
     first, second = (
-        Counter(word.casefold() for word in split_words(_STAYS.sub(" ", text)) if _LETTER.search(word))
+        Counter(
+            word.casefold()
+            for word in split_words(_STAYS.sub(" ", without_placeholders(text)))
+            if _LETTER.search(word)
+        )
         for text in (source, target)
     )
     return (first & second).total() / max(1, min(first.total(), second.total()))

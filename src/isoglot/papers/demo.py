@@ -13,8 +13,7 @@ import isoglot as iso
 from isoglot.papers import align_mlm
 from isoglot.papers.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
 from isoglot.papers.align_mlm_data import derived, language_of
-from isoglot.studies import DrawFigure, Lab, Work, WriteGold, at_scale, run_studies
-from isoglot.study_request import StudyRequest
+from isoglot.studies import DrawFigure, Lab, StudyRequest, Work, WriteGold, at_scale, run_studies
 
 ORDER = "trans+inv"
 TASKS = ("pos", "xnli")

@@ -24,6 +24,7 @@ from isoglot.studies.steps import (
 )
 from isoglot.studies.tables import StudyTables, run_studies
 from isoglot.studies.training_steps import External, StudyTask
+from isoglot.study_request import StudyRequest
 
 __all__ = [
     "Align",
@@ -42,6 +43,7 @@ __all__ = [
     "ScoreEmbeddings",
     "StatisticalAlignment",
     "Step",
+    "StudyRequest",
     "StudyTables",
     "StudyTask",
     "TagPairs",

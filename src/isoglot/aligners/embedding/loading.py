@@ -74,10 +74,11 @@ def load_encoder(
     from isoglot.modules.encoder_half import encoder_half, load_encoder_half  # noqa: PLC0415
 
     if not isinstance(model, str | Path):
+        model = unwrapped(model)
         if tokenizer is None:
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
         require_offsets(tokenizer)
-        model = encoder_half(unwrapped(model))
+        model = encoder_half(model)
         require_fitting(tokenizer, model)
         _note_decoder(model)
         where = model.device if device == "auto" else resolve_device(device)
