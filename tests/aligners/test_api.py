@@ -159,7 +159,7 @@ def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
     with pytest.raises(ConfigurationError, match=r"'a river' is not a word: .*isoglot.align_many"):
         iso.align(["the", "a river"], ["ta", "un potamo"], model=encoder)
     for wrong in ({"a", "river"}, {"text": "a river"}, b"\xff", "\ud800", ["\ud800"]):
-        with pytest.raises(ConfigurationError, match=r"a text or a list of words|is not a word"):
+        with pytest.raises(ConfigurationError, match=r"a text or a list of words|is not a word|not UTF-8"):
             iso.align(wrong, "ta", model=encoder)
     with pytest.raises(ConfigurationError, match="expected sentence pairs, got"):
         iso.align_many(tmp_path)

@@ -90,8 +90,8 @@ def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, Langua
 def copied_share(source: str, target: str) -> float:
     """The share of the shorter side's words that also stand on the other side; 0 where it has no word.
 
-    Words without a letter and placeholders do not count, nor do those that stay in most translations: short words in capitals (OK, USB)
-    and a capitalised word before a number (Windows 11).
+    Words without a letter do not count, nor placeholders, nor words that stay in most translations: short words in
+    capitals (OK, USB) and a capitalised word before a number (Windows 11).
 
     Example:
         >>> copied_share("Tokyo is big.", "Tokyo ist groß."), copied_share("1990", "1990")
@@ -99,12 +99,11 @@ def copied_share(source: str, target: str) -> float:
         >>> copied_share("OK", "OK"), copied_share("Windows 11", "Windows 11"), copied_share("Cancel", "Cancel")
         (0.0, 0.0, 1.0)
     """
-    first, second = (
-        Counter(
-            word.casefold()
-            for word in split_words(_STAYS.sub(" ", without_placeholders(text)))
-            if _LETTER.search(word)
-        )
-        for text in (source, target)
-    )
+    first, second = map(_counted_words, (source, target))
     return (first & second).total() / max(1, min(first.total(), second.total()))
+
+
+def _counted_words(text: str) -> Counter[str]:
+    """The words of a text that may be copied, in lower case, with how often each stands there."""
+    words = split_words(_STAYS.sub(" ", without_placeholders(text)))
+    return Counter(word.casefold() for word in words if _LETTER.search(word))

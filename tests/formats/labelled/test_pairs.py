@@ -66,7 +66,7 @@ def test_untranslated_paraphrases_are_left_out_and_ids_kept(tmp_path: Path) -> N
     ("text", "message"),
     [
         ("a\tb\tneutral\na\tneutral\n", r"a\.tsv:2: 2 columns"),
-        ("a\tb\n", r"a\.tsv:1: no pair has a label"),
+        ("a\tb\n", r"a\.tsv: no pair has a label"),
         ("premise\tlabel\na\tneutral\n", r"a\.tsv:2: column second .*is missing"),
         ("label\tpremise\thypothesis\tlabel\n", r"a\.tsv:1: the header has column 'label' twice"),
         ("language\tlabel\tsentence1\tsentence2\nfr\t0\ta\tb\n", "languages there are fr"),
