@@ -144,7 +144,7 @@ class FilterOptions(RowRules):
     min_language: float | None = option(
         None,
         "Least likelihood of a side's language, as a share of the likeliest one of its script: 0.8. Sides of fewer "
-        "than 12 letters are not judged.",
+        "than 20 letters are not judged.",
         group=RULES, gt=0, le=1,
     )  # fmt: skip
     numbers: Literal["any", "changed", "missing"] = option(

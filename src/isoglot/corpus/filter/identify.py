@@ -21,7 +21,7 @@ _TOO_CLOSE = ({"bs", "hr", "sr", "sh"}, {"nb", "nn", "no"})
 """Written languages of which sentences often belong to each: whichever is found, the text is in its language."""
 _CERTAIN = 0.97
 """Confidence of three-letter counts alone above which the slower models are not asked."""
-_FEWEST_LETTERS = 12
+_FEWEST_LETTERS = 20
 """Letters of the shortest text that is judged; a character of Chinese, Japanese or Korean counts as three."""
 _LETTER, _EAST_ASIAN = regex.compile(r"\p{L}"), regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 _LONG = 120
