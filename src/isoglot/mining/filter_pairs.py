@@ -222,16 +222,16 @@ def filter_files(
         pair_scorer = scorer()
         several = len(corpus.inputs) > 1
         for judged in _judged(corpus.pairs(incomplete=True), pair_scorer, options):
-            verdict = _verdict(judged, pair_scorer.names, options, several=several)
             if not counts.read:  # both files have a header, whatever becomes of the pairs
                 write.begin(judged.pair, list(pair_scorer.names))
                 if write_dropped is not None:
-                    write_dropped.begin(judged.pair, list(verdict))
+                    names = list(_verdict(judged, pair_scorer.names, options, several=several))
+                    write_dropped.begin(judged.pair, names)
             counts.add(judged)
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                write_dropped(judged.pair, verdict)
+                write_dropped(judged.pair, _verdict(judged, pair_scorer.names, options, several=several))
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
         if report is not None:
