@@ -209,64 +209,56 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
     return location + tag
 
 
-def validated(
-    model: type[M],
-    values: Mapping[str, Any],
-    *,
-    what: str = "",
-    called: Callable[[str], str] | None = None,
-) -> M:
+def validated(model: type[M], values: Mapping[str, Any], *, owner: str = "") -> M:
     """A model made from values; those of a model inside it, or of one of a union, may be given flat.
 
-    Messages say ``what`` the values are (``aligner option``) and what an option is ``called``; by default ``what`` and
-    its name.
+    ``owner``: What has these options, for messages: ``method hmm``.
 
     Raises:
-        ConfigurationError: All unknown names, each with the closest known one; all bad or missing values.
+        ConfigurationError: All unknown names, each with the closest known one; all bad or missing values. Every message
+            begins with the option that it is about.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - the command line does without where nothing is wrong
 
     known: set[str] = set()
     arranged = _arranged(model, values, known)
-    unknown = f"{what} does not have this option" if what and called else "unknown key"
-    lacking = f"{what} needs it" if what and called else "missing"
-    called = called or f"{what} {{}}".format
-    problems = [
-        f"{called(name)}: {unknown}; {did_you_mean(name, known)}" for name in values if name not in known
-    ]
+    unknown = f"{owner} does not have this option" if owner else "unknown option"
+    needed = f"{owner} needs it" if owner else "missing"
+    problems = [f"[[{name}]]: {unknown}; {did_you_mean(name, known)}" for name in values if name not in known]
     try:
         result = model.model_validate(arranged)
     except ValidationError as error:
         for problem in problems_of(error, arranged):
             names = [str(part) for part in problem.location if part in known]
-            needed = problem.kind == "missing" and problem.location[-1] in known
-            reason = lacking if needed else problem.text
-            named = reason.startswith("--")  # by the check of several options itself
-            about = called(names[-1]) if names else "" if named else what
-            problems.append(f"{about}: {reason}" if about else reason)
+            is_missing = problem.kind == "missing" and problem.location[-1] in known
+            reason = needed if is_missing else problem.text
+            if names:
+                problems.append(f"[[{names[-1]}]]: {reason}")
+            elif reason.startswith("[[") or not owner:  # the check of several options names them itself
+                problems.append(reason)
+            else:
+                problems.append(f"{owner}: {reason}")
     if problems:
         raise ConfigurationError(problems)
     return result
 
 
-def one_request(
-    model: type[M], whole: M | None, single: Mapping[str, Any], *, whole_name: str, what: str
-) -> M:
+def one_request(model: type[M], whole: M | None, single: Mapping[str, Any], *, whole_name: str) -> M:
     """The options of a verb, which a caller gives as one object or one by one.
 
     Example:
         >>> from isoglot.reports.options import ReportOptions
-        >>> one_request(ReportOptions, None, {"title": "Mine"}, whole_name="options", what="report option").title
+        >>> one_request(ReportOptions, None, {"title": "Mine"}, whole_name="options").title
         'Mine'
 
     Raises:
         ConfigurationError: Both are given, the object is another one, or an option is unknown or wrong.
     """
     if whole is None:
-        return validated(model, single, what=what)
+        return validated(model, single)
     if not isinstance(whole, model):
         raise ConfigurationError(
-            f"{whole_name} must be {model.__name__}(...), got {shortened(whole)}; or pass its options one by one"
+            f"[[{whole_name}]]: must be {model.__name__}(...), got {shortened(whole)}; or pass its options one by one"
         )
     if single:
         raise ConfigurationError(

@@ -2,6 +2,9 @@
 
 Each has three parts, in this order: what was given, what is needed, what to type next. The command line prints
 the message alone and exits with 2; anything that is not an :class:`IsoglotError` is a defect and keeps its traceback.
+
+A message names options in double brackets (:mod:`isoglot.named_options`), so that Python shows arguments and a command
+its flags.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import NamedTuple
+
+from isoglot.named_options import Spelling, spelled
 
 Location = tuple[str | int, ...]
 """Keys and list indices that lead to a value."""
@@ -50,6 +55,11 @@ class Problem:
     origin: Origin | None = None
 
     def __str__(self) -> str:
+        return spelled(self.raw)
+
+    @property
+    def raw(self) -> str:
+        """The whole line, with options as messages hold them."""
         parts = (str(self.origin or ""), ".".join(map(str, self.location)), self.text)
         return ": ".join(part for part in parts if part)
 
@@ -59,7 +69,15 @@ class Problem:
 
 
 class IsoglotError(Exception):
-    """A mistake the user can fix; its message says how."""
+    """A mistake the user can fix; its message says how.
+
+    ``spelling`` is how the front end that the error left writes options; None for the present one.
+    """
+
+    spelling: Spelling | None = None
+
+    def __str__(self) -> str:
+        return spelled(super().__str__(), self.spelling)
 
 
 class UnknownWordsWarning(UserWarning):
@@ -101,10 +119,10 @@ class ConfigurationError(IsoglotError):
         several = [problems] if isinstance(problems, str | Problem) else problems
         self.problems = [p if isinstance(p, Problem) else Problem(p) for p in several]
         if len(self.problems) == 1 and heading is None:
-            text = str(self.problems[0])
+            text = self.problems[0].raw
         else:
             text = "\n".join(
-                [heading or f"{len(self.problems)} mistakes:", *(f"  - {p}" for p in self.problems)]
+                [heading or f"{len(self.problems)} mistakes:", *(f"  - {p.raw}" for p in self.problems)]
             )
         super().__init__(text)
 

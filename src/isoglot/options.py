@@ -5,9 +5,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 LONGEST_NAME = 255
@@ -117,10 +125,35 @@ def fits(value: Any) -> Any:
 
 
 class Options(BaseModel):
-    """Base of option models: frozen; unknown names and numbers that are not finite are errors."""
+    """Base of option models.
+
+    Frozen. Unknown names, numbers that are not finite, and options that would do nothing beside the others
+    (``only_with`` of :func:`option`) are errors.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
     _fits = field_validator("*")(fits)
+
+    @model_validator(mode="after")
+    def _none_is_idle(self) -> Self:
+        if problems := list(idle_options(self)):
+            raise ValueError("; ".join(problems))
+        return self
+
+
+def idle_options(options: BaseModel) -> Iterator[str]:
+    """Options that were set and would do nothing beside the others: which, and what they need."""
+    for name, field in type(options).model_fields.items():
+        needed = extra_of(field).get("only_with")
+        if needed is None or getattr(options, name) == field.get_default(call_default_factory=True):
+            continue
+        other, _, listed = needed.partition("=")
+        present = getattr(options, other)
+        wanted = listed.split("|") if listed else []
+        if (present in wanted) if wanted else present not in (None, False, (), ""):
+            continue
+        remedy = " or ".join(f"[[{other}={choice!r}]]" for choice in wanted) or f"[[{other}]]"
+        yield f"[[{name}]]: has an effect only with {remedy}; add that, or leave it out"
 
 
 def option(
@@ -132,6 +165,7 @@ def option(
     metavar: str | None = None,
     commas: bool = False,
     needs: str | None = None,
+    only_with: str | None = None,
     **bounds: Any,
 ) -> Any:
     """A field of an option model.
@@ -141,6 +175,8 @@ def option(
     ``metavar``: Placeholder of the value in `--help`, where the type does not say enough.
     ``commas``: Several values are written with commas in one flag (``--seed 1,2,3``) instead of by repeating it.
     ``needs``: What has to be chosen for the option to have an effect, for a check of the command.
+    ``only_with``: The option of the same model that has to be given too (``"phrases"``), or the values of it that this
+        one works with (``"engine=ray"``, ``"kind=nli|paws"``); else the option is refused.
     ``bounds``: What else pydantic's ``Field`` takes: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``, ``exclude``.
 
     Example:
@@ -153,6 +189,7 @@ def option(
         "metavar": metavar,
         "commas": commas,
         "needs": needs,
+        "only_with": only_with,
     }
     return Field(default, description=description, json_schema_extra=extra, **bounds)
 

@@ -35,7 +35,6 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode, require_mode
 from isoglot.frames import ResultList
 from isoglot.options import name_of_torch
-from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import FileState, files_of, states
 from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
@@ -54,7 +53,6 @@ _LOADING = threading.Lock()
 """Threads that need the same model wait for one of them to load it."""
 
 
-@names_arguments
 def align(  # noqa: PLR0913 - the face names what users look for
     source: Sentence,
     target: Sentence,
@@ -164,7 +162,6 @@ def align_many(
 ) -> ResultList[SentencePair]: ...
 
 
-@names_arguments
 def align_many(  # noqa: PLR0913
     pairs: Any = None,
     *,

@@ -23,7 +23,6 @@ from isoglot.formats.links import Alignment, Link, link_outside
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore, require_sure
 from isoglot.options import Options, OutputFile
-from isoglot.python_messages import names_arguments
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 
 Links = frozenset[Link]
@@ -53,7 +52,6 @@ class ScoreReport:
         return {**self.total.to_dict(), "sentences": self.count, "hint": self.hint}
 
 
-@names_arguments
 def score(
     links: GivenLinks,
     gold: GivenLinks,

@@ -14,7 +14,6 @@ from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.frames import Tabular
-from isoglot.python_messages import names_arguments
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ class TuningResult(Tabular):
         return keep_choice(self.model, self.choice, density=min(self.density.values()) or None)
 
 
-@names_arguments
 def tune(
     model: str | Path | PreTrainedModel,
     gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet],

@@ -25,7 +25,6 @@ from isoglot.finetuning.options import settings_for, task_with_settings
 from isoglot.frames import ResultList
 from isoglot.languages import codes_of
 from isoglot.options import Options, models_in, one_or_more, option_names
-from isoglot.python_messages import names_arguments
 from isoglot.results import Result
 from isoglot.runs.reporter import AnyReporter
 from isoglot.seeding import require_one_seed
@@ -47,7 +46,6 @@ ANALYSES: dict[str, tuple[type[Options], str]] = {
 """Name of an analysis to its options and its function."""
 
 
-@names_arguments
 def analyse(
     analysis: str,
     models: str | Path | Sequence[str | Path],
@@ -115,7 +113,6 @@ def _arranged(kind: type[Options], options: Mapping[str, Any], analysis: str) ->
     return arranged
 
 
-@names_arguments
 def transfer(  # noqa: PLR0913 - the face names what users look for
     model: PreTrainedModel | str | Path,
     task: str | Task,

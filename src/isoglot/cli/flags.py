@@ -13,10 +13,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from isoglot.checks import is_number, validated
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.cli.spelling import COMMAS, FlagSpelling
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.formats.sources import READING
+from isoglot.named_options import spelled_by
 from isoglot.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
-from isoglot.python_messages import flags_named
 
 _WIDEST_METAVAR = 30
 
@@ -49,6 +50,15 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*, ctx: typer.Context, **values: Any) -> None:
+        spelling = FlagSpelling(ctx.command)
+        with spelled_by(spelling):
+            try:
+                call(ctx, values)
+            except IsoglotError as error:
+                error.spelling = spelling  # it is shown after the command has ended
+                raise
+
+    def call(ctx: typer.Context, values: dict[str, Any]) -> None:
         typed = {n: v for n, v in values.items() if not str(ctx.get_parameter_source(n)).endswith("DEFAULT")}
         for name, models in kinds.items():
             fields = {n: field for n, field, _ in fields_of(*models)}
@@ -57,7 +67,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
             values = {n: value for n, value in values.items() if n not in fields}
             whole = models[0] is hints[name]
             if whole:
-                values[name] = validated(models[0], parsed, called=flags.__getitem__)
+                values[name] = validated(models[0], parsed)
                 continue
             settings = parsed.pop("settings", {})
             if twice := sorted(set(settings) & set(parsed)):
@@ -69,8 +79,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
             from isoglot.runs.fingerprint import forget
 
             forget()
-        with flags_named():
-            command(**values)
+        command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -116,7 +125,7 @@ def _bare(kind: Any) -> Any:
 def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     """The type that the command line reads, and how its value is written where the type does not say it."""
     if extra_of(field).get("commas"):
-        return str | None, "VALUE,..."
+        return str | None, COMMAS
     kind, optional = without_none(field.annotation)
     if file_path in (getattr(m, "func", None) for m in (*field.metadata, *get_args(kind)[1:])):
         return str | None if optional else str, "PATH"  # a Path would have lost the slash at its end

@@ -21,7 +21,6 @@ from isoglot.formats.records import wanted_columns
 from isoglot.formats.rows import CONTAINERS, Items, RowTable, rows_of
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
 from isoglot.languages import codes_of
-from isoglot.python_messages import names_arguments
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of
@@ -31,7 +30,6 @@ Engine = Literal["local", "ray"]
 """Where a corpus is prepared."""
 
 
-@names_arguments
 def prepare(
     inputs: Any,
     out: str | Path,

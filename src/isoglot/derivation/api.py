@@ -14,14 +14,12 @@ from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Reading
 from isoglot.languages import codes_of
 from isoglot.options import Options, extra_of
-from isoglot.python_messages import names_arguments
 from isoglot.runs.reporter import AnyReporter
 
 _RENAMED = {"split_sentences": "split"}
 """Option of rows by its name on the command line."""
 
 
-@names_arguments
 def derive(
     inputs: str | Path | Sequence[str | Path],
     out: str | Path,

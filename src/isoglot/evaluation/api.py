@@ -12,7 +12,6 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.frames import ResultList
 from isoglot.languages import codes_of
 from isoglot.modules.model_folder import model_folder
-from isoglot.python_messages import names_arguments
 from isoglot.results import Result
 from isoglot.runs.reporter import AnyReporter
 from isoglot.tasks import task_with_data
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from isoglot.tasks.base import Task
 
 
-@names_arguments
 def evaluate(  # noqa: PLR0913 - the face names what users look for
     model: PreTrainedModel | str | Path,
     task: str | Task,

@@ -22,7 +22,6 @@ from isoglot.formats.rows import RowTable, free_names, rows_of, table_of
 from isoglot.frames import ResultList
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
-from isoglot.python_messages import names_arguments
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 from isoglot.tasks import build_task
 from isoglot.tasks.base import Task, TrainableTask
@@ -39,7 +38,6 @@ _NOT_READ = ("label", "tags", "answers", "id", "language")
 """Columns that a prediction takes the place of, and those that say which row it is of."""
 
 
-@names_arguments
 @isolated_state()
 def predict(
     model: PreTrainedModel | str | Path,

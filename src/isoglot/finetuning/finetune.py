@@ -25,7 +25,6 @@ from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
-from isoglot.python_messages import names_arguments
 from isoglot.runs.files import read_json, require_writable, write_json, write_text
 from isoglot.runs.folder import (
     CHECKPOINT,
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
 
-@names_arguments
 def finetune(  # noqa: PLR0913 - the face names what it takes
     model: PreTrainedModel | str | Path,
     task: str | Task,

@@ -30,7 +30,6 @@ from isoglot.mining.vectors import (
     unit_vectors,
 )
 from isoglot.modules.neighbours import unit
-from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks.text_vectors import LEFT_OUT
@@ -62,7 +61,6 @@ class SentenceGroup(Tabular):
     target: str
 
 
-@names_arguments
 def align_sentences(
     source: Sequence[str], target: Sequence[str], model: str | Path | SentenceEncoder = BOX, **options: Any
 ) -> ResultList[SentenceGroup]:

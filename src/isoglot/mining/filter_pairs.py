@@ -33,7 +33,6 @@ from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions, vector_options
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
 from isoglot.mining.pair_scores import PairScorer
-from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
 
@@ -114,7 +113,6 @@ class FilterReport:
         return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
 
 
-@names_arguments
 def filter_pairs(
     pairs: Any,
     *,

@@ -28,7 +28,6 @@ from isoglot.mining.vectors import SentenceEncoder, line_counter, sentence_encod
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.large_search import by_faiss, by_parts, require_package
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
-from isoglot.python_messages import names_arguments
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import AnyReporter, reporter_of
@@ -55,7 +54,6 @@ class MineReport:
     histogram: Histogram
 
 
-@names_arguments
 def mine(
     source: Sequence[str],
     target: Sequence[str],

@@ -37,7 +37,6 @@ from isoglot.pretraining.recipe import (
     ViewSection,
     typed,
 )
-from isoglot.python_messages import names_arguments
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import read_document
 from isoglot.training.parts import frozen_layers, require_thaw
@@ -48,7 +47,6 @@ Sections = Mapping[Location, Any]
 """Typed sections by location; ``None`` for one with a mistake."""
 
 
-@names_arguments
 def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe and find all its mistakes before any data or model is touched.
 

@@ -14,7 +14,6 @@ from isoglot.pretraining.build import batch_options, build_mixture, build_views,
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
-from isoglot.python_messages import names_arguments
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.training.collate import Collator
@@ -65,7 +64,6 @@ class InspectedInstance:
         return sum(row.masked for row in self.rows)
 
 
-@names_arguments
 def inspect_recipe(
     recipe: Recipe | str | Path | Mapping[str, Any],
     *,

@@ -18,14 +18,12 @@ from isoglot.formats.sources import Reading, expand, sources_from
 from isoglot.languages import codes_of
 from isoglot.modules.checkpoint import load_config, weight_names
 from isoglot.pretraining.check import load_recipe
-from isoglot.python_messages import names_arguments
 from isoglot.recipe.document import dump_yaml, parse_value
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 
 _LONGEST = 128
 
 
-@names_arguments
 def init(
     inputs: str | Path | Sequence[str | Path],
     out: str | Path = "recipe.yaml",

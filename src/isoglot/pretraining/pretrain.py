@@ -30,7 +30,6 @@ from isoglot.pretraining.streams import (
     load_tokenizer,
     prepared,
 )
-from isoglot.python_messages import names_arguments
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
@@ -49,7 +48,6 @@ _PATIENCE = 6 * 3600
 """Seconds that other ranks wait while the first one prepares, unless ``train.ddp_timeout`` says otherwise."""
 
 
-@names_arguments
 @isolated_state()
 def pretrain(  # noqa: PLR0913 - the face names what users look for
     recipe: Recipe | str | Path | Mapping[str, Any],

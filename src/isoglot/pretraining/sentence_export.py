@@ -30,7 +30,6 @@ from isoglot.modules.encoder import encode_to_layer, hidden_size, layer_number, 
 from isoglot.modules.encoder_half import WITHOUT_CLASS
 from isoglot.modules.model_folder import model_folder
 from isoglot.pretraining.options import SentenceExport
-from isoglot.python_messages import names_arguments
 from isoglot.runs.files import refuse_overwriting, write_json
 from isoglot.runs.folder import hash_checkpoint, make_once
 
@@ -66,7 +65,6 @@ _, vectors = session.run(None, {name: given[name] for name in ("input_ids", "att
 }
 
 
-@names_arguments
 def export(  # noqa: PLR0913 - the face names what users look for
     model: PreTrainedModel | str | Path,
     out: str | Path,

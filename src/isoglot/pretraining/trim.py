@@ -39,7 +39,6 @@ from isoglot.frames import Tabular
 from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.options import TrimRequest
-from isoglot.python_messages import names_arguments
 from isoglot.runs.files import read_json, refuse_overwriting, whole_path, write_json
 from isoglot.runs.fingerprint import files_of
 from isoglot.runs.folder import hash_checkpoint, key_of, make_once
@@ -74,7 +73,6 @@ class TrimSummary(Tabular):
     skipped: bool
 
 
-@names_arguments
 def trim(
     encoder: str | Path,
     out: str | Path,

@@ -8,7 +8,6 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.projection.markup import InlineTags, cut_marked, unescaped
 from isoglot.projection.options import project_options
 from isoglot.projection.tags import parse_markup
-from isoglot.python_messages import names_arguments
 
 
 class TagProblem(NamedTuple):
@@ -25,7 +24,6 @@ class TaggedTranslation(NamedTuple):
     problems: tuple[TagProblem, ...]
 
 
-@names_arguments
 def project_tags(source: str, target: str, **options: Any) -> TaggedTranslation:
     """Carry the inline tags of one segment to its translation.
 

@@ -22,7 +22,6 @@ from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
 from isoglot.projection.options import ReadyLinks, project_options
 from isoglot.projection.tagged import TaggedWords
-from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, text_output
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
@@ -44,7 +43,6 @@ def _label_kind(name: str) -> type[LabelKind]:
     return _KINDS[name]
 
 
-@names_arguments
 def project(
     labels: str | Path,
     translation: str | Path | None,

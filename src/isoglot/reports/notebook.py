@@ -11,7 +11,6 @@ from typing import Any
 import altair as alt
 
 from isoglot.errors import ConfigurationError
-from isoglot.python_messages import names_arguments
 from isoglot.reports.charts import draw
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.runs import gather
@@ -19,7 +18,6 @@ from isoglot.reports.runs import gather
 _COLOUR = re.compile(r"var\((--\w+)\)")
 
 
-@names_arguments
 def figures(runs: str | Path | Iterable[str | Path]) -> dict[str, alt.Chart]:
     """The charts of runs: losses and speed of trainings, and what :func:`isoglot.analyse` and studies drew.
 

@@ -28,7 +28,6 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined
 from isoglot.frames import ResultList, Tabular
 from isoglot.languages import common_code
-from isoglot.python_messages import names_arguments
 from isoglot.reports.stats import shown_p
 from isoglot.reports.table import figure
 from isoglot.seeding import seed_for
@@ -89,7 +88,6 @@ class Comparison(Tabular):
         )
 
 
-@names_arguments
 def compare(
     first: str | Path | Mapping[str, ExampleCounts],
     second: str | Path | Mapping[str, ExampleCounts],

@@ -17,7 +17,6 @@ from isoglot import __version__
 from isoglot.checks import one_request, shortened
 from isoglot.errors import ConfigurationError
 from isoglot.languages import common_code
-from isoglot.python_messages import names_arguments
 from isoglot.reports.compare import compare
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
@@ -36,7 +35,6 @@ from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 from isoglot.runs.xml_text import XmlText
 
 
-@names_arguments
 def report(
     runs: str | Path | Result | Iterable[str | Path | Result],
     *,
@@ -92,7 +90,6 @@ def report(
     return write_text(out, text)
 
 
-@names_arguments
 def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
     """The tables beside the papers'; of runs of no study those by task, with differences from the first run."""
     material, scores = _gathered(runs, options)

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.checks import validated
-from isoglot.python_messages import names_arguments
 from isoglot.runs.reporter import AnyReporter
 from isoglot.studies.tables import StudyTables, run_studies
 from isoglot.study_request import StudyRequest
 
 
-@names_arguments
 def study(  # noqa: PLR0913 - the face names what it takes
     names: str | Sequence[str],
     *,

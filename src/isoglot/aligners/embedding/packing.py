@@ -9,10 +9,8 @@ from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.checkpoints.packed import pack as write_packed
 from isoglot.checkpoints.packed import unpack
 from isoglot.errors import ConfigurationError
-from isoglot.python_messages import names_arguments
 
 
-@names_arguments
 def pack(
     model: str | Path, out: str | Path, *, sentences: str | Path | None = None, overwrite: bool = False
 ) -> Path:

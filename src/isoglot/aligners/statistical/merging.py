@@ -13,7 +13,6 @@ from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.languages import same_language
-from isoglot.python_messages import names_arguments
 
 _LOG = logging.getLogger(__name__)
 _FEWEST = 2
@@ -21,7 +20,6 @@ _HALF = 0.5
 """The share of unknown words above which two models are hardly of one language."""
 
 
-@names_arguments
 def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAligner:
     """Merge statistical aligners that were trained on parts of a text into one.
 

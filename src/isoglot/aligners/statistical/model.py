@@ -21,7 +21,6 @@ from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, require_mode
 from isoglot.languages import same_language
-from isoglot.python_messages import names_arguments
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -34,7 +33,6 @@ _THRESHOLD = 0.3
 """The threshold of :data:`AGREEMENT` where none is given."""
 
 
-@names_arguments
 def require_agreement(symmetrisation: str, name: str) -> None:
     """Refuse a threshold for an aligner of another symmetrisation, which would ignore it.
 
@@ -326,7 +324,6 @@ class StatisticalAligner:
             )
         return self.model
 
-    @names_arguments
     def require_languages(self, languages: Sequence[str]) -> None:
         """Refuse text of another language than the model's, where both are named.
 
