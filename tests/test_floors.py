@@ -19,8 +19,9 @@ FLOORS: dict[str, int] = {
     name: floor
     for floor, names in enumerate(
         [
+            ["named_options"],
             ["columns", "errors", "frames", "languages", "options"],
-            ["checks", "python_messages"],
+            ["checks"],
             ["runs"],
             ["checkpoints", "seeding", "schema", "results", "link_counts", "example_counts", "study_request"],
             ["recipe", "formats"],
@@ -236,7 +237,7 @@ def test_tasks_know_no_objective_and_alignment_no_training() -> None:
             "options",
             "checks",
             "frames",
-            "python_messages",
+            "named_options",
             "runs",
             "results",
             "link_counts",

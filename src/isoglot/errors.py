@@ -18,7 +18,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import NamedTuple
 
-from isoglot.named_options import Spelling, spelled
+from isoglot.named_options import WriteOption, spelled
 
 Location = tuple[str | int, ...]
 """Keys and list indices that lead to a value."""
@@ -74,7 +74,7 @@ class IsoglotError(Exception):
     ``spelling`` is how the front end that the error left writes options; None for the present one.
     """
 
-    spelling: Spelling | None = None
+    spelling: WriteOption | None = None
 
     def __str__(self) -> str:
         return spelled(super().__str__(), self.spelling)

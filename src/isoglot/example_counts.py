@@ -138,10 +138,10 @@ class CountsFile:
                     metrics[name] = ExampleCounts(top, bottom, how)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError, ConfigurationError) as error:
             raise InputError(
-                f"holds no counts of examples ({error}); evaluate again with --again", path=path
+                f"holds no counts of examples ({error}); evaluate again with [[again=True]]", path=path
             ) from error
         if len({len(counts) for counts in metrics.values()}) > 1:
             raise InputError(
-                "metrics have different numbers of examples; evaluate again with --again", path=path
+                "metrics have different numbers of examples; evaluate again with [[again=True]]", path=path
             )
         return cls(about, metrics)

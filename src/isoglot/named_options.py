@@ -4,9 +4,9 @@ A message names an option in double brackets, with a value as Python writes it w
 
     "holds an unfinished run; add [[resume=True]] to continue it, or choose another [[out]]"
 
-Python shows ``add resume=True to continue it, or choose another `out` ``; a command shows ``add --resume to continue it,
-or choose another --out``, in the spelling of its own flags (:class:`isoglot.cli.spelling.FlagSpelling`). A word in
-capitals is a placeholder for what the user fills in: ``[[out=FILE]]``.
+Python shows ``add resume=True to continue it, or choose another `out` ``, a command ``add --resume to continue it,
+or choose another --out``, with its own flags (:class:`isoglot.cli.spelling.FlagSpelling`). A bare word is a placeholder
+for what the user fills in: ``[[out=FILE]]``.
 
 Errors are shown this way by themselves. A note or a warning is a plain text, so :func:`spelled` shows its options.
 """
@@ -32,7 +32,7 @@ class Placeholder(str):
     __slots__ = ()
 
 
-class Spelling(Protocol):
+class WriteOption(Protocol):
     """How one front end writes an option."""
 
     def __call__(self, name: str, value: Any) -> str:
@@ -46,9 +46,13 @@ def as_argument(name: str, value: Any) -> str:
     Example:
         >>> as_argument("resume", True), as_argument("languages", ("de", "es")), as_argument("out", NO_VALUE)
         ('resume=True', 'languages=("de", "es")', '`out`')
+        >>> as_argument("train.learning_rate", 5e-5)
+        'overrides=["train.learning_rate=5e-05"]'
     """
     if value is NO_VALUE:
         return f"`{name}`"
+    if "." in name:  # a key of a recipe
+        return f"overrides={_python_text([f'{name}={yaml_text(value)}'])}"
     return f"{name}={_python_text(value)}"
 
 
@@ -70,11 +74,27 @@ def _python_text(value: Any) -> str:
     return repr(value)
 
 
-_current: ContextVar[Spelling] = ContextVar("_current", default=as_argument)
+def yaml_text(value: Any) -> str:
+    """A value as recipes and ``--set`` have it: flow style of YAML.
+
+    Example:
+        >>> yaml_text({"type": "lora", "rank": 8}), yaml_text(True), yaml_text(("de", "es"))
+        ('{type: lora, rank: 8}', 'true', '[de, es]')
+    """
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {yaml_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(yaml_text, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
+
+
+_current: ContextVar[WriteOption] = ContextVar("_current", default=as_argument)
 
 
 @contextmanager
-def spelled_by(spelling: Spelling) -> Iterator[None]:
+def spelled_by(spelling: WriteOption) -> Iterator[None]:
     """Show the options of all messages inside the block as one front end writes them."""
     token = _current.set(spelling)
     try:
@@ -83,7 +103,7 @@ def spelled_by(spelling: Spelling) -> Iterator[None]:
         _current.reset(token)
 
 
-def spelled(text: str, spelling: Spelling | None = None) -> str:
+def spelled(text: str, spelling: WriteOption | None = None) -> str:
     """A message with its options as the front end writes them; by default the present one.
 
     Example:

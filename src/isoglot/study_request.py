@@ -36,7 +36,7 @@ class StudyRequest(Options):
         if self.seeds is None:
             return self.settings
         if "seeds" in self.settings:
-            raise ConfigurationError("--set seeds: seeds has its own flag, which is used; leave it out")
+            raise ConfigurationError("[[seeds]]: the settings have them too; give them once")
         return {**self.settings, "seeds": self.seeds}
 
 
@@ -53,10 +53,12 @@ def part_and_cells(texts: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
         if not (slash and is_number(k) and is_number(n)):
             patterns.append(text)
         elif not 1 <= int(k) <= int(n):
-            raise ConfigurationError(f"--only {text}: K/N is needed with 1 <= K <= N, for example --only 2/8")
+            raise ConfigurationError(
+                f"[[only='{text}']]: K/N is needed with 1 <= K <= N, for example [[only='2/8']]"
+            )
         elif part != (1, 1):
             raise ConfigurationError(
-                f"--only {text}: another part is selected already; run one part at a time"
+                f"[[only='{text}']]: another part is selected already; run one part at a time"
             )
         else:
             part = int(k), int(n)

@@ -270,7 +270,7 @@ def aligner_of(**values: Any) -> AnyAligner:
     if "load" not in values and is_saved_model(values.get("model")):
         values["load"] = values.pop("model")
     if "load" in values:
-        return validated(SavedModel, values, what="a saved model", called=flag_of_aligner)
+        return validated(SavedModel, values, owner="a saved model")
     method = values.get("method")
     learns = fields_of(*(_KINDS[name] for name in STATISTICAL))
     encoders = {name for name, _, _ in fields_of(Encoder)}
@@ -298,7 +298,7 @@ def aligner_of(**values: Any) -> AnyAligner:
     options = {name: value for name, value in values.items() if name != "method"}
     if kind is Encoder:
         options["method"] = method
-    return validated(kind, options, what=f"method {method}", called=flag_of_aligner)  # type: ignore[return-value]
+    return validated(kind, options, owner=f"method {method}")  # type: ignore[return-value]
 
 
 def aligner_options() -> set[str]:
@@ -372,15 +372,15 @@ def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
             raise ConfigurationError(
                 "--layers: scores an encoder, and LINKS is a file; leave one of the two out"
             )
-        return validated(FileScoring, options, what="scoring a file", called=_flag_of_scoring)
+        return validated(FileScoring, options, owner="scoring a file")
     if is_saved_model(options.get("model")):
-        return validated(ModelScoring, options, what="a saved statistical model", called=_flag_of_scoring)
+        return validated(ModelScoring, options, owner="a saved statistical model")
     values = {"method": "itermax", **with_kept(options.get("model", BOX), options)}
     if "layers" not in options and "layer" in values:
         values["layers"] = str(values.pop("layer"))
     elif "layer" not in options:
         values.pop("layer", None)
-    return validated(LayerScoring, values, what=f"method {values['method']}", called=_flag_of_scoring)
+    return validated(LayerScoring, values, owner=f"method {values['method']}")
 
 
 def _flag_of_scoring(name: str) -> str:

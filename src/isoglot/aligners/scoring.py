@@ -97,7 +97,7 @@ def score(
             require_sure(total.sure > 0, "gold")
             return total
     if sentences is not None:
-        place = validated(SentenceScores, {"sentences": sentences}, what="score option").sentences
+        place = validated(SentenceScores, {"sentences": sentences}).sentences
         refuse_overwriting(place, [file for file in (links, gold) if isinstance(file, str | Path)])
         require_writable(place)
     report = score_sentences(
@@ -124,7 +124,7 @@ class SentenceScores(Options):
 
 def _reading_of(links: GivenLinks, gold: GivenLinks, values: Mapping[str, Any]) -> ScoreReading:
     """How both files are read; links in memory are as they are."""
-    files = validated(ScoreReading, values, what="score option")
+    files = validated(ScoreReading, values)
     for given, what, model in ((links, "links", LinksReading), (gold, "gold", GoldReading)):
         unused = sorted(set(values) & set(model.model_fields))
         if unused and not isinstance(given, str | Path):

@@ -124,11 +124,11 @@ def analyse_alignment(
     (``alignment_held_out``). ``measured`` gets the rows before they are written.
     """
     if request.lexicon is None and (request.induction or request.options.single):
-        raise ConfigurationError("--induction and --single are for a lexicon; add --lexicon FILE")
+        raise ConfigurationError("[[induction]] and [[single]] are for a lexicon; add [[lexicon=FILE]]")
     if request.lexicon is not None and request.options.include_special:
-        raise ConfigurationError("--include-special: a lexicon has no special tokens; leave it out")
+        raise ConfigurationError("[[include_special]]: a lexicon has no special tokens; leave it out")
     if request.words is not None and not request.induction:
-        raise ConfigurationError("--words only applies to --induction; add --induction")
+        raise ConfigurationError("[[words]]: only induction reads this; add [[induction=True]]")
     lexicon = None
     if request.lexicon is not None:
         entries = list(
@@ -177,7 +177,7 @@ def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
     numbers = layer_numbers(text)
     if numbers is None:
         return list(range(num_layers(model) + 1))
-    return sorted({layer_number(model, number, name="--layers") for number in numbers})
+    return sorted({layer_number(model, number, name="[[layers]]") for number in numbers})
 
 
 def corpus_rows(

@@ -31,7 +31,7 @@ def analyse_correlation(
     """
     job = Job((), out=out)
     if not results and not request.with_paper:
-        raise ConfigurationError("no results; name files or folders of results, or add --with-paper")
+        raise ConfigurationError("no results; name files or folders of results, or add [[with_paper=True]]")
     rows = read(list(results)) if results else []
     ours = study_points(rows, each_seed=request.each_seed) if results else {}
     tasks = list(request.tasks) or [*ours, *(t for t in _PAPER_TASKS if request.with_paper and t not in ours)]
@@ -111,7 +111,7 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     if not any(points.values()):
         raise ConfigurationError(
             f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "
-            f"scores of {', '.join(sorted(by_run))}; give both the same run name (--label)"
+            f"scores of {', '.join(sorted(by_run))}; give both the same run name ([[label]])"
         )
     return dict(points)
 

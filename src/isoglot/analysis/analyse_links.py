@@ -24,7 +24,7 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     """A figure of AER by layer for each gold file, and of their mean where there are several (XLM-Align, Fig. 2)."""
     if fixed := sorted({"method", "layer"} & set(request.settings)):
         raise ConfigurationError(
-            f"--set {fixed[0]} is not allowed here, --method and --layers choose what is compared; leave it out"
+            f"[[{fixed[0]}]] is not allowed here: [[method]] and [[layers]] choose what is compared; leave it out"
         )
     options = {
         m: EmbeddingOptions.build(**{"method": m, **MEASURED, **request.settings}) for m in request.methods

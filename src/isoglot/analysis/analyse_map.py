@@ -48,7 +48,7 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
                 word_map.static_vectors(model, tokenizer, [pair[side] for pair in pairs]) for side in (0, 1)
             )
         else:
-            layer = layer_number(model, request.layer, name="--layer")
+            layer = layer_number(model, request.layer, name="[[layer]]")
             source, target = word_map.contextual_vectors(model, tokenizer, _rows(request), pairs, layer=layer)
         ends = zip(source, target, strict=True)
         panels.append(_panel(subject.label, pairs, [*ends], languages, request))
@@ -110,7 +110,7 @@ def _stop_words(
     if choice == "english":
         if "en" not in languages:
             raise ConfigurationError(
-                f"--stop-words english does not fit a {'-'.join(languages)} corpus; give frequent:100 or a file"
+                f"[[stop_words='english']] does not fit a {'-'.join(languages)} corpus; give frequent:100 or a file"
             )
         english = word_map.english_stop_words()
         source, target = (english if language == "en" else frozenset() for language in languages)
@@ -124,7 +124,7 @@ def _stop_words(
     path = Path(choice)
     if not path.is_file():
         raise ConfigurationError(
-            f"--stop-words must be auto, english, frequent:100, none or a file of one word per line, got {choice!r}"
+            f"[[stop_words]] must be auto, english, frequent:100, none or a file of one word per line, got {choice!r}"
         )
     listed = {line.strip().lower() for _, line in numbered_lines(path)} - {""}
     return (listed, listed), f"without the {len(listed)} stop words of {path.name}"

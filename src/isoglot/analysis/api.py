@@ -82,7 +82,7 @@ def analyse(
     kind, home = ANALYSES[analysis]
     if languages:
         options["languages"] = tuple(codes_of(languages))
-    request = validated(kind, _arranged(kind, options, analysis), what=f"{analysis} option")
+    request = validated(kind, _arranged(kind, options, analysis), owner=f"`{analysis}`")
     module, _, name = home.partition(":")
     run: Callable[..., Any] = getattr(import_module(module), name)
     several = [models] if isinstance(models, str | Path) else list(models)
@@ -103,7 +103,7 @@ def _arranged(kind: type[Options], options: Mapping[str, Any], analysis: str) ->
     if "reading" in kind.model_fields:
         files = {name: arranged.pop(name) for name in CorpusFiles.model_fields if name in arranged}
         if files:
-            how = validated(CorpusFiles, files, what=f"{analysis} option")
+            how = validated(CorpusFiles, files, owner=f"`{analysis}`")
             arranged["reading"] = {**arranged.get("reading", {}), **how.reading}
     if "settings" in kind.model_fields:
         of_aligner = option_names(*models_in(AnyEmbedding)) - kind.model_fields.keys()

@@ -168,8 +168,8 @@ def _copied(
     if vocabulary is None:
         if not (Path(folder) / COPY_FILE).is_file():
             raise ConfigurationError(
-                f"{folder}: it is unknown which embeddings belong together; give --vocabulary (the tokenizer folder "
-                "that `isoglot derive` wrote), --copied-from V, or --lexicon FILE"
+                f"{folder}: it is unknown which embeddings belong together; give [[vocabulary]] (the tokenizer folder "
+                "that `isoglot derive` wrote), [[copied_from=V]], or [[lexicon=FILE]]"
             )
         vocabulary = folder
     copy = vocabulary if isinstance(vocabulary, VocabularyCopy) else VocabularyCopy.load(vocabulary)

@@ -73,7 +73,7 @@ def transfer(
     if len(languages) < 2 or len(set(languages)) < len(languages):
         raise ConfigurationError(
             f"got languages {', '.join(languages) or 'none'}; two or more different ones are needed, the source "
-            "first: --languages en,en-x-trans-inv"
+            "first: [[languages=('en', 'en-x-trans-inv')]]"
         )
     source, *targets = languages
     settings = options or TransferOptions()
@@ -144,14 +144,14 @@ def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) ->
     """Names of runs for checkpoints, by which results and folders are called."""
     if names and len(names) != len(checkpoints):
         raise ConfigurationError(
-            f"got {len(names)} names for {len(checkpoints)} checkpoints; give --run once for each, in the same order"
+            f"got {len(names)} names for {len(checkpoints)} checkpoints; give [[runs]] once for each, in the same order"
         )
     runs: dict[str, str | Path] = {}
     for number, checkpoint in enumerate(checkpoints):
         name = names[number] if names else str(origin(checkpoint_folder(checkpoint))["run"])
         if name in runs:
             raise ConfigurationError(
-                f"{runs[name]} and {checkpoint} are both called {name}; give each a name with --run"
+                f"{runs[name]} and {checkpoint} are both called {name}; give each a name with [[runs]]"
             )
         runs[name] = checkpoint
     return runs

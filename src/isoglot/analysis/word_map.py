@@ -86,7 +86,7 @@ def english_stop_words() -> frozenset[str]:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 - an optional package
     except ImportError as error:
         raise missing_package(
-            "the list of English stop words", "scikit-learn", instead="--stop-words frequent:100"
+            "the list of English stop words", "scikit-learn", instead="[[stop_words='frequent:100']]"
         ) from error
     return frozenset(ENGLISH_STOP_WORDS) - {"our"}
 
@@ -109,7 +109,7 @@ def static_vectors(
     missing = [word for word, pieces in zip(words, cut, strict=True) if not pieces]
     if missing:
         raise ConfigurationError(
-            f"{missing[0]!r} has no piece in this tokenizer; leave it out with --stop-words FILE"
+            f"{missing[0]!r} has no piece in this tokenizer; leave it out with [[stop_words=FILE]]"
         )
     return mean_pieces(input_embeddings(model).weight.detach(), cut).float().cpu()
 
@@ -162,13 +162,13 @@ def project(vectors: Tensor, options: Projection) -> FloatArray:
     """
     points = vectors.double().cpu().numpy()
     if len(points) < 3:
-        raise ConfigurationError(f"a map needs at least 3 points, got {len(points)}; raise --count")
+        raise ConfigurationError(f"a map needs at least 3 points, got {len(points)}; raise [[count]]")
     if options.method == "pca":
         return _principal(points)
     try:
         from sklearn.manifold import TSNE  # noqa: PLC0415 - an optional package
     except ImportError as error:
-        raise missing_package("t-SNE", "scikit-learn", instead="--method pca") from error
+        raise missing_package("t-SNE", "scikit-learn", instead="[[method='pca']]") from error
     start = _principal(points)
     spread = start[:, 0].std()
     mapped: FloatArray = TSNE(

@@ -79,7 +79,7 @@ def pack(
     file, upper = Path(out), sentence_file(out)
     for path, kind in ((file, FORMAT), (upper, UPPER_FORMAT)):
         if path.exists() and not is_packed(path, kind):
-            raise ConfigurationError(f"{path} exists and is not a packed aligner; choose another --out")
+            raise ConfigurationError(f"{path} exists and is not a packed aligner; choose another [[out]]")
     texts, shape = _described(checkpoint)
     with reading(checkpoint, TOKENIZER):
         tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
@@ -105,7 +105,8 @@ def pack(
         if existing == list(contents) and all(path.read_bytes() == data for path, data in contents.items()):
             return file
         raise ConfigurationError(
-            f"{existing[0]}: belongs to another aligner than {checkpoint}; choose another --out, or add --overwrite"
+            f"{existing[0]}: belongs to another aligner than {checkpoint}; choose another [[out]], or add "
+            "[[overwrite=True]]"
         )
     with ExitStack() as stack:
         for path, data in reversed(contents.items()):  # the aligner takes its name before what continues it

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from isoglot.named_options import NO_VALUE, Placeholder
+from isoglot.named_options import NO_VALUE, Placeholder, yaml_text
 
 COMMAS = "VALUE,..."
 """Placeholder of a flag that takes several values with commas."""
@@ -16,8 +16,8 @@ _SIDES = ("source_language", "target_language")
 class FlagSpelling:
     """Writes options as the flags of one command.
 
-    An option without a flag of its own is a key of ``--set``, where the command has that. ``languages`` of a pair of
-    texts is ``--source-lang`` and ``--target-lang``, where the command has those.
+    An option without a flag of its own is a key of ``--set``, where the command has that. ``languages``, as Python
+    calls them, are ``--lang`` or ``--source-lang`` and ``--target-lang``, where the command has those.
 
     Args:
         command: The click command whose message is shown.
@@ -30,32 +30,43 @@ class FlagSpelling:
 
     def __call__(self, name: str, value: Any) -> str:
         """The flag, and its value if there is one."""
-        if name == "languages" and name not in self._parameters and _SIDES[0] in self._parameters:
-            return self._sides(value)
-        parameter = self._parameters.get(name)
-        if parameter is None:
-            return self._setting(name, value)
-        if parameter.param_type_name == "argument":
-            return str(parameter.metavar or name.upper()) if value is NO_VALUE else _typed(value)
-        flag = parameter.opts[0]
-        if value is NO_VALUE:
-            return str(flag)
-        if isinstance(value, bool):
-            return str(flag if value else (parameter.secondary_opts or parameter.opts)[0])
-        if isinstance(value, Mapping):
-            return " ".join(f"{flag} {_typed(f'{key}={item}')}" for key, item in value.items())
-        if isinstance(value, list | tuple):
-            if parameter.metavar == COMMAS or not parameter.multiple:
-                return f"{flag} {_typed(','.join(map(str, value)))}"
-            return " ".join(f"{flag} {_typed(item)}" for item in value)
-        return f"{flag} {_typed(value)}"
+        if name in self._parameters:
+            return self._parameter(self._parameters[name], value)
+        if name == "languages":
+            return self._languages(value)
+        return self._setting(name, value)
 
-    def _sides(self, value: Any) -> str:
-        """Both languages of a pair of texts."""
-        flags = [self._parameters[name].opts[0] for name in _SIDES if name in self._parameters]
+    def _parameter(self, parameter: Any, value: Any) -> str:
+        """A flag or positional argument that the command has."""
+        if parameter.param_type_name == "argument":
+            return str(parameter.metavar or parameter.name.upper()) if value is NO_VALUE else _typed(value)
+        flag = str(parameter.opts[0])
+        if value is NO_VALUE:
+            return flag
+        if isinstance(value, bool):
+            return flag if value else str((parameter.secondary_opts or parameter.opts)[0])
+        return " ".join(f"{flag} {_typed(text)}" for text in self._values(parameter, value))
+
+    def _values(self, parameter: Any, value: Any) -> list[Any]:
+        """The values of a flag, one for each time that it is typed."""
+        if isinstance(value, Mapping):
+            return [f"{key}={item}" for key, item in value.items()]
+        if not isinstance(value, list | tuple):
+            return [value]
+        with_commas = parameter.metavar == COMMAS or not parameter.multiple
+        return [",".join(map(str, value))] if with_commas else list(value)
+
+    def _languages(self, value: Any) -> str:
+        """The language of a text, or both languages of a pair of texts."""
+        several = isinstance(value, list | tuple) or "," in str(value)
+        names = _SIDES if _SIDES[0] in self._parameters and (several or value is NO_VALUE) else ("language",)
+        flags = [self._parameters[name].opts[0] for name in names if name in self._parameters]
+        flags = flags or ["--languages"]
         if value is NO_VALUE:
             return " and ".join(flags)
         values = value if isinstance(value, list | tuple) else str(value).split(",")
+        if len(flags) < len(values):
+            return f"{flags[0]} {_typed(','.join(values))}"
         return " ".join(f"{flag} {_typed(tag)}" for flag, tag in zip(flags, values, strict=False))
 
     def _setting(self, name: str, value: Any) -> str:
@@ -63,7 +74,7 @@ class FlagSpelling:
         if not self._settings:
             flag = "--" + name.replace("_", "-")
             return flag if value is NO_VALUE or value is True else f"{flag} {_typed(value)}"
-        return f"--set {name}" if value is NO_VALUE else f"--set {_typed(f'{name}={_yaml_text(value)}')}"
+        return f"--set {name}" if value is NO_VALUE else f"--set {_typed(f'{name}={yaml_text(value)}')}"
 
 
 def _typed(value: Any) -> str:
@@ -71,19 +82,3 @@ def _typed(value: Any) -> str:
     text = str(value)
     bare = isinstance(value, Placeholder) or not any(mark in text for mark in " '\"{}$&|;<>()*?!#`\\")
     return text if bare else shlex.quote(text)
-
-
-def _yaml_text(value: Any) -> str:
-    """A value as ``--set`` reads it: flow style of YAML.
-
-    Example:
-        >>> _yaml_text({"type": "lora", "rank": 8}), _yaml_text(True), _yaml_text(("de", "es"))
-        ('{type: lora, rank: 8}', 'true', '[de, es]')
-    """
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_yaml_text(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_yaml_text, value)) + "]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return str(value)

@@ -89,8 +89,8 @@ def prepare(
         how.get("columns"), Mapping
     ):  # a frame may call columns by tuples, which are stored as texts
         how["columns"] = {k: str(v) if isinstance(v, tuple) else v for k, v in how["columns"].items()}
-    reading = validated(Reading, how, what="prepare option")
-    options = validated(PrepareOptions, dict(options or ()) | settings, what="prepare option")
+    reading = validated(Reading, how)
+    options = validated(PrepareOptions, dict(options or ()) | settings)
     sources, spooled = _sources(inputs, languages, options.kind, reading, out)
     report = reporter_of(progress)
     with _rows_named(spooled):

@@ -120,7 +120,7 @@ def _finished(
     problem = "its manifest cannot be read" if manifest is None else manifest.damage(folder)
     if problem and not overwrite:
         raise ConfigurationError(
-            f"{folder}: holds a damaged corpus ({problem}); add --overwrite to make it again"
+            f"{folder}: holds a damaged corpus ({problem}); add [[overwrite=True]] to make it again"
         )
     return None if problem else manifest
 
@@ -174,10 +174,10 @@ def _run(
     total = sum(file.stat().st_size for several in files for file in several) if all(files) else 0
     local = processes or (1 if all(files) and total < _SMALL else usable_cores())
     if settings.resumable:
-        pool: WorkPool = RayPool(processes, start, settings, fewer="--processes")
+        pool: WorkPool = RayPool(processes, start, settings, fewer="[[processes]]")
     else:
         alone = replace(settings, single_threaded=local > 1)
-        pool = WorkPool(local, start, alone, preload=[start.__module__], fewer="--processes")
+        pool = WorkPool(local, start, alone, preload=[start.__module__], fewer="[[processes]]")
     ledger, meter = Ledger(sources, options), Meter()
 
     def chosen() -> Iterator[tuple[Part, NDArray[np.int32] | None]]:

@@ -82,17 +82,17 @@ def derive(
             } - parts.keys() | _RENAMED.keys()
             raise ConfigurationError(f"derive option {name}: unknown; {did_you_mean(name, known)}")
         parts[home][field] = value
-    reading = validated(Reading, parts["source"], what="derive option")
+    reading = validated(Reading, parts["source"])
     values = {
         **parts[""],
         "transform": transform,
         "languages": tuple(codes_of(languages)),
         "tokenizer": None if tokenizer is None else str(tokenizer),
-        "options": validated(TransformOptions, parts["options"], what="derive option"),
-        "rows": validated(DeriverOptions, parts["rows"], what="derive option"),
+        "options": validated(TransformOptions, parts["options"]),
+        "rows": validated(DeriverOptions, parts["rows"]),
         "source": reading.model_dump(exclude_defaults=True),
     }
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-    request = validated(DeriveRequest, values, what="derive option")
+    request = validated(DeriveRequest, values)
     require_used(request, reading, str(paths[0]), request.languages)
     return derive_corpus(paths, out, request, overwrite=overwrite, progress=progress)

@@ -62,13 +62,15 @@ def derive_corpus(
     ``paths``: the input: one file or folder; two files for a bitext, three with word links.
     """
     if (tag := request.derived_language) is not None and not LANGUAGE_TAG.fullmatch(tag):
-        raise ConfigurationError(f"--derived-lang: got {tag!r}; a code such as qaa or en-x-trans is needed")
+        raise ConfigurationError(
+            f"[[derived_language]]: got {tag!r}; a code such as qaa or en-x-trans is needed"
+        )
     names = [str(p) for p in paths]
     kind = request.kind or kind_of(names[0])
     if "syn" in parse_names(request.transform) and kind != "treebank" and request.parses is None:
         raise ConfigurationError(
             f"{names[0]}: syn orders the words of trees, but {kind} data has none; parse it to CoNLL-U, for "
-            "example with stanza (docs/guides/derived_languages.md), and give --parses FILE.conllu, or derive the "
+            "example with stanza (docs/guides/derived_languages.md), and give [[parses='FILE.conllu']], or derive the "
             "CoNLL-U file"
         )
     files = [*names, *([request.parses] if request.parses else [])]
@@ -103,7 +105,8 @@ def _write(
     options = request.options
     if options.literal and schema != "pair":
         raise ConfigurationError(
-            f"the literal inversion is the paper's XNLI code, got {schema} data; use it with --kind nli or paws"
+            f"the literal inversion is the paper's XNLI code, got {schema} data; use it with [[kind='nli']] or "
+            "[[kind='paws']]"
         )
     fitted = {
         "tokenizer": options.tokenizer or tokenizer,

@@ -9,7 +9,7 @@ from isoglot.derivation.sharing import COPY_FILE
 from isoglot.derivation.spec import TRANSFORMS, parse_names
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Reading
-from isoglot.options import Options, extra_of, flag_of, given_fields
+from isoglot.options import Options, extra_of, given_fields
 
 
 def require_used(request: DeriveRequest, reading: Options, path: str, languages: Sequence[str]) -> None:
@@ -26,29 +26,27 @@ def require_used(request: DeriveRequest, reading: Options, path: str, languages:
 def _idle(request: DeriveRequest, reading: Options, path: str, languages: Sequence[str]) -> Iterator[str]:
     """Options that were given and would do nothing: why."""
     names, kind, options = parse_names(request.transform), request.kind or kind_of(path), request.options
-    flags = {
-        name: (flag_of(name, field), extra_of(field).get("needs")) for name, field in given_fields(request)
-    }
+    flags = {name: (f"[[{name}]]", extra_of(field).get("needs")) for name, field in given_fields(request)}
     for flag, needs in flags.values():
         if needs in TRANSFORMS and needs not in names:
-            yield f"{flag} is for {needs}, but --transform is {request.transform}"
+            yield f"{flag} is for {needs}, but [[transform]] is {request.transform}"
         elif needs and needs not in TRANSFORMS and kind not in needs.split(" and "):
             yield f"{flag} is for {needs} data, got {kind}"
     tokenizer = request.tokenizer
     copied = tokenizer is not None and (Path(tokenizer) / COPY_FILE).is_file()
     pieces = "trans" in names or ("inv" in names and options.level == "token")
     if len(languages) > 1 and kind not in ("bitext", "aligned"):
-        yield f"--target-lang is for bitext and aligned data, got {kind}"
-    for name, field in given_fields(reading):
+        yield f"[[languages]]: two are for bitext and aligned data, got {kind}"
+    for name, _ in given_fields(reading):
         if name in Reading.model_fields and kind in ("tagged", "nli", "paws", "qa"):
-            yield f"{flag_of(name, field)} is for text, bitext, aligned and treebank data, got {kind}"
+            yield f"[[{name}]] is for text, bitext, aligned and treebank data, got {kind}"
     for name, idle, why in (
-        ("end_marks", "inv" not in names and not request.rows.split, "is for inv and --split-sentences"),
-        ("tokenizer", not pieces, "is for trans, and for inv with --level token"),
-        ("alphabet", tokenizer is not None, "changes letters, and --tokenizer copies pieces"),
-        ("script", tokenizer is None, "needs --tokenizer, whose copies it is about"),
-        ("with_replacement", not options.overlap, "needs --overlap, whose pieces it draws"),
-        ("first_parse_only", request.parses is None, "needs --parses"),
+        ("end_marks", "inv" not in names and not request.rows.split, "is for inv and [[split]]"),
+        ("tokenizer", not pieces, "is for trans, and for inv with [[level='token']]"),
+        ("alphabet", tokenizer is not None, "changes letters, and [[tokenizer]] copies pieces"),
+        ("script", tokenizer is None, "needs [[tokenizer]], whose copies it is about"),
+        ("with_replacement", not options.overlap, "needs [[overlap]], whose pieces it draws"),
+        ("first_parse_only", request.parses is None, "needs [[parses]]"),
         *((name, copied, f"is fixed in the copy {tokenizer}") for name in ("overlap", "with_replacement", "script")),
     ):  # fmt: skip
         if name in flags and idle:

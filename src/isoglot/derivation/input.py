@@ -50,7 +50,7 @@ def kind_of(path: str) -> str:
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     raise ConfigurationError(
-        f"{path}: its content is not clear from its name; give --kind {', '.join(INPUT_KINDS)}"
+        f"{path}: its content is not clear from its name; give [[kind]]: {', '.join(INPUT_KINDS)}"
     )
 
 
@@ -71,7 +71,7 @@ def read_rows(
     if len(paths) > 1:
         raise ConfigurationError(f"got {len(paths)} files of {kind}; derive them one at a time")
     if not languages or not languages[0]:
-        raise ConfigurationError(f"{paths[0]}: its language is needed; give --lang en")
+        raise ConfigurationError(f"{paths[0]}: its language is needed; give [[languages='en']]")
     path, language = paths[0], languages[0]
     # They import `datasets`: a second that texts and treebanks do not need.
     from datasets import Features  # noqa: PLC0415

@@ -84,7 +84,9 @@ def fit_order_models(
     files = [(folder / f"{request.language}@{kind}.orm", fitted) for kind, fitted in fits.items()]
     for path, fitted in files:
         if path.is_file() and not overwrite and path.read_bytes() != fitted.model.text().encode():
-            raise ConfigurationError(f"{path}: is another model; choose another --out, or add --overwrite")
+            raise ConfigurationError(
+                f"{path}: is another model; choose another [[out]], or add [[overwrite=True]]"
+            )
     for path, fitted in files:
         fitted.model.save(path)
         if not fitted.converged:

@@ -151,7 +151,7 @@ def built_in_model(language: str, kind: str) -> OrderModel:
     if language not in BUILT_IN_MODELS or kind not in BUILT_IN_MODELS[language]:
         raise ConfigurationError(
             f"no built-in model {language}@{kind}; there are {', '.join(BUILT_IN_MODELS)}, each @N and @V; "
-            f"give --syntax en~head-final@N~head-final@V, or --models FOLDER with {language}@{kind}.orm"
+            f"give [[syntax='en~head-final@N~head-final@V']], or [[models=FOLDER]] with {language}@{kind}.orm"
         )
     tiers = [tier.split() for tier in BUILT_IN_MODELS[language][kind]]
     weights = {

@@ -63,7 +63,8 @@ class Deriver:
         """The derived language's tag, which must not be that of the original or of ``others``."""
         if self.language in (language, *others):
             raise ConfigurationError(
-                f"--derived-lang {self.language}: is another language of the corpus; give a tag of its own, such as qaa"
+                f"[[derived_language='{self.language}']]: is another language of the corpus; give a tag of its "
+                "own, such as qaa"
             )
         return self.language or f"{language}-x-{self.name}"
 

@@ -120,8 +120,9 @@ class Syntax:
         """Read the models that options name: ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm`` in a folder, or built-in."""
         if options.syntax is None or options.models is None:
             raise ConfigurationError(
-                "syn needs a specification and models; give --syntax en~fr@N~fr@V --models FOLDER, or, without any "
-                "file, --syntax en~head-final@N~head-final@V --models built-in"
+                "syn needs a specification and models; give [[syntax='en~fr@N~fr@V']] and [[models=FOLDER]], or, "
+                "without any "
+                "file, [[syntax='en~head-final@N~head-final@V']] and [[models='built-in']]"
             )
         folder = options.models
         substrate, superstrates = parse_spec(options.syntax)

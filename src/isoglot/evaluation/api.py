@@ -81,7 +81,7 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     options |= {name: value for name, value in named.items() if value is not None}
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     built = task_with_data(task, data, columns, **options)
-    evaluate_options = validated(EvaluateOptions, fields, what="evaluation option")
+    evaluate_options = validated(EvaluateOptions, fields)
     with model_folder(model, tokenizer) as checkpoint:
         return ResultList(
             verb.evaluate(

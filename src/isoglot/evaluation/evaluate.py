@@ -113,7 +113,7 @@ def evaluate(
 def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> None:
     """Refuse what can be seen before any work."""
     if not languages:
-        raise ConfigurationError("no languages; name them with --languages de,es")
+        raise ConfigurationError("no languages; name them with [[languages=('de', 'es')]]")
     changed = options.model_dump(include=_CHANGE_FIGURES, exclude_defaults=True)
     if changed and not isinstance(task, TrainableTask):
         raise ConfigurationError(

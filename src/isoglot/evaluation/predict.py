@@ -87,7 +87,7 @@ def predict(
         ('a deep river', True, True)
     """
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
-    settings = validated(EvaluateOptions, fields, what="prediction option")
+    settings = validated(EvaluateOptions, fields)
     report, rows = reporter_of(progress), _rows(data, columns or {})
     with model_folder(model, tokenizer) as checkpoint:
         source = checkpoint_folder(checkpoint)

@@ -65,9 +65,7 @@ def training_rows(
 ) -> tuple[Dataset, dict[str, Dataset]]:
     """The training data, and what of them is held out for development, by language."""
     if options.copies > 1 and len(languages) > 1:
-        raise ConfigurationError(
-            f"setting {options.setting} takes one --language, got {', '.join(languages)}"
-        )
+        raise ConfigurationError(f"setting {options.setting} takes one language, got {', '.join(languages)}")
     loaded = {code: load_rows(task, code, "train") for code in languages}
     require_distinct_rows(loaded, {code: locations_of(task, code, "train") for code in languages})
     parts, held_out = [], {}
@@ -77,7 +75,7 @@ def training_rows(
             if code == options.pivot:
                 raise ConfigurationError(
                     f"setting {options.setting} with language {code!r}, which is the pivot; give the language of the "
-                    f"translations with --language, the originals' with --set pivot={code}"
+                    f"translations with [[language]], the originals' with [[pivot='{code}']]"
                 )
             rows, originals = numbered(rows, load_rows(task, options.pivot, "train"))
         named = split_column(rows) is not None and options.select != "last"
@@ -110,7 +108,7 @@ def dev_sets(
     if options.select == "joint":
         if not options.select_languages:
             raise ConfigurationError(
-                "select=joint needs the languages to choose by: --set select_languages=en,de,es"
+                "select=joint needs the languages to choose by: [[select_languages='en,de,es']]"
             )
         chosen = list(options.select_languages)
     dev = dict(held_out)
@@ -123,8 +121,9 @@ def dev_sets(
     if missing:
         raise ConfigurationError(
             f"no dev data for {', '.join(map(repr, missing))} to choose the checkpoint by ({task.data.describe()}); "
-            "add --data dev=PATH, hold out some of the training data with --set dev_fraction=0.05, or keep the last "
-            "one with --set select=last"
+            "add [[data={'dev': PATH}]], hold out some of the training data with [[dev_fraction=0.05]], or keep "
+            "the last "
+            "one with [[select='last']]"
         )
     return [(code, dev[code]) for code in chosen]
 

@@ -262,7 +262,7 @@ class FineTuning:
         grid = self.options.grid()
         if len(grid) > 1 and self.options.select == "last":
             raise ConfigurationError(
-                f"select=last cannot choose among {len(grid)} combinations of settings; add --set select=source"
+                f"select=last cannot choose among {len(grid)} combinations of settings; add [[select='source']]"
             )
         # Before a model says which labels the data may have: all settings are measured on the same examples.
         data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, held_out))

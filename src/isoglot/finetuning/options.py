@@ -84,18 +84,18 @@ class FinetuneOptions(Options):
     def _languages_are_used(self) -> Self:
         if self.select_languages and self.select != "joint":
             raise ValueError(
-                f"select_languages has no effect with select={self.select}; add --set select=joint"
+                f"select_languages has no effect with select={self.select}; add [[select='joint']]"
             )
         if self.pivot != "en" and self.copies == 1:
             raise ValueError(
-                f"pivot={self.pivot} has no effect with setting={self.setting}; add --set setting=code_switch"
+                f"pivot={self.pivot} has no effect with setting={self.setting}; add [[setting='code_switch']]"
             )
         return self
 
     @classmethod
     def build(cls, **values: Any) -> FinetuneOptions:
         """Options by name."""
-        return validated(cls, values, what="fine-tuning setting")
+        return validated(cls, values, owner="fine-tuning")
 
     @property
     def originals(self) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class FinetuneOptions(Options):
         """A copy whose adapter is also written separately."""
         if self.adapter is None:
             raise ConfigurationError(
-                "--keep-adapter needs an adapter; add --set 'adapter={type: lora, rank: 8}'"
+                "[[keep_adapter]] needs an adapter; add [[adapter={'type': 'lora', 'rank': 8}]]"
             )
         return self.changed(adapter=self.adapter.model_copy(update={"keep": True}))
 
@@ -175,7 +175,7 @@ def _preset(name: str, task: type) -> Mapping[str, Any]:
     values = facts.presets.get("xtreme" if name == "weam" else name)
     if values is None:
         raise ConfigurationError(
-            f"preset {name!r} has no settings for {facts.kind}: the paper does not give them; use --preset "
+            f"preset {name!r} has no settings for {facts.kind}: the paper does not give them; use [[preset]] "
             f"{next(iter(facts.presets))}"
         )
     return values

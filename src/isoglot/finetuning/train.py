@@ -42,7 +42,7 @@ from isoglot.training.saving import StagedTrainer
 _EVALUATION_FACTOR = 2
 _FIRST_STEPS = 10
 """Steps of which each is logged; after them every fiftieth is."""
-LOWER = "lower the learning rate (--set learning_rate=1e-5) or use --set precision=float32"
+LOWER = "lower the learning rate ([[learning_rate=1e-5]]) or use [[precision='float32']]"
 """What to do about a training that diverged."""
 
 
@@ -79,7 +79,7 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     unknown = number_rows(rows, dataset, attached(model))
     if unknown:
         progress.note(f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added; "
-                      "name the ids with --set 'language_ids={...}'")  # fmt: skip
+                      "name the ids with [[language_ids=IDS]]")  # fmt: skip
     switched = ORIGINAL in dataset.features
     if switched and options.single("batch_size") % options.copies:
         raise ConfigurationError(

@@ -65,7 +65,7 @@ def _fitting(path: str, lines: Sequence[str], fields: int) -> str:
     if "," in widths:
         return ","
     names = " or ".join(f"a {_NAMES[delimiter]}" for delimiter in widths)
-    raise InputError(f"columns may be separated by {names}; name one: --delimiter ';'", path=path, line=1)
+    raise InputError(f"columns may be separated by {names}; name one: [[delimiter=';']]", path=path, line=1)
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
@@ -83,7 +83,7 @@ def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 @lru_cache(64)  # a file is read more than once
 def _say(path: str, delimiter: str) -> None:
     name = _NAMES.get(delimiter, repr(delimiter))
-    _LOG.warning("%s: read with a %s between columns; --delimiter names another one", path, name)
+    _LOG.warning("%s: read with a %s between columns; [[delimiter]] names another one", path, name)
 
 
 def csv_line(cells: Sequence[str], form: TableForm) -> str:

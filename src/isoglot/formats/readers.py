@@ -153,10 +153,10 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
                 filled = ((n, len(row)) for n, row in chunk if not all(map(is_blank, row)))
                 line, width = next(filled, (0, 0))
                 if not source.columns and width not in (0, 1, len(roles)):
-                    by_number = " ".join(f"--column {role}={n}" for n, role in enumerate(roles))
+                    by_number = " ".join(f"[[columns={{'{role}': {n}}}]]" for n, role in enumerate(roles))
                     raise InputError(
                         f"{width} columns, but {len(roles)} are read ({', '.join(roles)}); {REMEDY['csv']}, or name "
-                        f"the columns ({by_number}; --header if this line names them)",
+                        f"the columns ({by_number}; [[header=True]] if this line names them)",
                         path=source.path,
                         line=line,
                     )
@@ -357,7 +357,7 @@ def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[Senten
     if line and unread:
         separator = {"bars": "|||", "tsv": "\t"}.get(source.format or "", ",")
         raise InputError(
-            f"no line has {separator!r} between two sentences; give a second file, or name the --input-format",
+            f"no line has {separator!r} between two sentences; give a second file, or name the [[input_format]]",
             path=source.path,
             line=1,
         )

@@ -12,7 +12,7 @@ from typing import Any
 from isoglot.errors import InputError
 from isoglot.formats.given_row import Column, GivenRow, TableForm, free_names
 from isoglot.formats.line_files import Fields, each
-from isoglot.formats.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, UNNAMED, Kind, Source
+from isoglot.formats.sources import LANGUAGES, ROLES, UNNAMED, Kind, Source
 from isoglot.formats.words import is_blank, other_space, split_words
 from isoglot.languages import NAMES, SCRIPTS, name_of, same_language, two_letters
 
@@ -100,7 +100,7 @@ def _aligned(
         if not (0 <= i < len(words[0]) and 0 <= j < len(words[1])):
             raise InputError(
                 f"word link {i}-{j} (counted from 0) is outside the sentence of {len(words[0])} source and "
-                f"{len(words[1])} target words; check one_based (--one-based): whether the file counts from 1"
+                f"{len(words[1])} target words; check [[one_based=True]]: whether the file counts from 1"
             )
     return words[0], words[1], list(map(list, unique)), read.count(None)
 
@@ -196,7 +196,7 @@ def cell_fields(
             role = next(r for r, c in columns.items() if c >= len(row))
             problem = (
                 f"{len(row)} columns, but column {columns[role]} (counted from 0) is needed for the {role}; fix "
-                f"the line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)"
+                f"the line, or set columns: {{{role}: NUMBER}} ([[columns={{'{role}': NUMBER}}]])"
             )
         else:
             problem = (
@@ -255,7 +255,7 @@ def check_languages(
             if tag != given and isinstance(tag, str) and not same_language(tag, given):
                 raise InputError(
                     f"{name} is {tag!r}, expected {given!r}; keep the rows of one language in a file, or set "
-                    f"{column}: {tag} ({LANGUAGE_FLAGS[column]} {tag})",
+                    f"{column}: {tag} ([[{column}={tag!r}]])",
                     path=source.path,
                     line=line,
                 )
@@ -299,7 +299,7 @@ def plan_columns(
         codes = [NAMES.get(name.casefold(), name) for name in names or ()]
         codes = [code for code in codes if two_letters(code) in SCRIPTS]
         if len(codes) == 2 and set(UNNAMED) & {*source.languages(kind)}:  # columns are called by languages
-            advice.append(f"name the languages: --source-lang {codes[0]} --target-lang {codes[1]}")
+            advice.append(f"name the languages: [[languages=('{codes[0]}', '{codes[1]}')]]")
         raise InputError(f"{problems[wrong[0]]}; {', or '.join(advice)}", path=source.path, line=line)
     if len(columns) < len(plan):
         raise InputError(f"one column is read as two fields; {_set(*plan)}", path=source.path, line=line)
@@ -318,7 +318,7 @@ def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -
     if isinstance(column, int):
         return f"got column {column} for the {role}, but columns count from 0" if column < 0 else ""
     if names is None:
-        return f"column {column!r} is a name, but the file has no header (if it has: header: true, --header)"
+        return f"column {column!r} is a name, but the file has no header (if it has: [[header=True]])"
     name = column if column in names else column.split(".")[0]
     if (count := names.count(name)) == 1:
         return ""
@@ -330,7 +330,7 @@ def _set(*roles: str, value: str = "NAME") -> str:
     """What to type to choose columns."""
     keys, flags = (
         ", ".join(f"{role}: {value}" for role in roles),
-        " ".join(f"--column {role}={value}" for role in roles),
+        " ".join(f"[[columns={{'{role}': {value}}}]]" for role in roles),
     )
     return f"set columns: {{{keys}}} ({flags})"
 

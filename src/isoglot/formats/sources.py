@@ -51,11 +51,6 @@ FORMATS = {
 """Formats that can be read; ``bars`` is ``source ||| target`` with optional ``||| 0-0 1-2`` links."""
 
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
-LANGUAGE_FLAGS = {
-    "language": "--lang",
-    "source_language": "--source-lang",
-    "target_language": "--target-lang",
-}
 _DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
 ROLES: dict[Kind, tuple[str, ...]] = {
     "text": ("text",),
@@ -206,7 +201,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
         raise ConfigurationError(message)
     if name is None:
         raise ConfigurationError(
-            f"{source.path}: the format is not clear from its name; set format (--input-format) to one of "
+            f"{source.path}: the format is not clear from its name; set format ([[input_format]]) to one of "
             f"{', '.join(n for n, info in FORMATS.items() if kind in info.kinds)}, or target_path for a Moses pair"
         )
     if name not in FORMATS:
@@ -246,7 +241,7 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
         if (target_tag, source_tag) == first.languages("bitext"):
             problems.append(
                 f"{source.path}: goes from {source_tag} to {target_tag}, and {first.path} the other way; add "
-                f"--source-lang {target_tag} --target-lang {source_tag}"
+                f"[[languages=('{target_tag}', '{source_tag}')]]"
             )
     if not expanded and not problems:
         problems.append("no input; name at least one file")
@@ -265,7 +260,7 @@ def _with_languages(source: Source) -> Source:
         return source
     if source.path == "-":
         raise ConfigurationError(
-            "-: of a TMX file on standard input the languages must be named: --source-lang en --target-lang de"
+            "-: of a TMX file on standard input the languages must be named: [[languages=('en', 'de')]]"
         )
     if not Path(source.path).is_file():
         return source
@@ -313,7 +308,7 @@ def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]
         if not tag or not LANGUAGE_TAG.fullmatch(tag):
             problems.append(
                 f"{source.path}: {field} {f'is {tag!r}' if tag else 'is missing'}; a code such as en, deu, pt-BR "
-                f"or en-x-trans is needed: set {field}: en ({LANGUAGE_FLAGS[field]} en)"
+                f"or en-x-trans is needed: set [[{field}='en']]"
             )
     fields = () if kind == "treebank" else (*ROLES[kind], "flags")
     problems += [

@@ -230,8 +230,8 @@ def tmx_languages(path: str, named: Sequence[str]) -> tuple[str, str]:
     if names[2:]:
         listed = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
         raise InputError(
-            f"holds {listed}, and two languages are read; choose them: --source-lang {names[0]} --target-lang "
-            f"{names[1]}",
+            f"holds {listed}, and two languages are read; choose them: "
+            f"[[languages=('{names[0]}', '{names[1]}')]]",
             path=path,
             line=next(line for tag, line in lines.items() if _is(tag, names[2])),
         )

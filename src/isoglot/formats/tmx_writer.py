@@ -47,7 +47,7 @@ _ATTRIBUTES = frozenset(
      "lastusagedate", "o-encoding", "o-tmf", "segtype", "srclang", "usagecount", "xml:space"]
 )  # fmt: skip
 """Attributes of TMX's units and translations, beside their ids and languages."""
-_NO_LANGUAGE = "a TMX file names its languages; add --source-lang en --target-lang de"
+_NO_LANGUAGE = "a TMX file names its languages; add [[languages=('en', 'de')]]"
 
 
 def require_languages(languages: Sequence[str], path: str) -> None:

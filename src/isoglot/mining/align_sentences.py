@@ -92,8 +92,8 @@ def align_sentences(
 
     Sources: Thompson and Koehn 2019 (Vecalign), Liu and Zhu 2023 (Bertalign).
     """
-    vectors = vector_options(options, model, what="align-sentences option")
-    chosen = validated(SentenceAlignOptions, options, what="align-sentences option")
+    vectors = vector_options(options, model)
+    chosen = validated(SentenceAlignOptions, options)
     sides = [
         _blocks((TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1)), chosen)
         for name, texts in (("source", source), ("target", target))
@@ -163,7 +163,7 @@ def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block
         hint = f"; part {unlike[0]} is the first of very different lengths" if unlike else ""
         raise ConfigurationError(
             f"blank lines divide the source into {len(source)} parts and the target into {len(target)}{hint}; make "
-            "them as many, or align across them: --one-document"
+            "them as many, or align across them: [[one_document=True]]"
         )
     return list(zip(source, target, strict=True))
 

@@ -150,8 +150,8 @@ def filter_pairs(
         >>> [(pair.reason, sorted(pair.scores)) for pair in found]
         [('', ['alignment', 'source_coverage', 'target_coverage']), ('copied', [])]
     """
-    vectors = vector_options(options, model, what="filter option")
-    chosen = validated(FilterOptions, options, what="filter option")
+    vectors = vector_options(options, model)
+    chosen = validated(FilterOptions, options)
     tags = codes_of(languages) if isinstance(languages, str) else list(languages)
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")

@@ -89,8 +89,8 @@ def mine(
 
     Source: Artetxe and Schwenk 2019.
     """
-    vectors = vector_options(options, model, what="mine option")
-    chosen = validated(MineOptions, options, what="mine option")
+    vectors = vector_options(options, model)
+    chosen = validated(MineOptions, options)
     require_package(chosen.search)
     sides = [
         _distinct(TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1))

@@ -10,7 +10,7 @@ from isoglot.checkpoints.folder import BOX
 from isoglot.checks import validated
 from isoglot.corpus.options import RULES, RowRules
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Precision, flag_of, one_or_more, option
+from isoglot.options import Options, Precision, one_or_more, option
 
 ENCODER, _SCORES = "Sentence vectors", "Scores"
 
@@ -47,10 +47,10 @@ class VectorOptions(Options):
     )
 
 
-def vector_options(options: dict[str, Any], model: object, *, what: str) -> VectorOptions:
+def vector_options(options: dict[str, Any], model: object) -> VectorOptions:
     """Take the options of sentence vectors out of those of a verb."""
     chosen = {name: options.pop(name) for name in list(options) if name in VectorOptions.model_fields}
-    vectors = validated(VectorOptions, chosen, what=what)
+    vectors = validated(VectorOptions, chosen)
     require_encoder(vectors, model)
     return vectors
 
@@ -60,15 +60,11 @@ def require_encoder(vectors: VectorOptions, model: object) -> None:
 
     A function that makes vectors has made these choices itself.
     """
-    chosen = [
-        flag_of(name, field)
-        for name, field in VectorOptions.model_fields.items()
-        if name in vectors.model_fields_set
-    ]
+    chosen = [f"[[{name}]]" for name in VectorOptions.model_fields if name in vectors.model_fields_set]
     if chosen and not isinstance(model, str | Path):
-        given = "no --model" if model is None else type(model).__name__
+        given = "none" if model is None else type(model).__name__
         raise ConfigurationError(
-            f"{', '.join(chosen)}: only a --model with a name reads this, got {given}; leave it out"
+            f"{', '.join(chosen)}: only a [[model]] with a name reads this, got {given}; leave it out"
         )
 
 

@@ -80,8 +80,8 @@ def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, Langua
     """One for each side."""
     if any(language in ("", *UNNAMED) for language in languages):
         raise ConfigurationError(
-            "min_language compares texts with their languages, which are not known; add --source-lang en "
-            "--target-lang de"
+            "min_language compares texts with their languages, which are not known; add "
+            "[[languages=('en', 'de')]]"
         )
     source, target = languages
     return LanguageIdentifier(source, [target]), LanguageIdentifier(target, [source])

@@ -51,11 +51,12 @@ class PairScorer:
         lacking = []
         if model is None and {*SIMILARITIES} & {*options.thresholds}:
             lacking.append(
-                "min_cosine and min_margin compare sentence vectors, which need an encoder; add --model box, or another"
+                "min_cosine and min_margin compare sentence vectors, which need an encoder; add [[model='box']], "
+                "or another"
             )
         if aligner is None and {*LINKS} & {*options.thresholds}:
             lacking.append(
-                "min_alignment and min_coverage need word links, but --aligner is none; leave it out"
+                "min_alignment and min_coverage need word links, but [[aligner]] is none; leave it out"
             )
         if lacking:
             raise ConfigurationError(lacking)

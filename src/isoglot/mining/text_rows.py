@@ -48,7 +48,7 @@ def text_rows(path: str, language: str) -> Iterator[TextRow]:
     if form == "tmx":
         if language in ("", *UNNAMED):
             raise ConfigurationError(
-                f"{path}: whose sentences are read from a translation memory? Add --source-lang en --target-lang de"
+                f"{path}: whose sentences are read from a translation memory? Add [[languages=('en', 'de')]]"
             )
         for unit, variant in tmx_sentences(path, language):
             name = {"id": unit.attributes["tuid"]} if "tuid" in unit.attributes else {}

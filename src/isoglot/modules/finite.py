@@ -25,7 +25,7 @@ def require_finite(values: Tensor, what: str) -> Tensor:
     """The values themselves."""
     if not all_finite(values):
         raise IsoglotError(
-            f"{what}: NaN or infinite values, from which no result can be made; use float32 (--precision float32 or "
-            "--set precision=float32), or a checkpoint of a training that did not diverge"
+            f"{what}: NaN or infinite values, from which no result can be made; use "
+            "[[precision='float32']], or a checkpoint of a training that did not diverge"
         )
     return values

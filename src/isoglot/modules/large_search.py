@@ -21,7 +21,7 @@ _PACKAGES = {"faiss": "faiss-cpu", "ray": "ray"}
 def require_package(search: str) -> None:
     """Refuse a way to search whose package is not there, before the vectors are made."""
     if search in _PACKAGES and find_spec(search) is None:
-        raise missing_package(f"--search {search}", _PACKAGES[search], instead="--search exact")
+        raise missing_package(f"[[search='{search}']]", _PACKAGES[search], instead="[[search='exact']]")
 
 
 def by_parts(

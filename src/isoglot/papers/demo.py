@@ -66,7 +66,7 @@ def demo(lab: Lab) -> None:
     """Four objectives from scratch, English and its inverted, transliterated copy."""
     if len(lab.seeds) > 1:
         raise iso.ConfigurationError(
-            "the demo has one seed; give --seed 2, or `isoglot study align_mlm/table3`"
+            "the demo has one seed; give [[seed=2]], or `isoglot study align_mlm/table3`"
         )
     seed = lab.seeds[0]
     for system, name in SYSTEMS.items():

@@ -95,7 +95,7 @@ def load_run_recipe(
         return recipe
     if recipe.model.adapter is None:
         raise ConfigurationError(
-            "--keep-adapter needs an adapter; add --set 'model.adapter={type: lora, rank: 8}'"
+            "[[keep_adapter]] needs an adapter; add [[model.adapter={'type': 'lora', 'rank': 8}]]"
         )
     return load_recipe(path_or_name, [*overrides, "model.adapter.keep=true"])
 
@@ -186,9 +186,10 @@ def _encoder_problems(
         return
     if model.path is not None and tokenizer is not None and tokenizer.path is None:
         text = (
-            "the encoder of model.path was not trained on the pieces of a new tokenizer; leave it out (--set "
+            "the encoder of model.path was not trained on the pieces of a new tokenizer; leave it out "
+            "([[tokenizer=None]])"
         )
-        yield Problem(f"{text}tokenizer=null)", ("tokenizer",))
+        yield Problem(text, ("tokenizer",))
     if model.path is None and values.get("tokenizer") is None:
         text = "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         yield Problem(text, ("model",))

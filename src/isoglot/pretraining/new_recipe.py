@@ -57,9 +57,9 @@ def init(
     if len(tags) != 2:
         raise ConfigurationError(f"got {len(tags)} languages for a bitext; pass languages=('en', 'de')")
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-    reading = validated(Reading, reading, what="option of reading").model_dump(exclude_unset=True)
+    reading = validated(Reading, reading, owner="reading a file").model_dump(exclude_unset=True)
     if out.exists() and not overwrite:
-        raise ConfigurationError(f"{out} exists already; choose another name, or add --overwrite")
+        raise ConfigurationError(f"{out} exists already; choose another name, or add [[overwrite=True]]")
     require_writable(out)
     sources = expand(sources_from(paths, languages=tags, **reading), "bitext")
     refuse_overwriting(out, [encoder, *(path for source in sources for path in source.files())])

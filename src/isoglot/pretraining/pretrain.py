@@ -148,7 +148,7 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         if state == "finished" and not (out / CHECKPOINT / "config.json").is_file():
             raise ConfigurationError(
                 f"{out} is finished, but its {CHECKPOINT} is missing; delete {out / run_folder.MANIFEST} and add "
-                "--resume to write it again, or delete the folder to train again"
+                "[[resume=True]] to write it again, or delete the folder to train again"
             )
         if state == "finished":
             run_folder.require_checkpoint(out)
@@ -227,7 +227,7 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
         )
     except (TypeError, ValueError, ImportError) as error:
         raise ConfigurationError(
-            f"train: {error}; change the setting, for example --set train.NAME=VALUE"
+            f"train: {error}; change the setting, for example [[train.NAME=VALUE]]"
         ) from error
 
 

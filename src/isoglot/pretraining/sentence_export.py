@@ -98,7 +98,7 @@ def export(  # noqa: PLR0913 - the face names what users look for
             onnxscript is missing.
     """
     chosen = {"to": to, "layer": layer, "pooling": pooling, "normalize": normalize, "max_length": max_length}
-    request = validated(SentenceExport, chosen, what="export option")
+    request = validated(SentenceExport, chosen)
     with model_folder(model, tokenizer) as checkpoint:
         name = str(checkpoint) if checkpoint == model else Path(checkpoint).name
         export_sentences(checkpoint, out, request, overwrite=overwrite, name=name)
@@ -274,7 +274,9 @@ def _write_onnx(
     try:
         import onnxscript  # noqa: F401, PLC0415 - torch.onnx needs it
     except ImportError as error:
-        raise missing_package("--to onnx", "onnxscript", instead="--to sentence-transformers") from error
+        raise missing_package(
+            "[[to='onnx']]", "onnxscript", instead="[[to='sentence-transformers']]"
+        ) from error
     text = tokenizer(["a b c", "a"], padding=True, return_tensors="pt")
     both: Any = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     size = sum(value.numel() * value.element_size() for value in model.state_dict().values())

@@ -108,10 +108,10 @@ def trim(
         raise ConfigurationError(
             f"texts must be a list of texts, got {shortened(texts)}; for a file pass text=FILE"
         )
-    request = one_request(TrimRequest, request, single, whole_name="request", what="trim option")
+    request = one_request(TrimRequest, request, single, whole_name="request")
     in_memory = None if texts is None else list(given_texts(texts, "texts"))
     if not request.text and not in_memory:
-        raise ConfigurationError("no text; name the text whose pieces are kept: --text corpus.tsv")
+        raise ConfigurationError("no text; name the text whose pieces are kept: [[text='corpus.tsv']]")
     report = reporter_of(progress)
     source, files = checkpoint_folder(encoder), [*request.text, *request.held_out]
     refuse_overwriting(out, [encoder, *files])

@@ -142,10 +142,10 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     if suffix != ".tmx":
         values["source_language"] = values.get("source_language") or "en"
     if "links_file" in options:
-        values["links"] = validated(ReadyLinks, options, what="a file of links", called=_flag)
+        values["links"] = validated(ReadyLinks, options, owner="a file of links")
     else:
         values["links"] = aligner_of(**options)
-    return validated(ProjectOptions, values, what="project", called=_flag)
+    return validated(ProjectOptions, values)
 
 
 def _name_languages(values: dict[str, Any], languages: str | Sequence[str]) -> None:

@@ -227,9 +227,9 @@ def overridden(document: Document, override: str) -> Document:
     """The document with one value replaced: ``section.key=value``."""
     key, equals, text = override.partition("=")
     location: Location = tuple(part.strip() for part in key.split("."))
-    origin = Origin(f"--set {override}")
+    origin = Origin(f"[[overrides={override!r}]]")
     if not equals or not all(location):
-        example = "no `key=value`; type for example `--set train.learning_rate=5e-5`"
+        example = "no `key=value`; type for example [[train.learning_rate=5e-5]]"
         document.problems.append(Problem(example, origin=origin))
         return document
     over = Document(origins={location: origin})
@@ -237,7 +237,7 @@ def overridden(document: Document, override: str) -> Document:
         node = compose(text, str(origin))
     except InputError as error:
         raise ConfigurationError(
-            f"{origin}: the value is not YAML; quote it, for example --set '{key}=\"a: b\"'"
+            f"{origin}: the value is not YAML; quote it, for example {key}='\"a: b\"'"
         ) from error
     value: Any = None if node is None else construct(node, location, str(origin), over)
     over.origins = dict.fromkeys(over.origins, origin)

@@ -35,11 +35,11 @@ def headlines(
     """
     known = list(dict.fromkeys([*scores.runs, *counted]))
     if baseline is not None and baseline not in known:
-        raise ConfigurationError(f"--baseline: no results of {baseline}; name one of {', '.join(known)}")
+        raise ConfigurationError(f"[[baseline]]: no results of {baseline}; name one of {', '.join(known)}")
     languages = {lang for measure in scores.values for lang in scores.languages(measure)}
     if source not in ("en", *languages) and languages:
         raise ConfigurationError(
-            f"--source: no results in {source}; name one of {', '.join(sorted(languages))}"
+            f"[[source]]: no results in {source}; name one of {', '.join(sorted(languages))}"
         )
     lines = []
     for measure in main_measures([*scores.values]):

@@ -130,7 +130,7 @@ def compare(
     if not shared:
         raise ConfigurationError(
             f"no task, language and split in common: first {_listed(sides[0])}, second {_listed(sides[1])}; "
-            "evaluate both on the same data with --predictions FOLDER"
+            "evaluate both on the same data with [[predictions=FOLDER]]"
         )
     comparisons = ResultList[Comparison]()
     for key in shared:
@@ -283,7 +283,8 @@ def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[s
     files = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
     if not files or not files[0].is_file():
         raise InputError(
-            f"holds no counts of examples (*{ENDING}); evaluate with --predictions {path}, and add --again if "
+            f"holds no counts of examples (*{ENDING}); evaluate with [[predictions='{path}']], and add "
+            "[[again=True]] if "
             "predictions exist already",
             path=path,
         )

@@ -58,7 +58,7 @@ def report(
         >>> report(["runs/tlm", "runs/weam"], out="report.html", baseline="tlm")  # doctest: +SKIP
         PosixPath('report.html')
     """
-    options = one_request(ReportOptions, options, single, whole_name="options", what="report option")
+    options = one_request(ReportOptions, options, single, whole_name="options")
     runs = [runs] if isinstance(runs, str | Path | Result) else list(runs)
     if not runs or (wrong := [run for run in runs if not isinstance(run, str | Path | Result)]):
         got = shortened(wrong[0]) if runs else "none"

@@ -121,7 +121,7 @@ def gather(
             )
     if gold is not None and not material.alignments:
         raise ConfigurationError(
-            "--gold checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
+            "[[gold]] checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
         )
     material.cells = labels.cells(cells)
     material.counts = _named_counts(found_counts, labels)
@@ -171,7 +171,7 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
     runs = list(dict.fromkeys([*map(run_label, material.rows), *(curve.run for curve in material.curves)]))
     if unknown := [run for run in names if run not in runs]:
         raise ConfigurationError(
-            f"--rename: no results or curves of {', '.join(unknown)}; there are {', '.join(runs)}"
+            f"[[rename]]: no results or curves of {', '.join(unknown)}; there are {', '.join(runs)}"
         )
     material.rows = [
         row.model_copy(update={"run": names[run_label(row)]}) if run_label(row) in names else row

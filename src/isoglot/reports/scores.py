@@ -67,8 +67,8 @@ class Combination:
         pairs = [part.partition(":") for part in rest.split(",")]
         if not (name and separator and all(language and colon and run for language, colon, run in pairs)):
             raise ConfigurationError(
-                f"--combine expects NAME=LANGUAGE:RUN,…, got {text!r}; "
-                "for example --combine weam=de:weam-en-de,es:weam-en-es"
+                f"[[combine]] expects NAME=LANGUAGE:RUN,…, got {text!r}; "
+                "for example [[combine='weam=de:weam-en-de,es:weam-en-es']]"
             )
         models = {common_code(language.strip()): run.strip() for language, _, run in pairs}
         return cls(name.strip(), models)
@@ -254,7 +254,8 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
     missing = [run for run in members if run not in scores.runs]
     if missing:
         raise ConfigurationError(
-            f"--combine {combination.name}: no results of {', '.join(missing)}; there are {', '.join(scores.runs)}; "
+            f"[[combine='{combination.name}']]: no results of {', '.join(missing)}; there are "
+            f"{', '.join(scores.runs)}; "
             "name runs as in results.jsonl, without their seed"
         )
     for tables, how in ((scores.values, "mean"), (scores.examples, "min")):

@@ -35,7 +35,7 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
     try:
         import ray  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise missing_package("--engine ray", "ray", instead="--engine local") from error
+        raise missing_package("[[engine='ray']]", "ray", instead="[[engine='local']]") from error
     if ray.is_initialized():
         yield ray
         return
@@ -76,7 +76,7 @@ class RayPool(WorkPool):
         setup: Callable[[Any], None] = no_setup,
         settings: object = None,
         *,
-        fewer: str = "--workers",
+        fewer: str = "[[workers]]",
     ) -> None:
         super().__init__(workers or 0, setup, settings, fewer=fewer)
         self._stack = ExitStack()

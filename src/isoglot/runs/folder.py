@@ -83,7 +83,7 @@ def state_of(
     """
     path = Path(folder)
     if path.exists() and not path.is_dir():
-        raise ConfigurationError(f"{folder}: is a file, and {what}s are folders; choose another --out")
+        raise ConfigurationError(f"{folder}: is a file, and {what}s are folders; choose another [[out]]")
     # a run killed while it began has left a temporary file, which the next one removes
     if not path.exists() or all(p.name == _LOCK or is_temporary(p) for p in path.iterdir()):
         return "new"
@@ -91,22 +91,22 @@ def state_of(
     recorded = {**(started or {}), **(manifest or {})}
     if not inputs.keys() <= recorded.keys():
         raise ConfigurationError(
-            f"{folder}: is not empty and holds no {what}; choose another --out, or empty it"
+            f"{folder}: is not empty and holds no {what}; choose another [[out]], or empty it"
         )
     if _differences(recorded, inputs):
         if overwrite:
             return "new"
         differ = [n.removeprefix("values.") for n in _differences(recorded, told_by or inputs)]
         names = ", ".join(differ[:_SHOWN])
-        hint = "or delete it" if overwrite is None else "or add --overwrite"
+        hint = "or delete it" if overwrite is None else "or add [[overwrite=True]]"
         raise ConfigurationError(
-            f"{folder}: holds another {what}{f' (different: {names})' if names else ''}; choose another --out, {hint}"
+            f"{folder}: holds another {what}{f' (different: {names})' if names else ''}; choose another [[out]], {hint}"
         )
     if manifest is not None:
         return "finished"
     if not resume:
         raise ConfigurationError(
-            f"{folder}: holds an unfinished {what}; add --resume to continue it, or delete it to start again"
+            f"{folder}: holds an unfinished {what}; add [[resume=True]] to continue it, or delete it to start again"
         )
     _warn_of_versions(path, recorded.get("versions"))
     return "unfinished"

@@ -82,7 +82,7 @@ def _acquire(lock: FileLock, path: Path, *, wait: bool) -> None:
         if not wait:
             named = path.parent if path.name == "run" else path
             raise ConfigurationError(
-                f"{named}: another process is working here; wait until it has finished, or choose another --out"
+                f"{named}: another process is working here; wait until it has finished, or choose another [[out]]"
             ) from None
         _LOGGER.warning("%s: waiting for another process that writes it", path)
         lock.acquire(poll_interval=0.2)

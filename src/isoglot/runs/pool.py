@@ -51,7 +51,7 @@ class WorkPool:
         settings: object = None,
         *,
         preload: Sequence[str] = (),
-        fewer: str = "--workers",
+        fewer: str = "[[workers]]",
     ) -> None:
         self._workers = workers
         self._setup = setup

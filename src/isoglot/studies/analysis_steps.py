@@ -139,9 +139,7 @@ class DrawFigure(Step):
             "alignments": (links.analyse_alignments, AlignmentsRequest),
         }
         draw, request = kinds[self.type]
-        return draw, validated(
-            request, {**self.options, "name": self.name}, what=f"figure {self.name}: option"
-        )
+        return draw, validated(request, {**self.options, "name": self.name}, owner=f"figure {self.name}")
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Draw."""

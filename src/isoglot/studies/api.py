@@ -60,5 +60,5 @@ def study(  # noqa: PLR0913 - the face names what it takes
         "engine": engine,
         "workers": workers,
     }
-    request = validated(StudyRequest, given, what="study option")
+    request = validated(StudyRequest, given)
     return run_studies(several, out=out, request=request, progress=progress)

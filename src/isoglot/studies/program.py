@@ -72,7 +72,7 @@ class Selection:
             cells = [part for program in programs for part in program.unselected]
             rows, columns = (dict.fromkeys(cell.names[i][0] for cell in cells) for i in (0, 1))
             raise ConfigurationError(
-                f"--only {' '.join(self.only)}: no cell matches; give a row's or column's label, or ROW:COLUMN, with "
+                f"[[only]]: no cell matches; give a row's or column's label, or ROW:COLUMN, with "
                 f"wildcards. Rows: {'; '.join(rows)}. Columns: {', '.join(columns)}"
             )
         return programs
@@ -128,7 +128,7 @@ def inspect_programs(
         for path, content in work.manifest.get("outside", {}).items():
             if Input.of(path).content not in ("", content):
                 problems.append(
-                    f"{work.title} is done, with another {path} than there is now; give another --out, or delete "
+                    f"{work.title} is done, with another {path} than there is now; give another [[out]], or delete "
                     f"{work.folder} and what was made from it"
                 )
     if problems and check:

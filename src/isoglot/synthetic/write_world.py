@@ -37,7 +37,7 @@ def write_world(
         if request.rows(kind, split)
     ]
     if not planned:
-        raise ConfigurationError("nothing to write; add for example --text 20000 --pos 4000")
+        raise ConfigurationError("nothing to write; add for example [[text=20000]] and [[pos=4000]]")
 
     def make(folder: Path) -> dict[str, Any]:
         world, files = World(request.seed, request.size), dict[str, int]()

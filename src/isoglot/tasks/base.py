@@ -158,7 +158,7 @@ def require_distinct_rows(
         if owner != language:
             raise ConfigurationError(
                 f"{', '.join(paths)}: read for {owner!r} and for {language!r}, with the same rows; name each "
-                "language's own file with {language} in --data, or one language"
+                "language's own file with {language} in [[data]], or one language"
             )
 
 

@@ -126,7 +126,7 @@ class RetrievalTask:
         sides = (tag, pivot) if separator else (language, self.pivot)
         if sides[0] == sides[1]:
             raise ConfigurationError(
-                f"both sides are in {tag!r}; leave the pivot out of --languages, or name another with --set pivot=LANG"
+                f"both sides are in {tag!r}; leave the pivot out of [[languages]], or name another with [[pivot=LANG]]"
             )
         return sides
 

@@ -146,7 +146,7 @@ class TaggingTask(HeadTask):
         if not skipped and not training and 2 * bare > count:
             _LOG.warning(
                 "%d of %d words have their tag on a piece that is only a space; a tagger that learned from another "
-                "language hardly saw tags there: fine-tune with --set label_piece=text",
+                "language hardly saw tags there: fine-tune with [[label_piece='text']]",
                 bare,
                 count,
             )

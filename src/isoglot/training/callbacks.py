@@ -128,7 +128,7 @@ def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
         return ""
     return (
         f"warm-up of {warmup:,} steps, training of {steps:,}: the learning rate only rises, to "
-        f"{steps / warmup:.0%} of its peak; --set {setting}=0.1 is a share"
+        f"{steps / warmup:.0%} of its peak; [[{setting}=0.1]] is a share"
     )
 
 
@@ -182,7 +182,7 @@ class StepMeter:
                 raise TrainingError(
                     f"objective {bad[0][0]!r} has loss {bad[0][1]} at step {step + 1}; a finite number is needed. "
                     "Lower train.learning_rate, raise train.warmup_steps, set train.max_grad_norm=1.0 or train in fp32 "
-                    "(train.bf16=false), then run again with --resume from the last checkpoint"
+                    "(train.bf16=false), then run again with [[resume=True]] from the last checkpoint"
                 )
 
     def flush(self) -> dict[str, float]:

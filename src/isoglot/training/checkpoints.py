@@ -133,7 +133,7 @@ def newest(checkpoints: Sequence[Path]) -> Path | None:
     if reasons:
         raise TrainingError(
             f"{'; '.join(reasons)}; a complete checkpoint is needed to resume. Restore one, or delete the run's folder "
-            "and run again without --resume"
+            "and run again without [[resume=True]]"
         )
     return None
 

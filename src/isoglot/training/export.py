@@ -51,7 +51,8 @@ def save_encoder(
     if wrong := non_finite(weights.items()):
         raise TrainingError(
             f"{few(wrong)} of the encoder became NaN or infinite; a checkpoint of finite numbers is needed. Lower "
-            "train.learning_rate, raise train.warmup_steps or set train.max_grad_norm=1.0, then run again with --resume"
+            "train.learning_rate, raise train.warmup_steps or set train.max_grad_norm=1.0, then run again with "
+            "[[resume=True]]"
         )
     save_plain(model, Path(folder), {**weights, **left_out(model)})
     if rates := own_dropout(model):

@@ -125,7 +125,7 @@ def require_thaw(parts: PartsSection, steps: int, warmup: int) -> int:
     if frozen and trained < 1:
         text = (
             f"got {parts.freeze_encoder_steps}, but the run has {steps:,} steps, so the encoder would not be trained; "
-            "train longer, or freeze a share of the steps, for example --set parts.freeze_encoder_steps=0.1"
+            "train longer, or freeze a share of the steps, for example [[parts.freeze_encoder_steps=0.1]]"
         )
         raise ConfigurationError(Problem(text, ("parts", "freeze_encoder_steps")))
     return frozen

@@ -108,7 +108,7 @@ class AlignmentTrainer(CheckpointingTrainer):
             _LOGGER.warning(
                 "the encoder did not change: all its %d tensors are as they were before this run; raise "
                 "train.learning_rate, train for more steps than warm up or are frozen, or give a part of the encoder a "
-                "rate (--set parts.encoder=1)",
+                "rate ([[parts.encoder=1]])",
                 len(self.began),
             )
 

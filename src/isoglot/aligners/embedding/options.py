@@ -79,11 +79,10 @@ class EmbeddingOptions(LinkFilter):
         """Options by name, as the model of the method."""
         if not isinstance(method, str) or method not in METHODS:
             raise ConfigurationError(
-                f"aligner option method: unknown method {method!r}; {did_you_mean(method, METHODS)}"
+                f"[[method]]: unknown method {method!r}; {did_you_mean(method, METHODS)}"
             )
         values = {"method": method, **options}
-        called = "aligner option {}".format
-        return cast("AnyEmbedding", validated(_KINDS[method], values, what=f"method {method}", called=called))
+        return cast("AnyEmbedding", validated(_KINDS[method], values, owner=f"method {method}"))
 
     @staticmethod
     def check(*, method: str | None = None, **options: Any) -> None:
@@ -93,7 +92,7 @@ class EmbeddingOptions(LinkFilter):
             return
         known = {name for kind in _KINDS.values() for name in kind.model_fields}
         unknown = [
-            f"unknown aligner option {name!r}; {did_you_mean(name, known)}"
+            f"[[{name}]]: no aligner has this option; {did_you_mean(name, known)}"
             for name in options
             if name not in known
         ]

@@ -110,7 +110,7 @@ class StatisticalAligner:
         self.lowercase = lowercase
         self.words = words
         self.languages = self._tags(languages)
-        self.options = validated(METHODS[method].options, options, what=f"{method} option")
+        self.options = validated(METHODS[method].options, options, owner=f"method {method}")
         self.model: TranslationModel | None = None
         self.name = "this aligner"
         """What messages call it: the folder that it was loaded from."""

@@ -82,7 +82,7 @@ def train_tokenizer(
         >>> tokenizer.tokenize("a river")
         ['▁a', '▁rive', 'r']
     """
-    options = options or validated(TokenizerOptions, settings, what="tokenizer option")
+    options = options or validated(TokenizerOptions, settings, owner="the tokenizer")
     counted = _CountedTexts(
         texts if options.algorithm != "wordpiece" or iter(texts) is not texts else list(texts)
     )

@@ -234,7 +234,7 @@ def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
     problems: list[str | Problem] = []
     if isinstance(rules, PrepareOptions) and rules.held_out_flags:
         problems = [
-            f"{source.path}: held_out_flags is set, and no column holds the flags; set --column flags=3"
+            f"{source.path}: held_out_flags is set, and no column holds the flags; set [[columns={{'flags': 3}}]]"
             for source in sources
             if "flags" not in source.columns or "columns" not in FORMATS[source.format or ""].options
         ]

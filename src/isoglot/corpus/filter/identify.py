@@ -43,7 +43,7 @@ class LanguageIdentifier:
         try:
             from lingua import Language  # noqa: PLC0415 (an extra)
         except ImportError as error:
-            raise missing_package("--min-language", "lingua-language-detector") from error
+            raise missing_package("[[min_language]]", "lingua-language-detector") from error
         known = {lingua.iso_code_639_1.name.lower(): lingua for lingua in Language.all()}
         code = _code(language)
         close = next((group for group in _TOO_CLOSE if code in group), {code})

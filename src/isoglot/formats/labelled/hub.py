@@ -103,7 +103,7 @@ def _load(
     tried = " or ".join(config or "default" for config in configs)
     raise InputError(
         f"the data set {name!r} ({tried}) is not available from the hub ({why}); check the name and the "
-        "connection, log in (`hf auth login`), or download it and give --data FOLDER"
+        "connection, log in (`hf auth login`), or download it and give [[data=FOLDER]]"
     )
 
 

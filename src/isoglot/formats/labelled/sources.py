@@ -136,8 +136,9 @@ class DataSource:
             locations += [replace(location, path=path) for path in paths]
         if not locations:
             raise ConfigurationError(
-                f"no {split} data for {language!r}, got {self.describe() or 'nothing'}; add --data {split}=PATH, or "
-                "give a template such as --data 'FOLDER/{language}-{split}.tsv'"
+                f"no {split} data for {language!r}, got {self.describe() or 'nothing'}; add "
+                f"[[data={{'{split}': PATH}}]], or "
+                "give a template such as [[data='FOLDER/{language}-{split}.tsv']]"
             )
         return locations
 
@@ -198,7 +199,7 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
         return matches
     else:
         raise ConfigurationError(
-            f"{spec}: no such file or folder; check --data (hub data sets are written hub:NAME)"
+            f"{spec}: no such file or folder; check [[data]] (hub data sets are written hub:NAME)"
         )
     paths: list[str] = []
     for path in map(Path, matches):
@@ -211,7 +212,7 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
         if len(files) > 1:
             raise ConfigurationError(
                 f"{path} has {len(files)} {split} files of {language!r} ({_listed(files)}); say which: "
-                f"--data '{split}={files[0]}', with {{language}} in place of a code"
+                f"[[data={{'{split}': '{files[0]}'}}]], with {{language}} in place of a code"
             )
         paths += map(str, files)
     return paths
@@ -306,6 +307,6 @@ def _side(specs: Sequence[str], language: str, pivot: str, split: str) -> Path:
         raise ConfigurationError(
             f"one file of lines in {language!r} beside one in {pivot!r} is needed, {len(files)} found "
             f"({_listed(files)}); give two files whose names end in "
-            "the languages' codes: --data FILE.deu --data FILE.eng"
+            "the languages' codes: [[data=['FILE.deu', 'FILE.eng']]]"
         )
     return files[0]

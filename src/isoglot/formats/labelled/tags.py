@@ -138,7 +138,7 @@ def check_tag(tag: str, allowed: Collection[str] | None) -> None:
     if allowed is None and not _ENTITY.fullmatch(tag):
         raise InputError(
             f"unknown tag {tag!r}, entity tags are O, B-TYPE or I-TYPE; fix the line, or name the tags "
-            "(finetune --set allowed=[...], project --allowed ...)"
+            "([[allowed=TAGS]])"
         )
     if allowed is not None and tag not in allowed:
         raise InputError(f"unknown tag {tag!r}, the tags here are {', '.join(sorted(allowed))}; fix the line")
