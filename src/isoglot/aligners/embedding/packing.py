@@ -33,7 +33,7 @@ def pack(
     """
     if (file := packed_file(model)) is not None:
         if sentences is not None:
-            raise ConfigurationError(f"--sentences is for packing, and {model} is packed; leave it out")
+            raise ConfigurationError(f"[[sentences]] is for packing, and {model} is packed; leave it out")
         kept_choice(model)  # what it says must be options of an aligner
         return unpack(file, out, overwrite=overwrite)
     folder, upper = checkpoint_folder(model), None if sentences is None else checkpoint_folder(sentences)
@@ -41,5 +41,5 @@ def pack(
         raise ConfigurationError(f"{model}: is not a folder; `hf download {model} --local-dir FOLDER`")
     kept_choice(folder)
     if isinstance(upper, str):
-        raise ConfigurationError(f"--sentences {sentences}: is not a folder with an encoder; name one")
+        raise ConfigurationError(f"[[sentences='{sentences}']]: is not a folder with an encoder; name one")
     return write_packed(folder, out, sentences=upper, overwrite=overwrite)

@@ -125,7 +125,7 @@ def require_possible(scores: npt.NDArray[np.float64] | float) -> None:
     if not np.isfinite(scores).all():
         raise ConfigurationError(
             "all links of a sentence pair have the probability 0: alpha is too small for this text; raise it "
-            "(--set alpha=0.01)"
+            "([[alpha=0.01]])"
         )
 
 

@@ -42,7 +42,7 @@ class EflomalAligner:
         program = shutil.which(self.program)
         if program is None:
             raise ConfigurationError(
-                f"program {self.program!r} is not installed; type `pip install eflomal`, give --set program=PATH, or "
+                f"program {self.program!r} is not installed; type `pip install eflomal`, give [[program=PATH]], or "
                 "use the built-in hmm"
             )
         return program
