@@ -16,8 +16,8 @@ _SIDES = ("source_language", "target_language")
 class FlagSpelling:
     """Writes options as the flags of one command.
 
-    An option without a flag of its own is a key of ``--set``, where the command has that. ``languages``, as Python
-    calls them, are ``--lang`` or ``--source-lang`` and ``--target-lang``, where the command has those.
+    An option without a flag of its own is a key of ``--set``, where the command has that; in a command that takes a
+    recipe it is a key of one. ``languages``, as Python calls them, are ``--lang`` or ``--source-lang`` and ``--target-lang``, where the command has those.
 
     Args:
         command: The click command whose message is shown.
@@ -25,8 +25,7 @@ class FlagSpelling:
 
     def __init__(self, command: Any) -> None:
         self._parameters = {parameter.name: parameter for parameter in command.params}
-        settings = [p for p in command.params if "--set" in p.opts]
-        self._settings = bool(settings)
+        self._has_set = any("--set" in parameter.opts for parameter in command.params)
 
     def __call__(self, name: str, value: Any) -> str:
         """The flag, and its value if there is one."""
@@ -70,11 +69,14 @@ class FlagSpelling:
         return " ".join(f"{flag} {_typed(tag)}" for flag, tag in zip(flags, values, strict=False))
 
     def _setting(self, name: str, value: Any) -> str:
-        """A key of ``--set``; else the flag that the name makes."""
-        if not self._settings:
-            flag = "--" + name.replace("_", "-")
-            return flag if value is NO_VALUE or value is True else f"{flag} {_typed(value)}"
-        return f"--set {name}" if value is NO_VALUE else f"--set {_typed(f'{name}={yaml_text(value)}')}"
+        """An option without a flag of its own: a key of ``--set`` or of a recipe, or another command's flag."""
+        key_of_recipe = "overrides" in self._parameters and "." not in name
+        if key_of_recipe:
+            return f"`{name}`" if value is NO_VALUE else f"`{name}: {yaml_text(value)}`"
+        if self._has_set:
+            return f"--set {name}" if value is NO_VALUE else f"--set {_typed(f'{name}={yaml_text(value)}')}"
+        flag = "--" + name.replace("_", "-")
+        return flag if value is NO_VALUE or value is True else f"{flag} {_typed(value)}"
 
 
 def _typed(value: Any) -> str:
