@@ -17,7 +17,8 @@ class FlagSpelling:
     """Writes options as the flags of one command.
 
     An option without a flag of its own is a key of ``--set``, where the command has that; in a command that takes a
-    recipe it is a key of one. ``languages``, as Python calls them, are ``--lang`` or ``--source-lang`` and ``--target-lang``, where the command has those.
+    recipe it is a key of one. ``languages``, as Python calls them, are ``--lang`` or ``--source-lang`` and
+    ``--target-lang``, where the command has those.
 
     Args:
         command: The click command whose message is shown.
