@@ -123,12 +123,10 @@ def analyse_alignment(
     checkpoint was trained on a dictionary, the scores of its entries (``alignment_trained``) and of all others
     (``alignment_held_out``). ``measured`` gets the rows before they are written.
     """
-    if request.lexicon is None and (request.induction or request.options.single):
-        raise ConfigurationError("[[induction]] and [[single]] are for a lexicon; add [[lexicon=FILE]]")
+    if request.lexicon is None and request.options.single:
+        raise ConfigurationError("[[single]]: is for a lexicon; add [[lexicon=FILE]]")
     if request.lexicon is not None and request.options.include_special:
         raise ConfigurationError("[[include_special]]: a lexicon has no special tokens; leave it out")
-    if request.words is not None and not request.induction:
-        raise ConfigurationError("[[words]]: only induction reads this; add [[induction=True]]")
     lexicon = None
     if request.lexicon is not None:
         entries = list(

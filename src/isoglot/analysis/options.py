@@ -69,10 +69,14 @@ class AlignmentRequest(Options):
     languages: tuple[str, str] = option(("", ""), "Languages of the lexicon.", flags=None)
     reading: dict[str, Any] = option({}, _READING, flags=None)
     induction: bool = option(
-        False, "With --lexicon: also MUSE's precision at 1 and 5, by cosine and CSLS, both ways."
+        False,
+        "With --lexicon: also MUSE's precision at 1 and 5, by cosine and CSLS, both ways.",
+        only_with="lexicon",
     )
     words: str | None = option(
-        None, "With --induction: first and last source word; 0:0 for all. By default MUSE's 5000:6500."
+        None,
+        "With --induction: first and last source word; 0:0 for all. By default MUSE's 5000:6500.",
+        only_with="induction",
     )
     name: str | None = option(
         None, "Language in the results, such as en-x-trans-inv.", flags=["--name", "--language"]

@@ -33,7 +33,9 @@ class StudyOptions(StudyRequest):
         False, "Check everything, print steps, files and missing inputs, and write nothing."
     )
     show: bool = option(
-        False, "With --dry-run, also print every value of the steps: composed recipes, hyper-parameters."
+        False,
+        "With --dry-run, also print every value of the steps: composed recipes, hyper-parameters.",
+        only_with="dry_run",
     )
     form: Form = option("text", "Format of the tables.", flags=["--format", "-f"])
     workers: Workers = option(1, str(StudyRequest.model_fields["workers"].description))
@@ -67,8 +69,6 @@ def study(
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
     if options.out is None and not options.dry_run:
         raise ConfigurationError("--out is missing; name a folder: --out runs/study")
-    if options.show and not options.dry_run:
-        raise ConfigurationError("--show prints what a dry run finds; add --dry-run")
     part, patterns = part_and_cells(options.only)
     root = options.out or Path("runs/study")
     selection = Selection(names, root, options.scale, options.sizes, patterns, options.keep)

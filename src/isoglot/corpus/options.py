@@ -46,6 +46,7 @@ class RowRules(Options):
         "Scripts of a language that the built-in table lacks: zh=Han.",
         flags=["--script"],
         metavar="LANG=NAME,...",
+        only_with="min_script_share",
         group=RULES,
     )
     tokenizer: str | None = option(
@@ -56,31 +57,27 @@ class RowRules(Options):
     min_pieces: int | None = option(
         None,
         "Drop a row if a side has fewer pieces, special tokens not counted (PPA: 10).",
+        only_with="tokenizer",
         group=RULES,
         ge=1,
     )
     max_pieces: int | None = option(
-        None, "Drop a row if a side has more pieces, special tokens included.", group=RULES, ge=1
+        None,
+        "Drop a row if a side has more pieces, special tokens included.",
+        only_with="tokenizer",
+        group=RULES,
+        ge=1,
     )
     max_pair_pieces: int | None = option(
         None,
         "Drop a pair if both sides together have more pieces, special tokens included (PPA: 128).",
+        only_with="tokenizer",
         group=RULES,
         ge=1,
     )
     max_length_ratio: float | None = option(
         None, "Drop pairs whose length ratio in characters exceeds this value.", group=RULES, gt=1
     )
-
-    @model_validator(mode="after")
-    def _have_effect(self) -> Self:
-        """Options that need another one."""
-        for name in ("min_pieces", "max_pieces", "max_pair_pieces"):
-            if self.tokenizer is None and getattr(self, name) is not None:
-                raise ValueError(f"{name} counts pieces of a tokenizer: set tokenizer")
-        if self.scripts and self.min_script_share is None:
-            raise ValueError("scripts has no effect without min_script_share: set both")
-        return self
 
 
 class PrepareOptions(RowRules):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import field_validator
 
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
@@ -51,7 +51,9 @@ class FinetuneOptions(Options):
         "source", "Checkpoint to keep: the best on the training language's dev data (source), on those of "
         "select_languages (joint), or the last one (last)."
     )  # fmt: skip
-    select_languages: tuple[str, ...] = option((), "Languages of the dev data, with select=joint.")
+    select_languages: tuple[str, ...] = option(
+        (), "Languages of the dev data, with select=joint.", only_with="select=joint"
+    )
     adapter: AdapterOptions | None = option(
         None, "Adapter to train in place of the encoder's weights, merged at the end: {type: lora, rank: 8}."
     )
@@ -65,7 +67,11 @@ class FinetuneOptions(Options):
         "Recorded with the run; code_switch mixes translations with their originals, code_switch_and_originals also "
         "keeps the translations.",
     )
-    pivot: str = option("en", "Language of the originals, for code_switch.")
+    pivot: str = option(
+        "en",
+        "Language of the originals, for code_switch.",
+        only_with="setting=code_switch|code_switch_and_originals",
+    )
     dev_fraction: float = option(
         0.0, "Share of the training data to hold out if there are no dev data.", ge=0, lt=1
     )
@@ -79,18 +85,6 @@ class FinetuneOptions(Options):
     @classmethod
     def _several(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def _languages_are_used(self) -> Self:
-        if self.select_languages and self.select != "joint":
-            raise ValueError(
-                f"select_languages has no effect with select={self.select}; add [[select='joint']]"
-            )
-        if self.pivot != "en" and self.copies == 1:
-            raise ValueError(
-                f"pivot={self.pivot} has no effect with setting={self.setting}; add [[setting='code_switch']]"
-            )
-        return self
 
     @classmethod
     def build(cls, **values: Any) -> FinetuneOptions:
