@@ -194,14 +194,14 @@ def option(
     return Field(default, description=description, json_schema_extra=extra, **bounds)
 
 
-def internal(value: Any = ...) -> Any:
+def internal(value: Any = ..., **bounds: Any) -> Any:
     """A field that the program sets, such as the tag of a model in a union: neither an argument nor a flag.
 
     Example:
         >>> class Hmm(Options):
         ...     kind: Literal["hmm"] = internal("hmm")
     """
-    return Field(value, json_schema_extra={"flags": None, "internal": True})
+    return Field(value, json_schema_extra={"flags": None, "internal": True}, **bounds)
 
 
 def is_internal(field: FieldInfo) -> bool:

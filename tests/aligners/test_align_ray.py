@@ -136,7 +136,7 @@ def test_a_part_is_whole_or_not_there(corpus, encoder, tmp_path, monkeypatch):
 def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
     asked = chosen(encoder, engine="ray")
     source = [Source(path=str(corpus))]
-    with pytest.raises(ConfigurationError, match="name a file: --out"):
+    with pytest.raises(ConfigurationError, match="name a file: out"):
         align_file(source, "-", *asked)
     (raw := tmp_path / "pairs.tsv").write_text("a\tb\n")
     tags = {"source_language": "en", "target_language": "xx"}

@@ -147,7 +147,7 @@ def test_several_values_with_commas() -> None:
 def test_a_model_that_may_be_none_is_made_of_its_flags_or_not_at_all() -> None:
     assert run("--name", "x")[0].part is None
     assert run("--name", "x", "--part", "0.5")[0].part == Part(share=0.5)
-    with pytest.raises(ConfigurationError, match="--part: missing"):
+    with pytest.raises(ConfigurationError, match="part: missing"):
         run("--name", "x", "--start", "3")
 
 

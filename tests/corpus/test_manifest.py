@@ -64,7 +64,7 @@ def test_a_changed_shard_is_noticed_although_its_rows_are_unpacked(tmp_path, cha
     change_unseen(tmp_path / "out" / "data-00000.parquet", change)
     with pytest.raises(InputError, match=r"data-00000\.parquet was changed after it was written"):
         load_corpus(tmp_path / "out")
-    with pytest.raises(ConfigurationError, match="add --overwrite to make it again"):
+    with pytest.raises(ConfigurationError, match="add overwrite=True to make it again"):
         prepare(source, tmp_path / "out")
     assert not prepare(source, tmp_path / "out", overwrite=True).skipped
     assert len(load_corpus(tmp_path / "out")) == 50

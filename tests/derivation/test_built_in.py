@@ -98,5 +98,5 @@ def test_transliterated_and_re_ordered_treebank_of_the_miniature_world() -> None
 
 
 def test_what_is_not_built_in_says_what_there_is() -> None:
-    with pytest.raises(ConfigurationError, match=r"fr@N; there are en, head-final.*--models FOLDER"):
+    with pytest.raises(ConfigurationError, match=r"fr@N; there are en, head-final.*models=FOLDER"):
         Syntax.load(TransformOptions(syntax="en~fr@N", models=BUILT_IN))

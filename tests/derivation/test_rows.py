@@ -28,7 +28,7 @@ def test_text_and_its_links() -> None:
 
 
 def test_text_is_cut_into_sentences_on_request() -> None:
-    deriver = Deriver(Inversion(TransformOptions()), "inv", options=DeriverOptions(split=True))
+    deriver = Deriver(Inversion(TransformOptions()), "inv", options=DeriverOptions(split_sentences=True))
     rows = [{"text": "a b . c d ! e", "language": "en"}, {"text": " ", "language": "en"}]
     assert [row["text"] for row, _ in deriver.rows("text", rows)] == ["b a .", "d c !", "e"]
     assert deriver.counts == {"derived": 3}

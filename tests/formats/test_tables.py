@@ -99,7 +99,7 @@ def test_the_first_line_is_a_row_until_it_is_declared_a_header(tmp_path: Path, n
 
 
 def test_more_columns_than_are_read_name_the_flag_for_a_header(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a\.csv:1: 3 columns, .*--column source=0 .*--header"):
+    with pytest.raises(InputError, match=r"a\.csv:1: 3 columns, .*columns=\{.source.: 0\}.*header"):
         rows(write(tmp_path, "a.csv", "id,en,de\n1,a,b\n"))
 
 

@@ -74,7 +74,7 @@ def test_files_of_two_directions_are_refused(tmp_path):
     other = tmx(tmp_path, {"en": "two", "de": "zwei"}, name="b.tmx")
     sources = [Source(path=path) for path in (one, other)]
     with pytest.raises(
-        ConfigurationError, match=r"b\.tmx: goes from en to de, and .*--source-lang de --target"
+        ConfigurationError, match=r"b\.tmx: goes from en to de, and .*languages=\(.de., .en"
     ):
         expand(sources, "bitext")
     named = Source(path=other, source_language="de")
@@ -84,7 +84,7 @@ def test_files_of_two_directions_are_refused(tmp_path):
 
 
 def test_standard_input_has_no_languages(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"standard input.*--source-lang en --target-lang de"):
+    with pytest.raises(ConfigurationError, match=r"standard input.*languages=\(.en., .de"):
         expand([Source(path="-", format="tmx")], "bitext")
 
 

@@ -43,9 +43,9 @@ def test_each_verdict_names_the_margin() -> None:
 
 
 def test_an_unknown_baseline_is_told() -> None:
-    with pytest.raises(ConfigurationError, match="--baseline: no results of nobody; name one of mlm, tlm"):
+    with pytest.raises(ConfigurationError, match="`baseline`: no results of nobody; name one of mlm, tlm"):
         lines(rows("a", **SURE), baseline="nobody")
-    with pytest.raises(ConfigurationError, match="--source: no results in nl; name one of"):
+    with pytest.raises(ConfigurationError, match="`source`: no results in nl; name one of"):
         headlines(collect(rows("a", **SURE)), source="nl", baseline=None)
 
 

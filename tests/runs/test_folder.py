@@ -27,7 +27,7 @@ def test_a_folder_is_new_then_unfinished_then_finished(tmp_path: Path) -> None:
     out.mkdir(parents=True)
     assert state(out, resume=False) == "new", "an empty folder is as good as none"
     run_folder.begin(out, {**WANTED, "seed": 1})
-    with pytest.raises(ConfigurationError, match="unfinished training run; add --resume"):
+    with pytest.raises(ConfigurationError, match="unfinished training run; add resume=True"):
         state(out, resume=False)
     assert state(out) == "unfinished"
     run_folder.finish(out, {"steps": 3})
@@ -48,7 +48,7 @@ def test_the_message_names_what_differs(tmp_path: Path) -> None:
     names = r"different: inputs\.a\.txt\.size, recipe\.views\.0\.rate"
     with pytest.raises(ConfigurationError, match=f"another training run .{names}.*or delete it"):
         state(tmp_path, other)
-    with pytest.raises(ConfigurationError, match="or add --overwrite"):
+    with pytest.raises(ConfigurationError, match="or add overwrite"):
         state(tmp_path, other, overwrite=False)
     assert state(tmp_path, other, overwrite=True) == "new"
 

@@ -68,7 +68,7 @@ def test_a_damaged_last_one_falls_back(
         assert checkpoints.newest(checkpoints.checkpoints_in(run)) == run / "checkpoint-6"
     assert reason in caplog.text and "going back to" in caplog.text
     damage(run / "checkpoint-6" / file)
-    with pytest.raises(TrainingError, match=r"(?s)checkpoint-9.*checkpoint-6.*without --resume"):
+    with pytest.raises(TrainingError, match=r"(?s)checkpoint-9.*checkpoint-6.*without resume=True"):
         checkpoints.newest(checkpoints.checkpoints_in(run))
 
 

@@ -6,18 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from isoglot.checks import did_you_mean, validated
+from isoglot.checks import validated
 from isoglot.derivation.derive_corpus import DeriveSummary, derive_corpus
 from isoglot.derivation.idle_options import require_used
-from isoglot.derivation.options import DeriveRequest, DeriverOptions, TransformOptions
-from isoglot.errors import ConfigurationError
+from isoglot.derivation.options import DeriveRequest
 from isoglot.formats.sources import Reading
 from isoglot.languages import codes_of
-from isoglot.options import Options, extra_of
 from isoglot.runs.reporter import AnyReporter
-
-_RENAMED = {"split_sentences": "split"}
-"""Option of rows by its name on the command line."""
 
 
 def derive(
@@ -60,39 +55,16 @@ def derive(
         >>> (folder / "out" / "derived.txt").read_text().strip(), summary.language
         ('house old the', 'en-x-inv')
     """
-    parts: dict[str, dict[str, Any]] = {"options": {}, "rows": {}, "source": {}, "": {}}
-    models: dict[str, type[Options]] = {
-        "options": TransformOptions,
-        "rows": DeriverOptions,
-        "source": Reading,
-        "": DeriveRequest,
-    }
-    for name, value in options.items():
-        field = _RENAMED.get(name, name)
-        homes = [
-            part
-            for part, model in models.items()
-            if field in model.model_fields
-            and extra_of(model.model_fields[field]).get("flags", ()) is not None
-        ]
-        home = "rows" if name in _RENAMED else next(iter(homes), None)
-        if home is None or field in parts:
-            known = {
-                n for model in models.values() for n in model.model_fields
-            } - parts.keys() | _RENAMED.keys()
-            raise ConfigurationError(f"derive option {name}: unknown; {did_you_mean(name, known)}")
-        parts[home][field] = value
-    reading = validated(Reading, parts["source"])
+    how_read = {name: options.pop(name) for name in list(options) if name in Reading.model_fields}
+    reading = validated(Reading, how_read)
     values = {
-        **parts[""],
+        **options,
         "transform": transform,
         "languages": tuple(codes_of(languages)),
         "tokenizer": None if tokenizer is None else str(tokenizer),
-        "options": validated(TransformOptions, parts["options"]),
-        "rows": validated(DeriverOptions, parts["rows"]),
         "source": reading.model_dump(exclude_defaults=True),
     }
-    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     request = validated(DeriveRequest, values)
+    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     require_used(request, reading, str(paths[0]), request.languages)
     return derive_corpus(paths, out, request, overwrite=overwrite, progress=progress)

@@ -78,7 +78,7 @@ def derive_corpus(
     made_with = (request.tokenizer, request.options.models)  # by their content where they are files
     files += [str(path) for path in made_with if path is not None and Path(path).exists()]
     inputs = [InputFile.of(f).recorded() for f in files]
-    identity = {"request": request.model_dump(mode="json"), "kind": kind, "inputs": inputs}
+    identity = {"request": request.model_dump(mode="json", by_alias=True), "kind": kind, "inputs": inputs}
     manifest, new = make_once(
         out,
         identity,
@@ -110,7 +110,8 @@ def _write(
         )
     fitted = {
         "tokenizer": options.tokenizer or tokenizer,
-        "attached": options.attached or (schema in ("bitext", "pair", "text") and not request.rows.split),
+        "attached": options.attached
+        or (schema in ("bitext", "pair", "text") and not request.rows.split_sentences),
         "split": options.split or schema == "span",
     }
     options = options.model_copy(update=fitted)

@@ -41,7 +41,7 @@ def _idle(request: DeriveRequest, reading: Options, path: str, languages: Sequen
         if name in Reading.model_fields and kind in ("tagged", "nli", "paws", "qa"):
             yield f"[[{name}]] is for text, bitext, aligned and treebank data, got {kind}"
     for name, idle, why in (
-        ("end_marks", "inv" not in names and not request.rows.split, "is for inv and [[split]]"),
+        ("end_marks", "inv" not in names and not request.rows.split_sentences, "is for inv and [[split_sentences]]"),
         ("tokenizer", not pieces, "is for trans, and for inv with [[level='token']]"),
         ("alphabet", tokenizer is not None, "changes letters, and [[tokenizer]] copies pieces"),
         ("script", tokenizer is None, "needs [[tokenizer]], whose copies it is about"),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from isoglot.options import FileName, Options, option
+from isoglot.options import FileName, Options, internal, option
 
 _READING, _SCRIPT, _ORDER, _SYNTAX, _ROWS = (
     "How to read", "trans: another script", "inv, perm: another order", "syn: another syntax", "Labels and sides",
@@ -24,9 +24,8 @@ class TransformOptions(Options):
     """Options of the transformations. ``needs`` names the one that a field is for."""
 
     seed: int = option(0, "Seed for all sampling.")
-    tokenizer: Any = option(
-        None, "Fast tokenizer, loaded: trans copies its pieces.", flags=None, exclude=True
-    )
+    tokenizer: Any = internal(None, exclude=True)
+    """The fast tokenizer whose pieces are copied, loaded."""
     alphabet: str = _trans(
         "armenian", "Letters without a tokenizer: armenian, georgian, cherokee or deseret."
     )
@@ -34,8 +33,10 @@ class TransformOptions(Options):
     overlap: float = _trans(0.0, "Share of the vocabulary that both languages have, 0 to 1.", ge=0, le=1)
     with_replacement: bool = _trans(False, "Sample that share as the paper's code does: 22.1 % for 0.25.")
     level: Literal["word", "token"] = _inv("word", "inv: units that change places; token needs --tokenizer.")
-    split: bool = option(False, "inv, perm: the input may hold several sentences.", flags=None)
-    attached: bool = option(False, "inv: a final mark may hang on the last word.", flags=None)
+    split: bool = internal(False)
+    """Of inv and perm: the input may hold several sentences."""
+    attached: bool = internal(False)
+    """Of inv: a final mark may hang on the last word."""
     literal: bool = _inv(False, "inv: the paper's XNLI code with its quirks.")
     end_marks: Literal[".!?", "."] = _inv(
         ".!?", "inv: marks that end a sentence; the paper's text has the period alone."
@@ -60,12 +61,12 @@ class TransformOptions(Options):
 class DeriverOptions(Options):
     """How rows are read and labels are kept. ``needs`` names the kinds of data that a field is for."""
 
-    split: bool = option(
+    split_sentences: bool = option(
         False,
         "Tokenised text: cut after . ! ? and write one sentence per line.",
-        flags=["--split-sentences"],
         group=_READING,
         needs="text",
+        serialization_alias="split",
     )
     labels: Literal["exact", "first_match"] = option(
         "exact",
@@ -79,10 +80,10 @@ class DeriverOptions(Options):
     side: Literal["source", "target", "both"] = option(
         "source", "Side of sentence pairs to derive.", group=_ROWS, needs="bitext and aligned"
     )
-    end_marks: str = option(".!?", "Where --split-sentences cuts: as the transformation.", flags=None)
-    single_spaces: bool = option(
-        False, "Cut the sentences of pairs at single spaces, as the literal inversion does.", flags=None
-    )
+    end_marks: str = internal(".!?")
+    """Where sentences are split: the marks of the transformation."""
+    single_spaces: bool = internal(False)
+    """Cut the sentences of pairs at single spaces, as the literal inversion does."""
 
 
 class DeriveRequest(Options):

@@ -72,7 +72,7 @@ class Deriver:
         if "words" in row:
             yield row
             return
-        if not self.options.split:
+        if not self.options.split_sentences:
             if not is_blank(row["text"]):
                 yield row
             return
