@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from cli_outcome import Isoglot
+from commands import COMMANDS
 
 import isoglot as iso
 from isoglot.aligners.options import aligner_options
+from isoglot.cli.spelling import FlagSpelling
 from isoglot.errors import ConfigurationError
-from isoglot.python_messages import in_python
 from isoglot.testing import tiny_bitext
 
 ROWS = tiny_bitext(30)
@@ -42,20 +43,21 @@ CASES: list[tuple[dict[str, Any], str]] = [
 
 
 def by_python(**options: Any) -> list[str] | str:
-    """The links of the pairs, or the refusal."""
+    """The links of the pairs, or the refusal with the command's flags."""
     try:
         return [
             pair.to_pharaoh() for pair in iso.align_many(PAIRS, words="whitespace", progress=False, **options)
         ]
     except ConfigurationError as error:
+        error.spelling = FlagSpelling(COMMANDS[("align",)])
         return str(error)
 
 
 def by_command(isoglot: Isoglot, *flags: str) -> list[str] | str:
-    """The links that the command prints, or its refusal as Python words it."""
+    """The links that the command prints, or its refusal."""
     done = isoglot("align", "pairs.tsv", "--quiet", *flags)
     refusal = done.stderr.rpartition("isoglot: ")[2].strip()
-    return in_python(refusal) if done.returncode else done.stdout.splitlines()
+    return refusal if done.returncode else done.stdout.splitlines()
 
 
 @pytest.fixture(autouse=True)

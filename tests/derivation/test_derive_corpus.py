@@ -91,7 +91,9 @@ def test_pieces_of_derived_text_are_the_originals_plus_v(text: Path) -> None:
         text.read_text().splitlines(), algorithm="byte_bpe", vocab_size=330, family="roberta"
     )
     original.save_pretrained(text.parent / "tokenizer")
-    run(text, "trans+inv", tokenizer=str(text.parent / "tokenizer"), rows=DeriverOptions(split_sentences=True))
+    run(
+        text, "trans+inv", tokenizer=str(text.parent / "tokenizer"), rows=DeriverOptions(split_sentences=True)
+    )
     out = text.parent / "out"
     doubled = AutoTokenizer.from_pretrained(out / "tokenizer")
     assert len(doubled) == 2 * len(original)

@@ -73,9 +73,7 @@ def test_files_of_two_directions_are_refused(tmp_path):
     one = tmx(tmp_path, {"de": "eins", "en": "one"})
     other = tmx(tmp_path, {"en": "two", "de": "zwei"}, name="b.tmx")
     sources = [Source(path=path) for path in (one, other)]
-    with pytest.raises(
-        ConfigurationError, match=r"b\.tmx: goes from en to de, and .*languages=\(.de., .en"
-    ):
+    with pytest.raises(ConfigurationError, match=r"b\.tmx: goes from en to de, and .*languages=\(.de., .en"):
         expand(sources, "bitext")
     named = Source(path=other, source_language="de")
     assert [source.languages("bitext") for source in expand([sources[0], named], "bitext")] == [

@@ -13,8 +13,8 @@ from cli_outcome import Isoglot
 from commands import COMMANDS
 
 import isoglot as iso
+from isoglot.cli.spelling import FlagSpelling
 from isoglot.errors import IsoglotError
-from isoglot.python_messages import in_python
 
 ONE_DOOR = {
     "quiet": "Python has progress=False",
@@ -110,7 +110,7 @@ def flags_of(parameter: Any, value: Any) -> list[str]:
 
 
 def at_both(verb: Verb, given: Given, isoglot: Isoglot, place: Path) -> tuple[Any, Any]:
-    """What the command and the function make of an option: the output, or the refusal in Python's words."""
+    """What the command and the function make of an option: the output, or the refusal with the command's flags."""
     typed, called = place / "typed" / verb.file, place / "called" / verb.file
     typed.parent.mkdir(parents=True)
     called.parent.mkdir(parents=True)
@@ -119,23 +119,19 @@ def at_both(verb: Verb, given: Given, isoglot: Isoglot, place: Path) -> tuple[An
     assert done.returncode in (0, 2), done.stderr
     if verb.prints:
         typed.write_text(done.stdout, encoding="utf-8")
-    refused = plain(in_python(done.stderr.rpartition("isoglot: ")[2].strip()), typed)
+    refused = plain(done.stderr.rpartition("isoglot: ")[2].strip(), typed)
     by_command = ("refused", refused) if done.returncode else ("made", verb.output(typed))
     try:
         verb.call(called, **given.arguments)
     except IsoglotError as error:
+        error.spelling = FlagSpelling(COMMANDS[tuple(verb.name.split())])
         return by_command, ("refused", plain(str(error), called))
     return by_command, ("made", verb.output(called))
 
 
 def plain(message: str, out: Path) -> str:
-    """A message without the place of the output, and with an option called by its name alone.
-
-    >>> plain("prepare option limit: got -3", Path("x")), plain("`limit`: got -3", Path("x"))
-    ('limit: got -3', 'limit: got -3')
-    """
-    message = message.replace(str(out), "OUT").replace("`", "")
-    return re.sub(r"(^|\n  - )[a-z-]+ option:? ", r"\1", message)
+    """A message without the place of the output."""
+    return message.replace(str(out), "OUT")
 
 
 def text(path: Path) -> str:
