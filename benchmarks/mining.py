@@ -35,7 +35,7 @@ import torch
 
 from isoglot.corpus.filter.filters import clean
 from isoglot.mining.mine import MinedPair, best_pairs, mine
-from isoglot.mining.options import MineOptions, VectorOptions
+from isoglot.mining.options import MineRequest, VectorOptions
 from isoglot.mining.vectors import sentence_encoder, unit_vectors
 from isoglot.modules.large_search import by_faiss
 from isoglot.modules.neighbours import Neighbours, nearest_both_ways
@@ -164,7 +164,7 @@ def measure_search(given: argparse.Namespace) -> None:
                 forward, backward = (by_faiss(*way, 4) for way in ((queries, sides[1]), (sides[1], queries)))
             else:
                 forward, backward = nearest_both_ways(queries, sides[1], 4, device=device)
-            pairs = len(best_pairs(forward, backward, MineOptions())[0])
+            pairs = len(best_pairs(forward, backward, MineRequest())[0])
             spent = time.process_time() - began[0], time.perf_counter() - began[1]
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             row = {"search": given.search, "queries": len(queries), "keys": size, "pairs": pairs,

@@ -101,11 +101,11 @@ def test_a_model_that_is_refused_names_every_value_in_the_users_words() -> None:
     class Cut(Options):
         limit: int = option(1, "Rows to keep.", ge=1)
 
-    assert validated(Cut, {"limit": 3}, what="cut option").limit == 3
+    assert validated(Cut, {"limit": 3}).limit == 3
     with pytest.raises(ConfigurationError) as error:
-        validated(Cut, {"limit": 0, "limmit": 3}, what="cut option")
-    assert "cut option limit: got 0; " in str(error.value)
-    assert "cut option limmit: unknown key; did you mean 'limit'?" in str(error.value)
+        validated(Cut, {"limit": 0, "limmit": 3})
+    assert "`limit`: got 0; " in str(error.value)
+    assert "`limmit`: unknown option; did you mean 'limit'?" in str(error.value)
 
 
 @pytest.mark.parametrize(

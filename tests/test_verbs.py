@@ -56,7 +56,7 @@ def test_an_encoder_is_tuned_packed_exported_and_begun_from(encoder: Path, tmp_p
     for _ in range(2):  # the same object is the same export
         out = iso.export(model, tmp_path / "sentences", layer=2, tokenizer=tokenizer)
     assert (out / "modules.json").is_file()
-    with pytest.raises(ConfigurationError, match="export option to"):
+    with pytest.raises(ConfigurationError, match="`to`: got"):
         iso.export(encoder, tmp_path / "other", to="tensorflow")
     rows = tiny_bitext(8)
     bitext = tmp_path / "en-xx.tsv"
@@ -74,9 +74,7 @@ def test_derive_writes_a_language_and_names_options_that_do_not_exist(tmp_path: 
     settings: dict[str, Any] = {"languages": "en", "split_sentences": True, "seed": 3}
     done = iso.derive(tmp_path / "en.txt", tmp_path / "out", transform="trans+inv", **settings)
     assert (done.rows, done.language) == (2, "en-x-trans-inv")
-    with pytest.raises(
-        ConfigurationError, match="derive option transfrom: unknown; did you mean 'transform'"
-    ):
+    with pytest.raises(ConfigurationError, match="`transfrom`: unknown option; did you mean 'transform'"):
         iso.derive(tmp_path / "en.txt", tmp_path / "other", transform="inv", transfrom="inv")
 
 
@@ -131,7 +129,7 @@ def test_options_are_given_one_by_one(encoder: Path, tmp_path: Path) -> None:
     result = iso.Result(run="a", task="pos", language="de", metric="f1", value=50.0, examples=3)
     page = iso.report(result, out=tmp_path / "page.html", title="Ours", baseline="a")
     assert "<title>Ours</title>" in page.read_text(encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="report option titel: unknown key; did you mean 'title'"):
+    with pytest.raises(ConfigurationError, match="`titel`: unknown option; did you mean 'title'"):
         iso.report(result, out=page, titel="Ours")
     with pytest.raises(ConfigurationError, match="got options= and title; pass all of them in ReportOptions"):
         iso.report(result, out=page, options=iso.ReportOptions(), title="Ours")
@@ -150,9 +148,9 @@ def test_options_are_given_one_by_one(encoder: Path, tmp_path: Path) -> None:
     ("given", "message"),
     [
         ({"only": "3/2"}, "only=.3/2.: K/N is needed"),
-        ({"engine": "slurm"}, "study option engine: got 'slurm'"),
-        ({"seeds": -3}, "seeds: got -3; it should be greater than or equal to 0"),
-        ({"seeds": 1, "sizes": {"seeds": 2}}, "seeds has its own"),
+        ({"engine": "slurm"}, "`engine`: got 'slurm'"),
+        ({"seeds": -3}, "`seeds`: got -3; it should be greater than or equal to 0"),
+        ({"seeds": 1, "sizes": {"seeds": 2}}, "`seeds`: the settings have them too"),
     ],
 )
 def test_options_of_a_study_are_refused_as_on_the_command_line(

@@ -164,7 +164,7 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
         "`all` or numbers": lambda: analyse_layers(
             Job(run, out=out), LayersRequest(gold=[gold], layers="top")
         ),
-        "--method and --layers choose what": lambda: analyse_layers(
+        "`method` and `layers` choose what": lambda: analyse_layers(
             Job(run, out=out), LayersRequest(gold=[gold], settings={"method": "argmax"})
         ),
         "has no words to align": lambda: analyse_alignments(

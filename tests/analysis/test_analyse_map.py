@@ -70,7 +70,7 @@ def test_a_map_reads_its_corpus_row_by_row(
     assert len(most) > 2 * len(tiny_aligned())
     assert max(most) <= 3
     request = MapRequest(corpus=["aligned"], projection=Projection(method="pca"), layer=9)
-    with pytest.raises(ConfigurationError, match="`layer`.*: got 9"):
+    with pytest.raises(ConfigurationError, match=r"`layer`.*: got 9"):
         analyse_map(Job([world / "after"], out=tmp_path), request)
 
 

@@ -13,6 +13,8 @@ from commands import COMMANDS
 from verb_calls import write_model
 
 import isoglot
+from isoglot.cli.spelling import FlagSpelling
+from isoglot.named_options import NO_VALUE
 
 PAIRS = [("a b", "c d"), ("e", "f"), ("g", "h"), ("i j", "k")]
 TSV = "".join(f"{one}\t{other}\n" for one, other in PAIRS)
@@ -105,9 +107,10 @@ def test_typing_what_a_message_says_leads_to_a_result(
 
 @pytest.mark.parametrize("verb", CALLS)
 def test_verbs_have_the_flags_that_readers_name(verb: str) -> None:
-    """Those of text and of word links are for the verbs that read these."""
-    lines = [line for path in READERS.glob("*.py") for line in path.read_text("utf-8").split("\n")]
-    named = {flag for line in lines if "flags=" not in line for flag in re.findall(r"--[a-z][a-z-]+", line)}
-    assert {"--header", "--column", "--one-based", "--lang", "--source-lang"} <= named
-    others = {"--lang"} if verb != "derive" else set()
-    assert named - flags_of(verb) <= others | ({"--one-based"} if verb in ("align", "filter") else set())
+    """Those of word links are for the verbs that read these."""
+    sources = [path.read_text("utf-8") for path in READERS.glob("*.py")]
+    named = {name for source in sources for name in re.findall(r"\[\[(\w+)(?:=[^\[]*?)?\]\]", source)}
+    assert {"header", "columns", "one_based", "languages"} <= named
+    spelled = {FlagSpelling(COMMANDS[tuple(verb.split())])(name, NO_VALUE) for name in named - {"row", "0"}}
+    flags = {flag for text in spelled for flag in re.findall(r"--[a-z][a-z-]+", text)}
+    assert flags - flags_of(verb) <= ({"--one-based"} if verb in ("align", "filter") else set())

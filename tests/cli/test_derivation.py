@@ -308,7 +308,7 @@ def test_flags_that_would_do_nothing_are_refused(isoglot: Isoglot, data: Path) -
         ("text.txt", "inv", ("--overlap", "0.5", "--best", "--split-sentences", "--lexicon", "0"),
          ["--overlap is for trans, but --transform is inv", "--best is for syn"]),
         ("text.txt", "trans", ("--target-lang", "de", "--end-marks", "."),
-         ["--target-lang is for bitext and aligned data, got text", "--end-marks is for inv and --split-sentences"]),
+         ["--lang: two are for bitext and aligned data, got text", "--end-marks is for inv and --split-sentences"]),
         ("text.txt", "trans", ("--kind", "tagged", "--format", "tsv"), ["--format is for text, bitext, aligned"]),
         ("text.txt", "trans", ("--tokenizer", "x", "--alphabet", "armenian", "--with-replacement"),
          ["--alphabet changes letters", "--with-replacement needs --overlap"]),

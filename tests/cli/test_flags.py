@@ -179,7 +179,7 @@ def test_a_command_builds_one_of_several_models() -> None:
     def command(shape: Annotated[dict[str, Any], Square, Circle]) -> None:
         kind = Square if "side" in shape else Circle
         of = "a square" if kind is Square else "a circle"
-        got.append(validated(kind, shape, what=of, called="--{}".format))
+        got.append(validated(kind, shape, owner=of))
 
     for arguments in (["--side", "2"], ["--depth", "5", "--colour", "green"]):
         CliRunner().invoke(app, arguments, catch_exceptions=False)

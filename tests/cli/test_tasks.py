@@ -57,7 +57,7 @@ def test_finetune_and_evaluate(tmp_path: Path) -> None:
         (["--task", "ner", "--seed", "a"], "--seed: got 'a'"),
         (
             ["--task", "ner", "--epochs", "0"],
-            "fine-tuning setting epochs: got 0.0; it should be greater than 0",
+            "--epochs: got 0.0; it should be greater than 0",
         ),
         (["--task", "ner", "--set", "words=written"], "fine-tuning on ner has no setting 'words'"),
     ],

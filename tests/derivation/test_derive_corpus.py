@@ -267,7 +267,7 @@ def test_the_sentences_of_a_prepared_treebank_are_text(tmp_path: Path) -> None:
 def test_mistakes_leave_nothing_behind(tmp_path: Path, text: Path) -> None:
     with pytest.raises(ConfigurationError, match="kind"):
         derive_corpus([tmp_path / "x.bin"], tmp_path / "out", DeriveRequest(transform="inv"))
-    with pytest.raises(ConfigurationError, match="kind=.nli"):
+    with pytest.raises(ConfigurationError, match=r"kind=.nli"):
         run(text, "inv", options=TransformOptions(literal=True))
     bad = tmp_path / "bad.conllu"
     bad.write_text("1\tword\n\n")

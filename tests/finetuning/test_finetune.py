@@ -94,9 +94,9 @@ def test_no_dev_data_is_told(encoder: Path, tmp_path: Path) -> None:
 
 
 def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="select_languages.*only with select=.joint"):
+    with pytest.raises(ConfigurationError, match=r"select_languages.*only with select=.joint"):
         FinetuneOptions.build(select_languages=("de",))
-    with pytest.raises(ConfigurationError, match="pivot.*only with setting=.code"):
+    with pytest.raises(ConfigurationError, match=r"pivot.*only with setting=.code"):
         FinetuneOptions.build(pivot="de")
     for schedule in ("foo", "warmup_stable_decay", "reduce_lr_on_plateau"):  # two need arguments of their own
         with pytest.raises(ConfigurationError, match=f"schedule.*{schedule}"):

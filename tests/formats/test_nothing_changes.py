@@ -23,8 +23,7 @@ from isoglot.corpus.open_corpus import open_corpus
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import Source
 from isoglot.mining.filter_pairs import filter_files, filter_pairs
-from isoglot.mining.options import FilterOptions
-from isoglot.mining.pair_scores import PairScorer
+from isoglot.mining.options import FilterRequest
 
 PIECES = [
     "word",
@@ -69,9 +68,7 @@ def filtered(path: Path, out: str, **reading: Any) -> Path:
     """The kept pairs of a file, all of which are kept, with one more value beside each."""
     target = path.with_name(out)
     source = Source(path=str(path), source_language="src", target_language="tgt", **reading)
-    filter_files(
-        open_corpus([source], "bitext"), [str(target)], FilterOptions(), lambda: PairScorer(None, None)
-    )
+    filter_files(open_corpus([source], "bitext"), [str(target)], FilterRequest(aligner=None))
     return target
 
 
@@ -171,8 +168,7 @@ def test_our_values_take_free_names(tmp_path: Path, caplog: pytest.LogCaptureFix
         filter_files(
             corpus,
             [str(tmp_path / "k.tsv")],
-            FilterOptions(),
-            lambda: PairScorer(None, None),
+            FilterRequest(aligner=None),
             dropped=dropped,
         )
     assert json.loads(dropped.read_text()) == {**row, "reasons_2": "empty", "line_2": 1}
@@ -199,8 +195,8 @@ def test_duplicates_by_normal_form_name_the_first(tmp_path: Path) -> None:
     path.write_text("".join(f"{one}\t{other}\n" for one, other in rows))
     source = Source(path=str(path), source_language="src", target_language="tgt")
     corpus = open_corpus([source], "bitext")
-    options = FilterOptions(duplicates="pair")
-    filter_files(corpus, [str(tmp_path / "k.tsv")], options, lambda: PairScorer(None, None), dropped=dropped)
+    options = FilterRequest(aligner=None, duplicates="pair")
+    filter_files(corpus, [str(tmp_path / "k.tsv")], options, dropped=dropped)
     lines = [line.split("\t")[2:] for line in dropped.read_text().split("\n")[:-1]]
     assert lines == [["duplicate", "2", "1"], ["empty", "4", ""]]
 

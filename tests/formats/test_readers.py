@@ -177,7 +177,7 @@ def test_paths_of_the_command_line():
             "a.tsv",
             "a\tb\n",
             {"columns": {"source": -1}},
-            "got column -1 for the source, but columns count from 0; set columns: {source: NUMBER} (--column",
+            'got column -1 for the source, but columns count from 0; set columns={"source": NUMBER}',
         ),
         ("a.csv", "source,source,target\na,b,c\n", {"header": True}, "2 columns are called 'source'"),
     ],

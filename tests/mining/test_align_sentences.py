@@ -11,7 +11,7 @@ import torch
 
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.mining.align_sentences import align_sentence_files, align_sentences
-from isoglot.mining.options import SentenceAlignOptions
+from isoglot.mining.options import SentenceAlignRequest
 
 Groups = list[tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -71,7 +71,7 @@ def test_files(tmp_path: Path) -> None:
     one, other, out = (str(tmp_path / name) for name in ("one.txt", "other.txt", "out.tsv"))
     Path(one).write_text("one dog\ntwo\n")
     Path(other).write_text("ONE\nDOG\nTWO\nXYZ\n")
-    counts = align_sentence_files((one, other), out, lambda: encoder, SentenceAlignOptions())
+    counts = align_sentence_files((one, other), out, SentenceAlignRequest(model=encoder))
     assert counts == {"1-2": 1, "1-1": 1, "0-1": 1}
     rows = [line.split("\t") for line in Path(out).read_text().splitlines()]
     assert [(row[:2], row[3:]) for row in rows] == [
@@ -79,9 +79,9 @@ def test_files(tmp_path: Path) -> None:
     ]  # fmt: skip
     Path(one).write_bytes(b"one\n\xff\n")
     with pytest.raises(InputError, match=r"one.txt:2: byte 0xff"):
-        align_sentence_files((one, other), out, lambda: encoder, SentenceAlignOptions())
+        align_sentence_files((one, other), out, SentenceAlignRequest(model=encoder))
     with pytest.raises(ConfigurationError, match="is also an input"):
-        align_sentence_files((one, other), other, lambda: encoder, SentenceAlignOptions())
+        align_sentence_files((one, other), other, SentenceAlignRequest(model=encoder))
     assert len(Path(out).read_text().splitlines()) == 3
 
 
@@ -98,6 +98,6 @@ def test_the_bar_ends_at_its_total_where_lines_are_blank(tmp_path: Path) -> None
         def progress(self, label: str, done: int, total: int) -> None:
             seen.append((done, total))
 
-    out, options = str(tmp_path / "out.tsv"), SentenceAlignOptions()
-    align_sentence_files((one, other), out, lambda: encoder, options, progress=Bar())
+    out, options = str(tmp_path / "out.tsv"), SentenceAlignRequest(model=encoder)
+    align_sentence_files((one, other), out, options, progress=Bar())
     assert seen[-1] == (2, 2) and all(done <= total for done, total in seen)

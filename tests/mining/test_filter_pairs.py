@@ -21,8 +21,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Source
 from isoglot.mining.filter_pairs import filter_files, filter_pairs
-from isoglot.mining.options import FilterOptions
-from isoglot.mining.pair_scores import PairScorer
+from isoglot.mining.options import FilterRequest
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 SIZE = 40
@@ -127,10 +126,9 @@ def test_formats_go_in_and_out(form: str, tmp_path: Path) -> None:
     sources = [Source(path=str(given), source_language="en", target_language="de")]
     out = [str(tmp_path / f"kept.{part}") for part in (("en", "de") if form == "moses" else (form,))]
     dropped, report = tmp_path / "dropped.tsv", tmp_path / "report.json"
-    scorer = PairScorer(table, None)
     corpus = open_corpus(sources, "bitext")
     found = filter_files(
-        corpus, out, FilterOptions(min_cosine=0.1), lambda: scorer, dropped=dropped, report=report
+        corpus, out, FilterRequest(model=table, aligner=None, min_cosine=0.1), dropped=dropped, report=report
     )
     extra = {"target_path": out[1]} if form == "moses" else {}
     again = [
@@ -153,7 +151,7 @@ def test_a_prepared_folder_is_read_with_its_languages(tmp_path: Path) -> None:
     prepare(Source(path=str(path), source_language="en", target_language="de"), tmp_path / "data")
     out = str(tmp_path / "kept.tsv")
     sources = open_corpus([str(tmp_path / "data")], "bitext", languages=["src", "tgt"])
-    found = filter_files(sources, [out], FilterOptions(min_script_share=0.5), lambda: PairScorer(None, None))
+    found = filter_files(sources, [out], FilterRequest(aligner=None, min_script_share=0.5))
     assert (found.kept, found.dropped) == (1, {"script": 1})
     assert Path(out).read_text() == "one two\teins zwei\n"
 
@@ -165,7 +163,7 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
 
     def run(path: Path, out: list[str], languages: tuple[str, str] = ("en", "de"), **options: object) -> None:
         sources = open_corpus([str(path)], "bitext", languages=languages)
-        filter_files(sources, out, FilterOptions(**options), lambda: PairScorer(None, None))
+        filter_files(sources, out, FilterRequest(aligner=None, **options))
 
     kept = str(tmp_path / "kept.tsv")
     for error, text, call in (
@@ -239,13 +237,11 @@ def test_paths_are_read_as_the_command_reads_them(tmp_path: Path) -> None:
 def test_every_reason_and_the_line_are_written(tmp_path: Path) -> None:
     given, dropped = tmp_path / "given.tsv", tmp_path / "dropped.tsv"
     given.write_text("good\tgut\n\nSave {0} 12 files\tspeichere {1} 13 Dateien\nthe same 1\tthe same 2\n")
-    rules = FilterOptions(max_copied=0.6, numbers="changed", placeholders=True)
+    rules = FilterRequest(aligner=None, max_copied=0.6, numbers="changed", placeholders=True)
 
     def run(paths: list[Path]) -> list[list[str]]:
         corpus = open_corpus([str(path) for path in paths], "bitext", languages=("en", "de"))
-        filter_files(
-            corpus, [str(tmp_path / "kept.tsv")], rules, lambda: PairScorer(None, None), dropped=dropped
-        )
+        filter_files(corpus, [str(tmp_path / "kept.tsv")], rules, dropped=dropped)
         return [line.split("\t")[2:] for line in dropped.read_text().splitlines()]
 
     lines = [["empty", "2"], ["numbers,placeholders", "3"], ["copied,numbers", "4"]]
@@ -270,8 +266,8 @@ def test_placeholders_of_tags_beside_the_text_count(tmp_path: Path) -> None:
     units = unit.format("") + unit.format(' <ph x="1"/>')
     path.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>')
     corpus = open_corpus([str(path)], "bitext", languages=("en", "de"))
-    rules = FilterOptions(placeholders=True)
-    report = filter_files(corpus, [str(tmp_path / "kept.tmx")], rules, lambda: PairScorer(None, None))
+    rules = FilterRequest(aligner=None, placeholders=True)
+    report = filter_files(corpus, [str(tmp_path / "kept.tmx")], rules)
     assert (report.kept, report.dropped) == (1, {"placeholders": 1})
 
 

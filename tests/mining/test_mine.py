@@ -17,7 +17,7 @@ from isoglot.mining.align_sentences import align_sentences
 from isoglot.mining.filter_pairs import filter_pairs
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.mine import best_pairs, mine, mine_files
-from isoglot.mining.options import MineOptions
+from isoglot.mining.options import MineRequest
 from isoglot.modules.large_search import by_faiss, by_parts
 from isoglot.modules.neighbours import nearest_both_ways, unit
 from isoglot.runs.pool import WorkPool
@@ -68,7 +68,7 @@ def test_the_pairs_are_those_of_the_published_formula(retrieval: str, neighbours
             [x[:30] + 0.2 * torch.rand(30, 8, generator=generator), torch.rand(15, 8, generator=generator)]
         )
     )
-    options = MineOptions(retrieval=retrieval, neighbours=neighbours)
+    options = MineRequest(retrieval=retrieval, neighbours=neighbours)
     scores, i, j = best_pairs(*nearest_both_ways(x, y, neighbours), options)
     expected = laser(x.double().numpy(), y.double().numpy(), neighbours, retrieval)
     assert list(zip(i.tolist(), j.tolist(), strict=True)) == [row[1:] for row in expected]
@@ -116,13 +116,13 @@ def test_files_are_read_and_written_whole(tmp_path: Path) -> None:
     one, other, out = (str(tmp_path / name) for name in ("one.txt", "other.txt", "out.jsonl"))
     Path(one).write_text("a\nb\nc\n")
     Path(other).write_text("C\nB\nA\n")
-    report = mine_files((one, other), out, lambda: encoder, MineOptions())
+    report = mine_files((one, other), out, MineRequest(model=encoder))
     rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
     assert {(r["source"], r["target"], r["source_line"], r["target_line"]) for r in rows} == {
         ("a", "A", 1, 3), ("b", "B", 2, 2), ("c", "C", 3, 1)
     }  # fmt: skip
     assert (report.sentences, report.pairs, report.histogram.count) == ((3, 3), 3, 3)
-    mine_files((one, other), str(tmp_path / "out.tsv"), lambda: encoder, MineOptions(min_score=9))
+    mine_files((one, other), str(tmp_path / "out.tsv"), MineRequest(model=encoder, min_score=9))
     assert (tmp_path / "out.tsv").read_text() == ""
 
 
@@ -141,7 +141,7 @@ def test_mistakes_are_told_before_the_encoder_is_loaded(tmp_path: Path) -> None:
         ((one, tmp_path / "none"), "o.tsv", InputError, "cannot be opened"),
     ):
         with pytest.raises(error, match=text):
-            mine_files(tuple(map(str, paths)), str(tmp_path / out), never, MineOptions())
+            mine_files(tuple(map(str, paths)), str(tmp_path / out), MineRequest(model=never))
     with pytest.raises(ConfigurationError, match="did you mean 'neighbours'"):
         mine(["a"], ["A"], encoder, neighbors=3)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["blank.txt", "one.txt"]

@@ -292,5 +292,7 @@ def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str
 def test_what_is_not_text_is_refused_in_one_line(tmp_path):
     with pytest.raises(ConfigurationError, match="texts: expected a list of texts, got 5"):
         trim("encoder", tmp_path / "out", texts=5)
-    with pytest.raises(ConfigurationError, match=r"request must be TrimRequest\(...\), got 'a.txt'; or pass"):
+    with pytest.raises(
+        ConfigurationError, match=r"`request`: must be TrimRequest\(...\), got 'a.txt'; or pass"
+    ):
         trim("encoder", tmp_path / "out", "a.txt")

@@ -140,12 +140,12 @@ def _word_alignment(**options: object) -> dict[str, object]:
         (
             Evaluate,
             _word_alignment(method="otto"),
-            "aligner option method: unknown method 'otto'; did you mean 'ot'",
+            "`method`: unknown method 'otto'; did you mean 'ot'",
         ),
         (
             Evaluate,
             _word_alignment(aligner={"alhpa": 1}),
-            "unknown aligner option 'alhpa'; did you mean 'alpha'",
+            "`alhpa`: no aligner has this option; did you mean 'alpha'",
         ),
         (StatisticalAlignment, {"gold": "/none", "method": "hmmm"}, "unknown statistical method 'hmmm'"),
         (

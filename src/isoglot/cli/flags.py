@@ -136,6 +136,8 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     if origin in (tuple, list, Sequence):
         value = _bare(get_args(kind)[0])
         return list[str if get_origin(value) is Literal else value], "VALUE"  # type: ignore[misc]
+    if kind is Any:  # Python also takes objects
+        kind, optional = str, field.default is None
     if origin in (Union, types.UnionType, Literal):
         kind = str  # the model tells the types apart, and refuses others with what was perhaps meant
     return kind | None if optional else kind, None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -11,14 +10,7 @@ from isoglot.cli.alignment import Bitext, BitextReading
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
 from isoglot.formats.sources import UNNAMED
-from isoglot.mining.options import (
-    FilterOptions,
-    MineOptions,
-    NamedEncoder,
-    Scorers,
-    SentenceAlignOptions,
-    require_encoder,
-)
+from isoglot.mining.options import FilterRequest, MineRequest, SentenceAlignRequest
 from isoglot.options import Options, OutputFile, OutputText, option
 
 PairsOut = Annotated[
@@ -39,8 +31,7 @@ class FilterOutputs(Options):
 @with_flags
 def filter_(
     inputs: Bitext,
-    options: FilterOptions,
-    scorers: Scorers,
+    request: FilterRequest,
     pairs: BitextReading,
     outputs: FilterOutputs,
     running: RunFlags,
@@ -64,16 +55,12 @@ def filter_(
     """
     from isoglot.corpus.open_corpus import open_corpus
     from isoglot.mining.filter_pairs import filter_files
-    from isoglot.mining.pair_scores import PairScorer
 
-    require_encoder(scorers, scorers.model)
     languages = [tag or unnamed for tag, unnamed in zip(pairs.tags, UNNAMED, strict=False)]
     corpus = open_corpus(inputs, "bitext", languages=languages, **pairs.reading)
     with Console(quiet=running.quiet) as console:
-        aligner = None if scorers.aligner == "none" else scorers.aligner
-        scorer = partial(PairScorer, scorers.model, aligner, options, scorers)
         report = filter_files(
-            corpus, out, options, scorer, dropped=outputs.dropped, report=outputs.report, progress=console
+            corpus, out, request, dropped=outputs.dropped, report=outputs.report, progress=console
         )
         for name, histogram in report.histograms.items():
             console.note(histogram.text(name))
@@ -92,9 +79,8 @@ def mine(
         ),
     ],
     target: Annotated[str, typer.Argument(help="Sentences of the other language.")],
-    vectors: NamedEncoder,
     languages: SideLanguages,
-    options: MineOptions,
+    request: MineRequest,
     running: RunFlags,
     out: PairsOut = "-",
 ) -> None:
@@ -109,15 +95,11 @@ def mine(
     isoglot mine news.de news.en --model ENCODER --retrieval intersection --min-score 1.06 --out mined.tsv
     """
     from isoglot.mining.mine import mine_files
-    from isoglot.mining.vectors import sentence_encoder
 
     with Console(quiet=running.quiet) as console:
-        encoder = partial(sentence_encoder, vectors.model, vectors)
-        report = mine_files(
-            (source, target), out, encoder, options, languages=languages.tags, progress=console
-        )
+        report = mine_files((source, target), out, request, languages=languages.tags, progress=console)
         if report.pairs:
-            console.note(report.histogram.text(options.similarity))
+            console.note(report.histogram.text(request.similarity))
         sizes = " and ".join(f"{count:,}" for count in report.sentences)
         console.note(
             f"{report.pairs:,} pairs of {sizes} different sentences{'' if out == '-' else f': {out}'}"
@@ -133,9 +115,8 @@ def align_sentences(
         ),
     ],
     target: Annotated[str, typer.Argument(help="Its translation.")],
-    vectors: NamedEncoder,
     languages: SideLanguages,
-    options: SentenceAlignOptions,
+    request: SentenceAlignRequest,
     running: RunFlags,
     out: PairsOut = "-",
 ) -> None:
@@ -148,12 +129,10 @@ def align_sentences(
     isoglot align-sentences book.de book.en --out book.tsv
     """
     from isoglot.mining.align_sentences import align_sentence_files
-    from isoglot.mining.vectors import sentence_encoder
 
     with Console(quiet=running.quiet) as console:
-        encoder = partial(sentence_encoder, vectors.model, vectors)
         counts = align_sentence_files(
-            (source, target), out, encoder, options, languages=languages.tags, progress=console
+            (source, target), out, request, languages=languages.tags, progress=console
         )
         sizes = ", ".join(
             f"{size}: {count:,}" for size, count in sorted(counts.items(), key=lambda item: -item[1])

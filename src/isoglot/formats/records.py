@@ -196,7 +196,7 @@ def cell_fields(
             role = next(r for r, c in columns.items() if c >= len(row))
             problem = (
                 f"{len(row)} columns, but column {columns[role]} (counted from 0) is needed for the {role}; fix "
-                f"the line, or set columns: {{{role}: NUMBER}} ([[columns={{'{role}': NUMBER}}]])"
+                f"the line, or set [[columns={{'{role}': NUMBER}}]]"
             )
         else:
             problem = (
@@ -255,7 +255,7 @@ def check_languages(
             if tag != given and isinstance(tag, str) and not same_language(tag, given):
                 raise InputError(
                     f"{name} is {tag!r}, expected {given!r}; keep the rows of one language in a file, or set "
-                    f"{column}: {tag} ([[{column}={tag!r}]])",
+                    f"[[{column}={tag!r}]]",
                     path=source.path,
                     line=line,
                 )
@@ -328,11 +328,8 @@ def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -
 
 def _set(*roles: str, value: str = "NAME") -> str:
     """What to type to choose columns."""
-    keys, flags = (
-        ", ".join(f"{role}: {value}" for role in roles),
-        " ".join(f"[[columns={{'{role}': {value}}}]]" for role in roles),
-    )
-    return f"set columns: {{{keys}}} ({flags})"
+    columns = ", ".join(f"'{role}': {value}" for role in roles)
+    return f"set [[columns={{{columns}}}]]"
 
 
 def _usual_names(role: str, source: Source, kind: Kind) -> list[str]:

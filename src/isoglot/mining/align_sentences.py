@@ -1,7 +1,7 @@
 """`isoglot align-sentences`: which lines of two documents translate each other, by vectors of lines and their joins."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.words import is_blank
 from isoglot.frames import ResultList, Tabular
-from isoglot.mining.options import SentenceAlignOptions, vector_options
+from isoglot.mining.options import SentenceAlignRequest
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
 from isoglot.mining.vectors import (
@@ -75,8 +75,8 @@ def align_sentences(
         target: Lines of its translation.
         model: Folder or hub name of an encoder of sentences, ``box`` by default, or any function of texts, such as a
             :class:`isoglot.tasks.text_vectors.TextEncoder`.
-        **options: Fields of :class:`isoglot.mining.options.SentenceAlignOptions`, such as ``max_size=6``, and
-            of an encoder with a name those of :class:`isoglot.mining.options.VectorOptions`, such as ``layer=8``.
+        **options: Other fields of :class:`isoglot.mining.options.SentenceAlignRequest`, such as ``max_size=6``; of an
+            encoder with a name also those of its vectors, such as ``layer=8``.
 
     Returns:
         Groups in the order of the documents; every line that is not blank is in one.
@@ -92,10 +92,9 @@ def align_sentences(
 
     Sources: Thompson and Koehn 2019 (Vecalign), Liu and Zhu 2023 (Bertalign).
     """
-    vectors = vector_options(options, model)
-    chosen = validated(SentenceAlignOptions, options)
+    request = validated(SentenceAlignRequest, {"model": model, **options})
     sides = [
-        _blocks((TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1)), chosen)
+        _blocks((TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1)), request)
         for name, texts in (("source", source), ("target", target))
     ]
     return ResultList(
@@ -106,15 +105,16 @@ def align_sentences(
             " ".join(row.text for row in rows),
             " ".join(row.text for row in translations),
         )
-        for rows, translations, score in _groups(_paired(*sides), sentence_encoder(model, vectors), chosen)
+        for rows, translations, score in _groups(
+            _paired(*sides), sentence_encoder(request.model, request), request
+        )
     )
 
 
 def align_sentence_files(
     paths: tuple[str, str],
     out: str,
-    encoder: Callable[[], SentenceEncoder],
-    options: SentenceAlignOptions,
+    request: SentenceAlignRequest,
     *,
     languages: tuple[str, str] = ("", ""),
     progress: AnyReporter | None = None,
@@ -128,11 +128,12 @@ def align_sentence_files(
     report, counts = reporter_of(progress).progress, Counter[str]()
     with pair_writer([out], languages) as write:
         sides = [
-            _blocks(text_rows(path, language), options)
+            _blocks(text_rows(path, language), request)
             for path, language in zip(paths, languages, strict=True)
         ]
         total, aligned = sum(map(len, sides[0])), 0
-        for source, target, score in _groups(_paired(*sides), encoder(), options):
+        encoder = sentence_encoder(request.model, request)
+        for source, target, score in _groups(_paired(*sides), encoder, request):
             counts[f"{len(source)}-{len(target)}"] += 1
             lines = [",".join(str(row.line) for row in rows) for rows in (source, target)]
             values = {"score": score, "source_lines": lines[0], "target_lines": lines[1]}
@@ -142,7 +143,7 @@ def align_sentence_files(
     return counts
 
 
-def _blocks(rows: Iterable[TextRow], options: SentenceAlignOptions) -> list[Block]:
+def _blocks(rows: Iterable[TextRow], options: SentenceAlignRequest) -> list[Block]:
     """The rows between blank ones; of one document all."""
     blocks: list[Block] = [[]]
     for row in rows:
@@ -169,7 +170,7 @@ def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block
 
 
 def _groups(
-    pairs: Sequence[tuple[Block, Block]], encoder: SentenceEncoder, options: SentenceAlignOptions
+    pairs: Sequence[tuple[Block, Block]], encoder: SentenceEncoder, options: SentenceAlignRequest
 ) -> Iterator[Group]:
     """The groups of all parts; short parts are encoded together."""
     unknown = UnknownWords(LEFT_OUT)
@@ -185,7 +186,7 @@ def _groups(
 def _window_groups(
     window: Sequence[tuple[Block, Block]],
     encoder: SentenceEncoder,
-    options: SentenceAlignOptions,
+    options: SentenceAlignRequest,
     unknown: UnknownWords,
 ) -> Iterator[Group]:
     vectors, lines, lengths = [], [], []
@@ -217,7 +218,7 @@ def _window_groups(
 def _runs(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
-    options: SentenceAlignOptions,
+    options: SentenceAlignRequest,
     unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
     """For each part, and each length of a run, unit vectors of the runs that end at each line."""

@@ -7,7 +7,7 @@ with the input; the last window, which may be short, is filled up with the pairs
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
@@ -30,7 +30,7 @@ from isoglot.frames import Tabular
 from isoglot.languages import codes_of
 from isoglot.mining.duplicates import FirstPairs, Place
 from isoglot.mining.histogram import Histogram
-from isoglot.mining.options import FilterOptions, vector_options
+from isoglot.mining.options import FilterRequest
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
 from isoglot.mining.pair_scores import PairScorer
 from isoglot.runs.files import check_outputs, write_json
@@ -137,8 +137,8 @@ def filter_pairs(
         languages: Codes of both languages, for the rule of scripts: ``("en", "de")`` or ``"en,de"``; a statistical
             model of others is refused.
         progress: A bar in notebooks and on terminals (``True``), or none.
-        **options: Fields of :class:`isoglot.mining.options.FilterOptions`, such as ``min_margin=1.02``, and of a
-            ``model`` with a name those of :class:`isoglot.mining.options.VectorOptions`, such as ``layer=8``.
+        **options: Other fields of :class:`isoglot.mining.options.FilterRequest`, such as ``min_margin=1.02``; of a
+            ``model`` with a name also those of its vectors, such as ``layer=8``.
 
     Returns:
         Each pair as it was given, in its place: one for each row, in their order, so that
@@ -150,14 +150,13 @@ def filter_pairs(
         >>> [(pair.reason, sorted(pair.scores)) for pair in found]
         [('', ['alignment', 'source_coverage', 'target_coverage']), ('copied', [])]
     """
-    vectors = vector_options(options, model)
-    chosen = validated(FilterOptions, options)
+    request = validated(FilterRequest, {"model": model, "aligner": aligner, **options})
     tags = codes_of(languages) if isinstance(languages, str) else list(languages)
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
-    scorer = PairScorer(model, aligner, chosen, vectors)
+    scorer = PairScorer(request)
     source, target = tags
-    check_pair_rules([Source(path="-", source_language=source, target_language=target)], chosen)
+    check_pair_rules([Source(path="-", source_language=source, target_language=target)], request)
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
     paths = [pairs] if isinstance(pairs, str | Path) else pairs
@@ -176,7 +175,7 @@ def filter_pairs(
             pair.languages = (source, target) if source or target else pair.languages
             yield pair
 
-    judged = _judged(rows(), scorer, chosen)
+    judged = _judged(rows(), scorer, request)
     return with_progress(judged, reporter_of(progress), "filter", total=length or 0)
 
 
@@ -197,8 +196,7 @@ def _texts_alone(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
 def filter_files(
     corpus: Corpus,
     out: Sequence[str],
-    options: FilterOptions,
-    scorer: Callable[[], PairScorer],
+    request: FilterRequest,
     *,
     dropped: str | Path | None = None,
     report: str | Path | None = None,
@@ -206,30 +204,30 @@ def filter_files(
 ) -> FilterReport:
     """Filter a bitext: kept pairs to ``out``, the others with their reasons to ``dropped``, counts to ``report``.
 
-    ``scorer`` makes the scorer, which is done when the inputs have been checked.
+    Encoder and aligner are loaded when the inputs have been checked.
     """
     inputs = [path for corpus_input in corpus.inputs for path in corpus_input.source.files()]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
-    check_pair_rules([raw.source for raw in corpus.inputs if raw.manifest is None], options)
+    check_pair_rules([raw.source for raw in corpus.inputs if raw.manifest is None], request)
     progress, counts = reporter_of(progress), FilterReport()
     with ExitStack() as stack:
         write = stack.enter_context(pair_writer(out, corpus.languages))
         write_dropped = (
             stack.enter_context(pair_writer([str(dropped)], corpus.languages)) if dropped else None
         )
-        pair_scorer = scorer()
+        pair_scorer = PairScorer(request)
         several = len(corpus.inputs) > 1
-        for judged in _judged(corpus.pairs(incomplete=True), pair_scorer, options):
+        for judged in _judged(corpus.pairs(incomplete=True), pair_scorer, request):
             if not counts.read:  # both files have a header, whatever becomes of the pairs
                 write.begin(judged.pair, list(pair_scorer.names))
                 if write_dropped is not None:
-                    names = list(_verdict(judged, pair_scorer.names, options, several=several))
+                    names = list(_verdict(judged, pair_scorer.names, request, several=several))
                     write_dropped.begin(judged.pair, names)
             counts.add(judged)
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                write_dropped(judged.pair, _verdict(judged, pair_scorer.names, options, several=several))
+                write_dropped(judged.pair, _verdict(judged, pair_scorer.names, request, several=several))
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
         if report is not None:
@@ -238,7 +236,7 @@ def filter_files(
 
 
 def _verdict(
-    judged: JudgedPair, scores: Iterable[str], options: FilterOptions, *, several: bool
+    judged: JudgedPair, scores: Iterable[str], options: FilterRequest, *, several: bool
 ) -> dict[str, Any]:
     """What `--dropped` says of a pair: the same names for every pair.
 
@@ -257,7 +255,7 @@ def _verdict(
 
 
 def _judged(
-    pairs: Iterator[SentencePair], scorer: PairScorer, options: FilterOptions
+    pairs: Iterator[SentencePair], scorer: PairScorer, options: FilterRequest
 ) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
     rules = PairRules(options)

@@ -22,7 +22,7 @@ from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.words import is_blank
 from isoglot.frames import ResultList, Tabular
 from isoglot.mining.histogram import Histogram
-from isoglot.mining.options import MineOptions, vector_options
+from isoglot.mining.options import MineRequest
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
 from isoglot.mining.vectors import SentenceEncoder, line_counter, sentence_encoder, stored_vectors
 from isoglot.modules.devices import resolve_device
@@ -73,8 +73,8 @@ def mine(
         model: Folder or hub name of an encoder (its last layer, mean pooling), by default ``box``; or any function from
             texts to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder` of another layer.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: Fields of :class:`isoglot.mining.options.MineOptions`, such as ``neighbours=16``, and of an encoder
-            with a name those of :class:`isoglot.mining.options.VectorOptions`, such as ``layer=8``.
+        **options: Other fields of :class:`isoglot.mining.options.MineRequest`, such as ``neighbours=16``; of an
+            encoder with a name also those of its vectors, such as ``layer=8``.
 
     Returns:
         Pairs, the best first.
@@ -89,15 +89,14 @@ def mine(
 
     Source: Artetxe and Schwenk 2019.
     """
-    vectors = vector_options(options, model)
-    chosen = validated(MineOptions, options)
-    require_package(chosen.search)
+    request = validated(MineRequest, {"model": model, **options})
+    require_package(request.search)
     sides = [
         _distinct(TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1))
         for name, texts in (("source", source), ("target", target))
     ]
     mined = _mined(
-        sides[0], sides[1], sentence_encoder(model, vectors), chosen, reporter_of(progress).progress
+        sides[0], sides[1], sentence_encoder(request.model, request), request, reporter_of(progress).progress
     )
     return ResultList(MinedPair(score, s.text, t.text, s.line, t.line) for score, s, t in mined)
 
@@ -105,20 +104,19 @@ def mine(
 def mine_files(
     paths: tuple[str, str],
     out: str,
-    encoder: Callable[[], SentenceEncoder],
-    options: MineOptions,
+    request: MineRequest,
     *,
     languages: tuple[str, str] = ("", ""),
     progress: AnyReporter | None = None,
 ) -> MineReport:
     """Find translations among the lines of two files, and write them, the best first; see :func:`mine`.
 
-    ``encoder`` makes the encoder, which is done when the files have been read. ``languages``: Codes of both languages,
-    which JSON lines and TMX name.
+    The encoder is loaded when the files have been read. ``languages``: Codes of both languages, which JSON lines and
+    TMX name.
     """
     check_outputs([out], paths)
     require_texts(paths)
-    require_package(options.search)
+    require_package(request.search)
     with pair_writer([out], languages) as write:
         sides = [
             _distinct(text_rows(path, language)) for path, language in zip(paths, languages, strict=True)
@@ -126,7 +124,8 @@ def mine_files(
         for path, sentences in zip(paths, sides, strict=True):
             if not sentences:
                 raise InputError("has no sentence; one sentence per line is needed", path=path)
-        mined = _mined(sides[0], sides[1], encoder(), options, reporter_of(progress).progress)
+        encoder = sentence_encoder(request.model, request)
+        mined = _mined(sides[0], sides[1], encoder, request, reporter_of(progress).progress)
         for score, source, target in mined:
             values = {"score": score, "source_line": source.line, "target_line": target.line}
             write(pair_of_rows([source], [target], languages), values)
@@ -147,7 +146,7 @@ def _mined(
     source: Mapping[str, TextRow],
     target: Mapping[str, TextRow],
     encoder: SentenceEncoder,
-    options: MineOptions,
+    options: MineRequest,
     step: Callable[[str, int, int], None],
 ) -> list[tuple[float, TextRow, TextRow]]:
     """Pairs of sentences with their scores, the best first."""
@@ -190,7 +189,7 @@ def _mined(
 def best_pairs(
     forward: Neighbours,
     backward: Neighbours,
-    options: MineOptions,
+    options: MineRequest,
     *,
     copies: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:

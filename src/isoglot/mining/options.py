@@ -1,16 +1,13 @@
 """What `isoglot filter`, `mine` and `align-sentences` take: a field is an argument in Python and a flag."""
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import regex
-from pydantic import AfterValidator, field_validator
+from pydantic import AfterValidator, field_validator, model_validator
 
 from isoglot.checkpoints.folder import BOX
-from isoglot.checks import validated
 from isoglot.corpus.options import RULES, RowRules
-from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Precision, one_or_more, option
+from isoglot.options import Options, Precision, one_or_more, option, text_of_path
 
 ENCODER, _SCORES = "Sentence vectors", "Scores"
 
@@ -47,36 +44,27 @@ class VectorOptions(Options):
     )
 
 
-def vector_options(options: dict[str, Any], model: object) -> VectorOptions:
-    """Take the options of sentence vectors out of those of a verb."""
-    chosen = {name: options.pop(name) for name in list(options) if name in VectorOptions.model_fields}
-    vectors = validated(VectorOptions, chosen)
-    require_encoder(vectors, model)
-    return vectors
+class SentenceEncoding(VectorOptions):
+    """The encoder of sentences that a verb uses: by name with the options of its vectors, or any function."""
 
-
-def require_encoder(vectors: VectorOptions, model: object) -> None:
-    """Refuse options of sentence vectors where no encoder with a name reads them.
-
-    A function that makes vectors has made these choices itself.
-    """
-    chosen = [f"[[{name}]]" for name in VectorOptions.model_fields if name in vectors.model_fields_set]
-    if chosen and not isinstance(model, str | Path):
-        given = "none" if model is None else type(model).__name__
-        raise ConfigurationError(
-            f"{', '.join(chosen)}: only a [[model]] with a name reads this, got {given}; leave it out"
-        )
-
-
-class NamedEncoder(VectorOptions):
-    """An encoder of sentences, the one that comes with isoglot by default."""
-
-    model: str = option(
+    model: Any = option(
         BOX, "Folder or hub name of an encoder of sentences; box comes with isoglot.", group=ENCODER
     )
+    _named = field_validator("model", mode="before")(text_of_path)
+
+    @model_validator(mode="after")
+    def _vectors_are_of_a_named_encoder(self) -> Self:
+        """A function that makes vectors has chosen their layer and pooling itself."""
+        chosen = [f"[[{name}]]" for name in VectorOptions.model_fields if name in self.model_fields_set]
+        if chosen and not isinstance(self.model, str):
+            given = "none" if self.model is None else type(self.model).__name__
+            raise ValueError(
+                f"{', '.join(chosen)}: only a [[model]] with a name reads this, got {given}; leave it out"
+            )
+        return self
 
 
-class MineOptions(Options):
+class MineRequest(SentenceEncoding):
     """How translations are found among all sentences of both sides."""
 
     similarity: Literal["margin", "csls", "cosine"] = option(
@@ -101,7 +89,7 @@ class MineOptions(Options):
     )
 
 
-class SentenceAlignOptions(Options):
+class SentenceAlignRequest(SentenceEncoding):
     """How two documents are aligned."""
 
     max_size: int = option(
@@ -125,8 +113,8 @@ class SentenceAlignOptions(Options):
     one_document: bool = option(False, "Ignore blank lines.")
 
 
-class FilterOptions(RowRules):
-    """What drops a pair of sentences: the rules of `isoglot prepare`, and scores below a threshold."""
+class FilterRules(RowRules):
+    """Rules and thresholds that drop a pair of sentences, those of `isoglot prepare` among them."""
 
     duplicates: Literal["keep", "pair", "source", "target"] = option(
         "keep",
@@ -198,16 +186,38 @@ class FilterOptions(RowRules):
         return {name: least for name, least in thresholds.items() if least is not None}
 
 
-class Scorers(VectorOptions):
-    """What scores pairs: an encoder of sentences, an aligner of words, or both."""
+class FilterRequest(SentenceEncoding, FilterRules):
+    """What drops a pair of sentences, and what scores it: an encoder of sentences, an aligner of words, or both."""
 
-    model: str | None = option(
+    model: Any = option(
         None, "Encoder of sentences, for cosine and margin: box comes with isoglot; or a folder or hub name.",
         group=ENCODER,
     )  # fmt: skip
-    aligner: str = option(
+    aligner: Any = option(
         BOX,
         "Aligner for links: box comes with isoglot; another encoder's folder or hub name; the folder of a saved "
         "statistical model; none.",
         group=_SCORES,
     )  # fmt: skip
+
+    @field_validator("aligner", mode="before")
+    @classmethod
+    def _none_by_name(cls, value: Any) -> Any:
+        return None if value == "none" else text_of_path(value)
+
+    @model_validator(mode="after")
+    def _thresholds_have_scores(self) -> Self:
+        """A threshold needs what computes its score."""
+        lacking = []
+        if self.model is None and (self.min_cosine is not None or self.min_margin is not None):
+            lacking.append(
+                "[[min_cosine]] and [[min_margin]] compare sentence vectors, which need an encoder; add "
+                "[[model='box']], or another"
+            )
+        if self.aligner is None and (self.min_alignment is not None or self.min_coverage is not None):
+            lacking.append(
+                "[[min_alignment]] and [[min_coverage]] need word links; leave [[aligner=None]] out"
+            )
+        if lacking:
+            raise ValueError("; ".join(lacking))
+        return self

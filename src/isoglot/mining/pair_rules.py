@@ -16,7 +16,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED, Source
 from isoglot.formats.words import split_words
-from isoglot.mining.options import FilterOptions
+from isoglot.mining.options import FilterRules
 
 _LETTER = regex.compile(r"\p{L}")
 _STAYS = regex.compile(r"(?<!\w)(?:\p{Lu}[\p{Lu}\p{Nd}]{1,4}(?!\w)|\p{Lu}\w*(?=\s\p{Nd}))")
@@ -26,7 +26,7 @@ _STAYS = regex.compile(r"(?<!\w)(?:\p{Lu}[\p{Lu}\p{Nd}]{1,4}(?!\w)|\p{Lu}\w*(?=\
 class PairRules:
     """Names the rules that drop a pair."""
 
-    def __init__(self, options: FilterOptions) -> None:
+    def __init__(self, options: FilterRules) -> None:
         self._options = options
         self._rows = RowTests.load(options)
         self._identifiers = cache(_identifiers)
@@ -64,7 +64,7 @@ class PairRules:
         return reasons
 
 
-def check_pair_rules(sources: Sequence[Source], options: FilterOptions) -> None:
+def check_pair_rules(sources: Sequence[Source], options: FilterRules) -> None:
     """Refuse rules that cannot work for these sources.
 
     Raises:

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isoglot.errors import ConfigurationError
-from isoglot.mining.options import FilterOptions, VectorOptions
+from isoglot.mining.options import FilterRequest
 
 if TYPE_CHECKING:
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner
-    from isoglot.aligners.statistical.model import StatisticalAligner
     from isoglot.mining.link_scores import LinkScorer
     from isoglot.mining.vector_scores import VectorScorer
-    from isoglot.mining.vectors import SentenceEncoder
 
 SIMILARITIES, LINKS = ("cosine", "margin"), ("alignment", "source_coverage", "target_coverage")
 """Scores of sentence vectors and of word links."""
@@ -30,46 +25,21 @@ class PairScorer:
     """Scores windows of pairs by sentence vectors, word links, or both.
 
     Args:
-        model: An encoder of sentences, or its name; without one there are no cosine and margin.
-        aligner: Links words, or the name of its encoder, or the folder of a saved statistical model; without one there
-            are no alignment and coverage.
-        options: Thresholds; of the margin ``neighbours``, and the ``pool`` of pairs among which they are searched.
-        vectors: How an encoder with a name makes vectors.
-
-    Raises:
-        ConfigurationError: A threshold of a score that nothing computes.
+        request: The encoder and the aligner; without an encoder there are no cosine and margin, without an aligner no
+            alignment and coverage.
     """
 
-    def __init__(
-        self,
-        model: str | Path | SentenceEncoder | None,
-        aligner: EmbeddingAligner | StatisticalAligner | str | Path | None,
-        options: FilterOptions | None = None,
-        vectors: VectorOptions | None = None,
-    ) -> None:
-        options = options or FilterOptions()
-        lacking = []
-        if model is None and {*SIMILARITIES} & {*options.thresholds}:
-            lacking.append(
-                "min_cosine and min_margin compare sentence vectors, which need an encoder; add [[model='box']], "
-                "or another"
-            )
-        if aligner is None and {*LINKS} & {*options.thresholds}:
-            lacking.append(
-                "min_alignment and min_coverage need word links, but [[aligner]] is none; leave it out"
-            )
-        if lacking:
-            raise ConfigurationError(lacking)
+    def __init__(self, request: FilterRequest) -> None:
         self._links: LinkScorer | None = None
         self._vectors: VectorScorer | None = None
-        if aligner is not None:
+        if request.aligner is not None:
             from isoglot.mining.link_scores import LinkScorer  # noqa: PLC0415 - loads torch
 
-            self._links = LinkScorer(aligner, any_language=options.any_language)
-        if model is not None:
+            self._links = LinkScorer(request.aligner, any_language=request.any_language)
+        if request.model is not None:
             from isoglot.mining.vector_scores import VectorScorer  # noqa: PLC0415 - loads torch, transformers
 
-            self._vectors = VectorScorer(model, options, vectors)
+            self._vectors = VectorScorer(request)
         self.names = (*(SIMILARITIES if self._vectors else ()), *(LINKS if self._links else ()))
 
     def __call__(self, pairs: Sequence[tuple[str, str]], names: Sequence[str] | None = None) -> list[Scores]:

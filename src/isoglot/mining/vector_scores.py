@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from isoglot.corpus.encode.unknown import UnknownWords
-from isoglot.mining.options import FilterOptions, VectorOptions
-from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, unit_vectors
+from isoglot.mining.options import FilterRequest
+from isoglot.mining.vectors import sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import compared, nearest_both_ways
 from isoglot.tasks.text_vectors import LEFT_OUT
 
@@ -20,19 +19,15 @@ class VectorScorer:
     """Scores windows of pairs by the vectors of their sentences.
 
     Args:
-        model: An encoder of sentences, or its name.
-        options: Of the margin ``neighbours``, and the ``pool`` of pairs among which they are searched.
-        vectors: How an encoder with a name makes vectors.
+        request: The encoder; of the margin ``neighbours``, and the ``pool`` of pairs among which they are searched.
 
     Attributes:
         left_out: Words of all windows that the encoder's vocabulary does not know.
     """
 
-    def __init__(
-        self, model: str | Path | SentenceEncoder, options: FilterOptions, vectors: VectorOptions | None
-    ) -> None:
-        self._encoder = sentence_encoder(model, vectors)
-        self._options = options
+    def __init__(self, request: FilterRequest) -> None:
+        self._encoder = sentence_encoder(request.model, request)
+        self._options = request
         self._before: tuple[list[str], list[str]] = [], []
         self.left_out = UnknownWords(LEFT_OUT)
 

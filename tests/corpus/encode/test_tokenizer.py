@@ -108,5 +108,5 @@ def test_characters_of_one_text_and_unknown_settings_are_refused():
     for texts in ("a river", ["a river", None]):
         with pytest.raises(ConfigurationError, match="expected a "):
             train_tokenizer(texts, algorithm="bpe", vocab_size=300)
-    with pytest.raises(ConfigurationError, match=r"tokenizer option vocabsize: .*did you mean 'vocab_size'"):
+    with pytest.raises(ConfigurationError, match=r"`vocabsize`: .*did you mean 'vocab_size'"):
         train_tokenizer(TEXTS, vocabsize=300)
