@@ -3,7 +3,7 @@
 import logging
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from isoglot.aligners.alignment import WINDOW
 from isoglot.corpus.open_corpus import Corpus, corpus_sources, open_corpus
@@ -14,8 +14,6 @@ from isoglot.formats.words import WordMode, note_of_spaces, other_space
 
 _LOG = logging.getLogger(__name__)
 Warn = Callable[[int, str], None]
-ReadPairs = Callable[[WordMode, Warn | None], Iterator[SentencePair]]
-"""Reads pairs from the first one on, cut into words as the mode says; what is wrong with them is reported if asked."""
 
 _MOST_WARNINGS = 20
 _SAMPLE, _GLUED_SHARE = 1000, 0.3
@@ -26,6 +24,23 @@ Abbreviations end some sentences of tokenised text, so a few glued pairs prove n
 _TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*[\"'][^<>]*)?\s*/?>")
 """An inline tag of HTML or XML."""
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
+
+
+class PairsInFiles(Iterable[SentencePair]):
+    """The pairs of a bitext, which are read again in each loop; only the first loop reports what is wrong with them.
+
+    Args:
+        read: Reads the pairs, and calls what it is given with the number of a pair and what is wrong with it.
+        warn: What is called in the first loop.
+    """
+
+    def __init__(self, read: Callable[[Warn | None], Iterator[SentencePair]], warn: Warn) -> None:
+        self._read = read
+        self._warn: Warn | None = warn
+
+    def __iter__(self) -> Iterator[SentencePair]:
+        warn, self._warn = self._warn, None
+        yield from self._read(warn)
 
 
 def read_pairs(

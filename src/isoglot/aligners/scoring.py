@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -153,12 +153,13 @@ def score_file(gold: Gold, options: FileScoring) -> ScoreReport:
 
 
 def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
-    """Score a saved statistical model, which links the words of the gold file."""
+    """Score an aligner, which links the words of the gold file."""
     from isoglot.aligners.gold import gold_pairs  # noqa: PLC0415 - `datasets` is slow to import
-    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+    from isoglot.aligners.load_aligner import load_aligner  # noqa: PLC0415 - the readers of links do without
 
     pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
-    linked = list(StatisticalAligner.load(options.model).align_pairs(pairs))
+    aligner = load_aligner(options.model, **options.settings)
+    linked = list(aligner.align(replace(pair) for pair in pairs))  # a pair keeps its gold links
     return score_sentences(
         LinksInMemory(linked, options.model),
         LinksInMemory(pairs, str(gold.gold), gold=True),

@@ -38,8 +38,7 @@ from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
 
 if TYPE_CHECKING:
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner
-    from isoglot.aligners.statistical.model import StatisticalAligner
+    from isoglot.aligners.aligner import Aligner
     from isoglot.mining.vectors import SentenceEncoder
 
 UNKNOWN = "unknown_text"
@@ -119,7 +118,7 @@ def filter_pairs(
     pairs: Any,
     *,
     model: str | Path | SentenceEncoder | None = None,
-    aligner: EmbeddingAligner | StatisticalAligner | str | Path | None = BOX,
+    aligner: Aligner | str | Path | None = BOX,
     languages: str | Sequence[str] = ("", ""),
     progress: AnyReporter = True,
     **options: Any,

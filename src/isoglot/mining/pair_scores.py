@@ -14,8 +14,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.mining.options import FilterOptions, VectorOptions
 
 if TYPE_CHECKING:
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner
-    from isoglot.aligners.statistical.model import StatisticalAligner
+    from isoglot.aligners.aligner import Aligner
     from isoglot.mining.link_scores import LinkScorer
     from isoglot.mining.vector_scores import VectorScorer
     from isoglot.mining.vectors import SentenceEncoder
@@ -43,7 +42,7 @@ class PairScorer:
     def __init__(
         self,
         model: str | Path | SentenceEncoder | None,
-        aligner: EmbeddingAligner | StatisticalAligner | str | Path | None,
+        aligner: Aligner | str | Path | None,
         options: FilterOptions | None = None,
         vectors: VectorOptions | None = None,
     ) -> None:

@@ -6,7 +6,8 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import field_validator, model_validator
 
-from isoglot.aligners.options import AnyAligner, Encoder, aligner_of, aligner_options, flag_of_aligner
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import AnyAligner, Encoder, aligner_options, flag_of_aligner, own_class
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import READING, bare_suffix
@@ -122,7 +123,8 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     languages = options.pop("languages", None)
     own = option_names(ProjectOptions) - aligner_options() - option_names(ReadyLinks)
     known = own | aligner_options() | option_names(ReadyLinks)
-    if unknown := [name for name in options if name not in known]:
+    unknown = [name for name in options if name not in known]
+    if unknown and own_class(options) is None:  # a class of the user's has options of its own
         raise ConfigurationError(
             [f"{_flag(name)}: unknown option; {did_you_mean(name, known)}" for name in unknown]
         )
@@ -144,7 +146,7 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     if "links_file" in options:
         values["links"] = validated(ReadyLinks, options, what="a file of links", called=_flag)
     else:
-        values["links"] = aligner_of(**options)
+        values["links"] = aligner_request(**options)
     return validated(ProjectOptions, values, what="project", called=_flag)
 
 
