@@ -1,29 +1,28 @@
 """``isoglot align``: sentence pairs from files, through an aligner, into a file of links or an aligned corpus."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.aligner import Use
-from isoglot.aligners.load_aligner import loaded
-from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, Plugin, paths_of
+from isoglot.aligners.load_aligner import loaded, made_of
+from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, paths_of
 from isoglot.aligners.output import with_words_written, write_corpus, write_lines
-from isoglot.aligners.pairs_in_files import PairsInFiles, Warnings, read_pairs
+from isoglot.aligners.pairs_in_files import PairsInFiles, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
 from isoglot.aligners.with_encoder import with_reports
-from isoglot.checkpoints.folder import BOX, checkpoint_folder
+from isoglot.checkpoints.folder import BOX
 from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source, by_suffix
-from isoglot.runs.code import code_hashes
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
+from isoglot.runs.folder import MANIFEST, make_once
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
 
 _RECORD = "alignment.json"
@@ -43,22 +42,16 @@ def align_file(
 
     ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
     """
-    form, progress = form or LinkFormat(), reporter_of(progress)
+    form = form or LinkFormat()
     _check_paths(sources, out, request, form)
     # A method that learns reads the words of standard input twice if the output shows them.
     corpus = open_corpus(sources, "bitext", again=form.shows_words and request.learns)
-    use = Use(
-        words=form.words,
-        default_words="whitespace",
-        in_files=True,
-        warn=Warnings(),
-        links_alone=not form.shows_words,
-        lexicon_pieces=_pieces(request, form),
-        overwrite=overwrite,
-    )
+    progress = reporter_of(progress)
+    linked_pairs = partial(_linked_pairs, corpus, out, request, form, progress, overwrite)
     if form.output == "corpus":
-        return _align_into_corpus(corpus, sources, out, request, form, use, progress)
-    with _linked(corpus, out, request, form, use, progress) as linked:
+        made_from = _made_from(corpus, sources, request, form)
+        return _write_corpus_once(linked_pairs, out, made_from, _beside(request, form), progress, overwrite)
+    with linked_pairs() as linked:
         count = write_lines(linked, out, form, values=request.values, languages=corpus.languages)
     if str(out) != "-":
         progress.note(f"{count:,} pairs aligned: {out}")
@@ -67,16 +60,17 @@ def align_file(
 
 def _check_paths(sources: Sequence[Source], out: str | Path, request: AnyAligner, form: LinkFormat) -> None:
     """Refuse outputs that cannot be written, or would overwrite an input or each other, before anything is read."""
+    beside = _beside(request, form)
     if form.output not in ("tmx", "corpus") and by_suffix(str(out)) == "tmx":
         raise ConfigurationError(
             f"{out}: has the name of a translation memory, but format {form.output} was chosen; add --format tmx, or "
             "choose another name"
         )
-    inputs = [path for source in sources for path in source.files()]
     reads = paths_of(request, "train_on", "load", "start", "model")
+    inputs = [path for source in sources for path in source.files()]
     saved = getattr(request, "save", None)
     check_outputs(
-        [out, *_beside(request, form)],
+        [out, *beside],
         [*inputs, *reads, *form.pieces],
         folders=[saved, out if form.output == "corpus" else None],
     )
@@ -91,31 +85,41 @@ def _beside(request: AnyAligner, form: LinkFormat) -> list[Path]:
     return [*paths_of(request, "save", "lexicon"), *form.files]
 
 
-def _pieces(request: AnyAligner, form: LinkFormat) -> Sequence[str]:
-    """Tokenizers whose pieces stand for single Chinese or Japanese characters in phrases and in a lexicon."""
-    return form.pieces or [getattr(request, "model", BOX)]
-
-
 @contextmanager
-def _linked(
-    corpus: Corpus, out: str | Path, request: AnyAligner, form: LinkFormat, use: Use, progress: Reporter
+def _linked_pairs(
+    corpus: Corpus,
+    out: str | Path,
+    request: AnyAligner,
+    form: LinkFormat,
+    progress: Reporter,
+    overwrite: bool,
 ) -> Iterator[Iterator[SentencePair]]:
-    """The pairs of a corpus with their links, and what is written beside these is written as they pass."""
+    """The pairs of a corpus with their links; what is written beside the links is written as the pairs pass."""
+    pairs = PairsInFiles(partial(read_pairs, corpus, split=form.words is None))
+    pieces = form.pieces or [getattr(request, "model", BOX)]
+    use = Use(
+        words=form.words,
+        default_words="whitespace",
+        in_files=True,
+        warn=pairs.warnings,
+        links_alone=not form.shows_words,
+        lexicon_pieces=pieces,
+        overwrite=overwrite,
+    )
     if isinstance(request, Encoder) and request.engine == "ray":
         from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
 
         words = form.words or "whitespace"
         with aligned_by_ray(corpus, out, request, words=words, progress=progress) as linked:
-            yield _written_beside(with_reports(linked, request, use), request, form, progress)
+            yield _written_beside(with_reports(linked, request, use), form, pieces, progress)
         return
     aligner = loaded(request, use)
-    read = partial(read_pairs, corpus, mode=aligner.words or "whitespace", split=form.words is None)
-    pairs = PairsInFiles(lambda warn: read(warn=warn), use.warn)
-    yield _written_beside(aligner.align(pairs), request, form, progress)
+    pairs.words = aligner.words or pairs.words
+    yield _written_beside(aligner.align(pairs), form, pieces, progress)
 
 
 def _written_beside(
-    linked: Iterator[SentencePair], request: AnyAligner, form: LinkFormat, progress: Reporter
+    linked: Iterator[SentencePair], form: LinkFormat, pieces: Sequence[str], progress: Reporter
 ) -> Iterator[SentencePair]:
     """Pass linked pairs on, and write phrases and words that were asked for; links of pieces, if these were."""
     if form.phrases:
@@ -124,7 +128,7 @@ def _written_beside(
             phrases=form.phrases,
             longest=form.phrase_length,
             moses=form.phrases_format == "moses",
-            pieces=_pieces(request, form),
+            pieces=pieces,
         )
     if form.pieces:
         linked = piece_links(linked, form.pieces)
@@ -133,29 +137,27 @@ def _written_beside(
     return with_progress(linked, progress, "aligning", every=512)
 
 
-def _align_into_corpus(
-    corpus: Corpus,
-    sources: Sequence[Source],
+def _write_corpus_once(
+    linked_pairs: Callable[[], AbstractContextManager[Iterator[SentencePair]]],
     out: str | Path,
-    request: AnyAligner,
-    form: LinkFormat,
-    use: Use,
+    made_from: dict[str, Any],
+    beside: Sequence[Path],
     progress: Reporter,
+    overwrite: bool,
 ) -> int:
-    """Align into a corpus folder, unless it is there and was made from the same inputs in the same way."""
-    beside = _beside(request, form)
+    """Write linked pairs as a corpus folder, unless it is there and was made from the same inputs in the same way."""
 
     def make(folder: Path) -> dict[str, Any]:
-        with _linked(corpus, out, request, form, use, progress) as linked:
+        with linked_pairs() as linked:
             pairs = write_corpus(linked, folder)
         return {"pairs": pairs, "beside": _contents(beside)}
 
     record, is_new = make_once(
         out,
-        _made_from(corpus, sources, request, form),
+        made_from,
         make,
         what="aligned corpus",
-        overwrite=use.overwrite,
+        overwrite=overwrite,
         name=_RECORD,
     )
     for path, content in _contents(beside).items():
@@ -180,16 +182,12 @@ def _made_from(
     prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
     raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
     paths = [*prepared, *raw, *map(str, paths_of(request, "train_on", "load", "start"))]
-    recorded: dict[str, Any] = {
+    recorded = {
         "request": {"aligner": request.model_dump(mode="json"), **form.model_dump(mode="json")},
         "sources": [source.model_dump(mode="json") for source in sources],
         "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)],
     }
-    if isinstance(request, Encoder):
-        recorded["encoder"] = hash_checkpoint(checkpoint_folder(request.model))
-    elif isinstance(request, Plugin):
-        recorded["code"] = code_hashes(type(request.aligner))
-    return recorded
+    return recorded | made_of(request)
 
 
 def _contents(paths: Sequence[Path]) -> dict[str, str | None]:

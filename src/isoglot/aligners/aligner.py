@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from isoglot.errors import ConfigurationError
-from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
-from isoglot.formats.words import WordMode
 from isoglot.languages import same_language
 
 if TYPE_CHECKING:
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
 
     from isoglot.aligners.pairs_in_files import Warn
     from isoglot.corpus.encode.unknown import OnUnknown
+    from isoglot.formats.sentence_pair import SentencePair
+    from isoglot.formats.words import WordMode
 
 
 @runtime_checkable
@@ -34,6 +34,7 @@ class Aligner(Protocol):
             None if both suit it.
 
     Example:
+        >>> from isoglot import SentencePair
         >>> class Diagonal(Aligner):
         ...     def align(self, pairs):
         ...         for pair in pairs:

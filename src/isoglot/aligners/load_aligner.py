@@ -22,18 +22,19 @@ from isoglot.aligners.options import (
     own_class,
     paths_of,
 )
-from isoglot.aligners.plugin import PluginAligner
-from isoglot.aligners.with_encoder import EncoderAligner, load_encoder_aligner
-from isoglot.checkpoints.folder import BOX
+from isoglot.checkpoints.folder import BOX, checkpoint_folder
 from isoglot.checks import closest, resolve, validated
 from isoglot.errors import ConfigurationError
-from isoglot.formats.words import WordMode, require_mode
 from isoglot.options import fields_of
 from isoglot.python_messages import names_arguments
+from isoglot.runs.code import code_hashes
 from isoglot.runs.files import check_outputs
+from isoglot.runs.folder import hash_checkpoint
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from isoglot.formats.words import WordMode
 
 _MEMBERS = ("align", "languages", "learns", "values", "words")
 
@@ -72,23 +73,26 @@ def load_aligner(
         >>> [pair.to_pharaoh() for pair in load_aligner(method="fast_align").align(pairs)]
         ['0-0 1-1', '0-0 1-1']
     """
+    # Those who only check options do without these.
+    from isoglot.aligners.with_encoder import load_encoder_aligner  # noqa: PLC0415
+    from isoglot.formats.words import require_mode  # noqa: PLC0415
+
     if words is not None:
         require_mode(words)
     use = Use(words=words, overwrite=overwrite)
     if model is not None and not isinstance(model, str | Path) and not _is_aligner(model):
         chosen = options if method is None else {"method": method, **options}
-        request = Encoder(options=EmbeddingOptions.build(**untuned(chosen)))
-        return load_encoder_aligner(request, use, model, tokenizer)
+        encoder: Any = model
+        of_object = Encoder(options=EmbeddingOptions.build(**untuned(chosen)))
+        return load_encoder_aligner(of_object, use, encoder, tokenizer)
     named = {name: value for name, value in {"model": model, "method": method}.items() if value is not None}
     request = aligner_request(**options, **named)
-    if tokenizer is not None:
-        if not isinstance(request, Encoder):
-            raise ConfigurationError("tokenizer: a statistical aligner has none; leave it out")
-        if model is None:
-            raise ConfigurationError(
-                "got a tokenizer without its model; add model=, or leave it out: the aligner of the package has its own"
-            )
-        return load_encoder_aligner(request, use, tokenizer=tokenizer)
+    if tokenizer is not None and not isinstance(request, Encoder):
+        raise ConfigurationError("tokenizer: a statistical aligner has none; leave it out")
+    if tokenizer is not None and model is None:
+        raise ConfigurationError(
+            "got a tokenizer without its model; add model=, or leave it out: the aligner of the package has its own"
+        )
     if isinstance(request, Encoder) and request.engine != "local":
         raise ConfigurationError(
             f"--engine {request.engine}: is for a prepared folder; run `isoglot align FOLDER --engine ray`"
@@ -97,6 +101,8 @@ def load_aligner(
     check_outputs(
         [*saved, *paths_of(request, "lexicon")], paths_of(request, "train_on", "load", "start"), folders=saved
     )
+    if isinstance(request, Encoder):
+        return load_encoder_aligner(request, use, tokenizer=tokenizer)
     return loaded(request, use)
 
 
@@ -178,6 +184,8 @@ def _plugin(given: Any, options: dict[str, Any]) -> Plugin:
 def loaded(request: AnyAligner, use: Use) -> Aligner:
     """Load the aligner of a request; a method that learns does so when it is given pairs."""
     if isinstance(request, Encoder):
+        from isoglot.aligners.with_encoder import load_encoder_aligner  # noqa: PLC0415 - checks do without
+
         return load_encoder_aligner(request, use)
     if isinstance(request, Plugin):
         return _own(request, use)
@@ -190,15 +198,28 @@ def loaded(request: AnyAligner, use: Use) -> Aligner:
     return with_statistics.ModelLearner(request, use)
 
 
+def made_of(request: AnyAligner) -> dict[str, Any]:
+    """What links depend on beside the options: hashes of an encoder's weights, or of the code of a user's class."""
+    if isinstance(request, Encoder):
+        return {"encoder": hash_checkpoint(checkpoint_folder(request.model))}
+    if isinstance(request, Plugin):
+        return {"code": code_hashes(type(request.aligner))}
+    return {}
+
+
 def _own(request: Plugin, use: Use) -> Aligner:
     """An aligner of the user's: an object of one of isoglot's classes, or of another one."""
     aligner = request.aligner
     if _is(aligner, "isoglot.aligners.embedding.aligner", "EmbeddingAligner"):
+        from isoglot.aligners.with_encoder import EncoderAligner  # noqa: PLC0415 - checks do without
+
         return EncoderAligner(aligner, use)
     if _is(aligner, "isoglot.aligners.statistical.model", "StatisticalAligner"):
         from isoglot.aligners.with_statistics import SavedAligner  # noqa: PLC0415 - loads numba
 
         return SavedAligner(aligner, use)
+    from isoglot.aligners.plugin import PluginAligner  # noqa: PLC0415
+
     return PluginAligner(aligner, request.name, use)
 
 

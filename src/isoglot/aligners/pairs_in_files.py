@@ -30,17 +30,23 @@ class PairsInFiles(Iterable[SentencePair]):
     """The pairs of a bitext, which are read again in each loop; only the first loop reports what is wrong with them.
 
     Args:
-        read: Reads the pairs, and calls what it is given with the number of a pair and what is wrong with it.
-        warn: What is called in the first loop.
+        read: Reads the pairs: called with ``mode``, how text is cut, and ``warn``, which receives what is wrong with a
+            pair, by its number.
+
+    Attributes:
+        words: How text is cut.
+        warnings: What is wrong with pairs; an aligner reports to it too.
     """
 
-    def __init__(self, read: Callable[[Warn | None], Iterator[SentencePair]], warn: Warn) -> None:
+    def __init__(self, read: Callable[..., Iterator[SentencePair]]) -> None:
+        self.words: WordMode = "whitespace"
+        self.warnings = Warnings()
         self._read = read
-        self._warn: Warn | None = warn
+        self._is_first = True
 
     def __iter__(self) -> Iterator[SentencePair]:
-        warn, self._warn = self._warn, None
-        yield from self._read(warn)
+        warn, self._is_first = self.warnings if self._is_first else None, False
+        yield from self._read(mode=self.words, warn=warn)
 
 
 def read_pairs(

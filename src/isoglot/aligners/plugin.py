@@ -27,7 +27,7 @@ class PluginAligner(Aligner):
         """Link the words of each pair by the user's aligner."""
         if self.learns and iter(pairs) is pairs:
             pairs = list(pairs)
-        text = _Text(pairs, self._with_words)
+        text = _PairsWithWords(pairs, self._with_words)
         number = 0
         for number, pair in enumerate(self._aligner.align(text if self.learns else iter(text)), 1):
             source, target = map(len, pair.words)
@@ -46,7 +46,7 @@ class PluginAligner(Aligner):
         return pair.cut(self.words or "unicode")
 
 
-class _Text(Iterable[SentencePair]):
+class _PairsWithWords(Iterable[SentencePair]):
     """Pairs that can be looped over as often as those they are made from."""
 
     def __init__(self, pairs: Iterable[SentencePair], change: Callable[[SentencePair], SentencePair]) -> None:

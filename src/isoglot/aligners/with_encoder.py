@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoglot.aligners.aligner import Aligner, Use
-from isoglot.aligners.embedding.options import EmbeddingOptions, values_of
+from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.poor_fit import report_poor_fit
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.phrases import counted
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import WordMode
 from isoglot.modules.allocator import keep_few_primitives
 from isoglot.runs.fingerprint import FileState, files_of, states
 
@@ -34,8 +35,8 @@ class EncoderAligner(Aligner):
     """Links pairs by an encoder that is loaded."""
 
     def __init__(self, encoder: EmbeddingAligner, use: Use, request: Encoder | None = None) -> None:
-        self.values = values_of(encoder.options)
-        self.words = use.words or use.default_words or "unicode"
+        self.values = encoder.values
+        self.words: WordMode = use.words or use.default_words or "unicode"
         self._encoder, self._use, self._request = encoder, use, request
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:

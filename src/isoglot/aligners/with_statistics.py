@@ -73,8 +73,10 @@ class _Learner(Aligner):
             pairs = list(pairs)
         text = self._read(pairs)
         tables = self.learn(text)
-        linked = (SentencePair() for _ in range(text.pairs))
-        if not self._use.links_alone:
+        linked: Iterator[SentencePair]
+        if self._use.links_alone:
+            linked = (SentencePair() for _ in range(text.pairs))
+        else:
             linked = _unchanged((pair.cut(text.words) for pair in pairs), text)
         return self._with_links(linked, tables, text)
 
@@ -204,7 +206,7 @@ class SavedAligner(Aligner):
     def __init__(self, model: StatisticalAligner, use: Use, request: SavedModel | None = None) -> None:
         _require_words(model, use.words)
         self.languages = model.languages
-        self.words = use.words or model.words or "whitespace"
+        self.words: WordMode = use.words or model.words or "whitespace"
         self.name = model.name
         self._model, self._use, self._request = model, use, request
         self._foreign = model.foreign_text()  # counts over all that this aligner links

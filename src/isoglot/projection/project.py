@@ -16,6 +16,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import WordMode
 from isoglot.projection.labels import LabelKind, ProjectionCounts
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
@@ -136,7 +137,7 @@ def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[SentencePair]:
         pairs = list(pairs()).__iter__
     ahead, left = tee(pairs())
 
-    def parts(warn: Warn | None) -> Iterator[SentencePair]:
+    def parts(*, mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
         number = 0
         to_learn_from = request.learns and warn is not None
         for pair in pairs() if to_learn_from else ahead:
@@ -146,9 +147,14 @@ def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[SentencePair]:
                     warn.places.append((number, str(kind.labels), pair.line))
                 yield part
 
-    warnings = Warnings()
-    use = Use(default_words="whitespace", train_on_words=kind.options.words, in_files=True, warn=warnings)
-    linked = loaded(request, use).align(PairsInFiles(parts, warnings))
+    to_link = PairsInFiles(parts)
+    use = Use(
+        default_words="whitespace",
+        train_on_words=kind.options.words,
+        in_files=True,
+        warn=to_link.warnings,
+    )
+    linked = loaded(request, use).align(to_link)
     for pair in left:
         for first, target_first, _ in kind.parts(pair):
             part = next(linked)

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
@@ -81,9 +81,9 @@ class EmbeddingAligner:
     (optimal transport, pointer).
     """
 
-    learns: ClassVar[bool] = False
-    languages: ClassVar[tuple[str, str]] = ("", "")
-    words: ClassVar[WordMode | None] = None
+    learns: bool = False
+    languages: tuple[str, str] = ("", "")
+    words: WordMode | None = None
 
     def __init__(
         self,
@@ -116,17 +116,13 @@ class EmbeddingAligner:
         return aligner
 
     @property
-    def values(self) -> Values:
-        """What the values of links are."""
-        return values_of(self.options)
-
-    @property
     def window(self) -> int:
         """How many pairs are encoded and linked together by default."""
         return _WINDOW if self.model.device.type == "cpu" else _WINDOW_DEVICE
 
     def _choose(self, options: EmbeddingOptions) -> None:
         self.options, self._pointer = options, None
+        self.values: Values = values_of(options)
         layers, layer = num_layers(self.model), options.layer
         if options.method == "pointer":
             self._pointer, trained_on = load_pointer(self._source, self.model)
@@ -135,10 +131,10 @@ class EmbeddingAligner:
         self.layer = layer_number(self.model, min(8, layers) if layer is None else layer)
 
     @overload
-    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset: ...
+    def align(self, bitext: Iterable[SentencePair]) -> Iterator[SentencePair]: ...
 
     @overload
-    def align(self, bitext: Iterable[SentencePair]) -> Iterator[SentencePair]: ...
+    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset: ...
 
     def align(
         self, bitext: Dataset | Iterable[SentencePair], *, batch_size: int = 1000

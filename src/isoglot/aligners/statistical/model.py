@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from isoglot.aligners.aligner import is_corpus, require_languages
 from isoglot.aligners.alignment import WINDOW, usable_words, with_links
@@ -89,8 +89,8 @@ class StatisticalAligner:
         [('das', 'the'), ('buch', 'book')]
     """
 
-    learns: ClassVar[bool] = False
-    values: ClassVar[Values] = "probabilities"
+    learns: bool = False
+    values: Values = "probabilities"
 
     def __init__(
         self,
@@ -215,10 +215,10 @@ class StatisticalAligner:
         self.model = METHODS[self.method].estimate(source, target, self.options, known)
 
     @overload
-    def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset: ...
+    def align(self, bitext: Iterable[SentencePair]) -> Iterator[SentencePair]: ...
 
     @overload
-    def align(self, bitext: Iterable[SentencePair]) -> Iterator[SentencePair]: ...
+    def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset: ...
 
     def align(
         self, bitext: Dataset | Iterable[SentencePair], *, batch_size: int = 8192
