@@ -54,8 +54,8 @@ def align(  # noqa: PLR0913 - the face names what users look for
     Args:
         source: A sentence as text, or its words.
         target: Its translation.
-        model: Folder or hub name of an encoder, a loaded one, or the folder of a saved statistical aligner;
-            :data:`isoglot.aligners.api.DEFAULT_MODEL` by default.
+        model: Folder or hub name of an encoder, a loaded one, the folder of a saved statistical aligner, or an aligner
+            (:class:`isoglot.Aligner`); :data:`isoglot.aligners.api.DEFAULT_MODEL` by default.
         method: One of :data:`isoglot.aligners.embedding.options.METHODS`; by default the one that the model keeps, as
             the aligner of the package does, else ``itermax``; of a saved statistical aligner its own.
         words: How text is cut: ``unicode`` for running text (Han, Kana, Thai and Khmer by character, which an encoder

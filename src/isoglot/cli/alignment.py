@@ -74,7 +74,7 @@ class Method(Options):
     method: str | None = option(
         None,
         f"With an encoder: {', '.join(METHODS)} (default: what suits --model best). Learning from the bitext: "
-        f"{', '.join(STATISTICAL)}.",
+        f"{', '.join(STATISTICAL)}. Your own class: package.module:Name.",
         flags=["--method", "-m"],
     )
 

@@ -133,8 +133,8 @@ def filter_pairs(
             ``pair.more``; or a path or several, as ``isoglot filter`` takes them.
         model: Encoder of sentences for ``cosine`` and ``margin``: a folder or hub name, or any function from texts
             to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder`.
-        aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``: an encoder or a saved
-            statistical model; None for none.
+        aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``: an encoder, a saved
+            statistical model, ``package.module:Name`` or an object (:class:`isoglot.Aligner`); None for none.
         languages: Codes of both languages, for the rule of scripts: ``("en", "de")`` or ``"en,de"``; a statistical
             model of others is refused.
         progress: A bar in notebooks and on terminals (``True``), or none.
