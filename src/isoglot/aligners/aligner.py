@@ -66,7 +66,9 @@ class Use:
     train_on_words: WordMode | None = None
     """How the text of ``train_on`` is cut, if the verb has cut the pairs itself."""
     in_files: bool = False
-    """The verb reads files: languages that suit an encoder badly are reported, and it is not kept for the next call."""
+    """The verb reads files: text that suits an encoder badly is reported."""
+    is_kept: bool = False
+    """An encoder with a name stays in memory, where the next call finds it."""
     warn: Warn | None = None
     """Receives what is wrong with a pair, by its number; by default it is logged."""
     unknown: OnUnknown | None = None

@@ -79,7 +79,7 @@ def load_aligner(
 
     if words is not None:
         require_mode(words)
-    use = Use(words=words, overwrite=overwrite)
+    use = Use(words=words, is_kept=True, overwrite=overwrite)
     if model is not None and not isinstance(model, str | Path) and not _is_aligner(model):
         chosen = options if method is None else {"method": method, **options}
         encoder: Any = model

@@ -62,19 +62,18 @@ def load_encoder_aligner(
     model: str | Path | PreTrainedModel | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> EncoderAligner:
-    """Load the encoder of a request, or take one that is loaded; one with a name is kept for the next call.
+    """Load the encoder of a request, or take one that is loaded.
 
     ``model``: An encoder in place of the one that the request names.
     """
     model = request.model if model is None else model
     if use.in_files:
         keep_few_primitives()
-    if isinstance(model, str | Path) and tokenizer is None and not use.in_files:
+    if isinstance(model, str | Path) and tokenizer is None and use.is_kept:
         return EncoderAligner(_kept(model, request.options), use, request)
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
-    warn = use.warn if use.in_files else None
-    encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=request.options, warn=warn)
+    encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=request.options, warn=use.warn)
     return EncoderAligner(encoder, use, request)
 
 
