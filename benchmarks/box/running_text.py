@@ -14,7 +14,8 @@ from pathlib import Path
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.gold import gold_pairs
-from isoglot.aligners.options import Encoder, aligner_of
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import Encoder
 from isoglot.aligners.scoring import score
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import split_words
@@ -33,7 +34,7 @@ def main() -> None:
     parser.add_argument("--model")
     parser.add_argument("--pairs", type=int, default=300)
     given = parser.parse_args()
-    chosen = aligner_of(**({} if given.model is None else {"model": given.model}))
+    chosen = aligner_request(**({} if given.model is None else {"model": given.model}))
     assert isinstance(chosen, Encoder)
     aligner = EmbeddingAligner(chosen.model, options=chosen.options)
     for language in ("zh", "ja"):

@@ -3,12 +3,13 @@
 from isoglot import losses as losses
 from isoglot import objectives as objectives
 from isoglot import views as views
-from isoglot.aligners.alignment import Aligner as Aligner
+from isoglot.aligners.aligner import Aligner as Aligner
 from isoglot.aligners.api import align as align
 from isoglot.aligners.api import align_many as align_many
 from isoglot.aligners.embedding.aligner import EmbeddingAligner as EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions as EmbeddingOptions
 from isoglot.aligners.embedding.packing import pack as pack
+from isoglot.aligners.load_aligner import load_aligner as load_aligner
 from isoglot.aligners.scoring import score as score
 from isoglot.aligners.statistical.merging import merge as merge
 from isoglot.aligners.statistical.model import StatisticalAligner as StatisticalAligner

@@ -265,7 +265,7 @@ def test_a_finished_corpus_is_recognised_before_any_work(tmp_path, bitext, monke
     run(*asked)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     monkeypatch.setattr(
-        "isoglot.aligners.align_statistics.by_statistics", None
+        "isoglot.aligners.with_statistics.ModelLearner", None
     )  # from here on nothing is aligned
     result = CliRunner().invoke(app, [str(a) for a in asked])
     assert result.exception is None, result.output

@@ -77,7 +77,7 @@ def test_outputs_of_which_one_would_destroy_another_are_refused(tmp_path, bitext
 def test_a_folder_of_something_else_is_refused_before_any_work(tmp_path, bitext, monkeypatch):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
-    monkeypatch.setattr("isoglot.aligners.align_statistics.by_statistics", None)
+    monkeypatch.setattr("isoglot.aligners.with_statistics.ModelLearner", None)
     message = run(
         "align",
         bitext,

@@ -13,7 +13,8 @@ from datasets import Dataset, DatasetDict
 
 import isoglot as iso
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.options import LinkFormat, aligner_of
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import LinkFormat
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
@@ -117,7 +118,7 @@ def test_learning_gives_the_links_of_the_command(method, tmp_path):
     (tmp_path / "text").write_text(
         "".join(f"{s} ||| {t}\n" for s, t in zip(corpus["source"], corpus["target"], strict=True))
     )
-    chosen = aligner_of(method=method, lowercase=True), LinkFormat(output="jsonl")
+    chosen = aligner_request(method=method, lowercase=True), LinkFormat(output="jsonl")
     align_file(
         corpus_sources([str(tmp_path / "text")], languages=["en", "xx"]), tmp_path / "links.jsonl", *chosen
     )

@@ -18,7 +18,8 @@ from isoglot.aligners import align_ray
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.align_ray import RayJob, align_part, start
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
-from isoglot.aligners.options import LinkFormat, aligner_of
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import LinkFormat
 from isoglot.cli import app
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
@@ -51,7 +52,7 @@ def corpus(tmp_path_factory):
 
 
 def chosen(encoder, method="itermax", **fields):
-    aligner = aligner_of(method=method, model=str(encoder), **OPTIONS, **fields)
+    aligner = aligner_request(method=method, model=str(encoder), **OPTIONS, **fields)
     return aligner, LinkFormat(output="jsonl")
 
 
@@ -149,7 +150,7 @@ def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
         ({"workers": 0, "engine": "ray", "model": "x"}, "--workers: got 0"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            aligner_of(**values)
+            aligner_request(**values)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'isoglot\[ray\]'"):
         align_file(source, tmp_path / "out", *asked)
@@ -205,10 +206,11 @@ def test_the_command_runs_on_ray(corpus, encoder, tmp_path):
 RUN = """
 import json, sys
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.options import LinkFormat, aligner_of
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import LinkFormat
 from isoglot.formats.sources import Source
 corpus, out, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-align_file([Source(path=corpus)], out, aligner_of(**options), LinkFormat(output="jsonl"))
+align_file([Source(path=corpus)], out, aligner_request(**options), LinkFormat(output="jsonl"))
 """
 
 

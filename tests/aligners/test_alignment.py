@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.aligners.alignment import Aligner, LinkTable, with_links
+from isoglot.aligners.aligner import Aligner
+from isoglot.aligners.alignment import LinkTable, with_links
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.errors import InputError
 from isoglot.formats.links import Alignment

@@ -11,7 +11,7 @@ import pytest
 from transformers import GPT2Config, GPT2Model
 
 import isoglot as iso
-from isoglot.aligners import align_statistics, api
+from isoglot.aligners import with_encoder, with_statistics
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.errors import ConfigurationError
@@ -21,7 +21,7 @@ from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenize
 
 @pytest.fixture(autouse=True)
 def nothing_loaded():
-    for remembered in (api._embedding, api._encoder, align_statistics._loaded):
+    for remembered in (with_encoder._with_options, with_encoder._encoder, with_statistics._loaded):
         remembered.cache_clear()
 
 
@@ -103,8 +103,8 @@ def test_the_same_encoder_is_loaded_once(encoder, monkeypatch):
     for layer in range(4):
         iso.align(*words, model=encoder, layer=layer)
     assert len(loads) == 2
-    assert api._embedding.cache_info().currsize == api._CAPACITY
-    assert api._embedding.cache_info().hits == 1  # the second call of all is the first again
+    assert with_encoder._with_options.cache_info().currsize == with_encoder._CAPACITY
+    assert with_encoder._with_options.cache_info().hits == 1  # the second call of all is the first again
 
 
 def test_a_new_checkpoint_in_the_folder_is_seen(tmp_path):

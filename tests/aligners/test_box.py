@@ -17,7 +17,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import kept_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.taught import BOX_LANGUAGES, NEAREST, untaught
-from isoglot.aligners.options import aligner_of
+from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.folder import BOX_FILE, checkpoint_folder
 from isoglot.cli import app
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
@@ -76,7 +76,7 @@ def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
     )
     assert "box was not taught 'gd'; the nearest language that it was taught is Irish (ga)" in caplog.text
     assert done.exit_code == 0 and (tmp_path / "links").read_text().strip() == SENTENCES["de"][1]
-    assert aligner_of().model == "box" and aligner_of(model="box").options.method == "softmax"
+    assert aligner_request().model == "box" and aligner_request(model="box").options.method == "softmax"
     layers = load_masked_lm({"path": "box", "new_head": True}).config.num_hidden_layers
     assert kept_choice("box")["layer"] == 8 and layers == 12  # those above give vectors of sentences
 

@@ -8,7 +8,8 @@ from isoglot.aligners.embedding.choice import (
     with_kept,
 )
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions, values_of
-from isoglot.aligners.options import aligner_of, scoring_of
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import scoring_of
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -30,7 +31,7 @@ def test_what_is_given_goes_before_what_is_kept(encoder):
     assert with_kept(encoder, {"method": "softmax"}) == SOFTMAX
     assert with_kept(encoder, {"method": "argmax"}) == {"method": "argmax", "layer": 1}
     assert with_kept(encoder, {"method": "pointer"}) == {"method": "pointer"}, "it has a layer of its own"
-    assert aligner_of(model=str(encoder), layer=0).options.layer == 0
+    assert aligner_request(model=str(encoder), layer=0).options.layer == 0
     layers = scoring_of(layers="all", model=str(encoder)).options
     assert (layers.method, layers.layer) == ("softmax", None)
 
@@ -38,7 +39,7 @@ def test_what_is_given_goes_before_what_is_kept(encoder):
 def test_an_encoder_without_the_file_has_the_usual_options(encoder):
     assert kept_choice(encoder) == {}
     assert kept_choice("some/hub-name") == {}
-    assert aligner_of(model=str(encoder)).options.method == "itermax"
+    assert aligner_request(model=str(encoder)).options.method == "itermax"
 
 
 def test_an_untuned_softmax_has_options_that_suit_any_length_of_states(encoder):
@@ -53,7 +54,7 @@ def test_an_untuned_softmax_has_options_that_suit_any_length_of_states(encoder):
     assert with_kept(encoder, {"method": "softmax"}) == {"method": "softmax", "layer": 1, **usual}
     keep_choice(encoder, SOFTMAX)
     assert with_kept(encoder, {"method": "softmax"}) == SOFTMAX
-    assert aligner_of(method="softmax", model="some/hub-name").options.temperature == 0.05
+    assert aligner_request(method="softmax", model="some/hub-name").options.temperature == 0.05
 
 
 @pytest.mark.parametrize("method", METHODS)

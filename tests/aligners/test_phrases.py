@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from unspaced import with_pieces
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.options import FastAlign, LinkFormat, aligner_of
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import FastAlign, LinkFormat
 from isoglot.aligners.phrases import PairCounts, counted, phrase_pairs
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.errors import ConfigurationError
@@ -61,7 +62,7 @@ def test_align_writes_phrases_and_an_encoder_s_lexicon(tmp_path: Path, encoder: 
     rows = [(row["source"].split(), row["target"].split()) for row in tiny_bitext(30)]
     pairs.write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in rows))
     own = {"model": str(encoder), "layer": 2} if method == "itermax" else {}
-    aligner = aligner_of(method=method, lexicon=tmp_path / "words", **own)
+    aligner = aligner_request(method=method, lexicon=tmp_path / "words", **own)
     chosen = aligner, LinkFormat(phrases=tmp_path / "phrases", phrase_length=3)
     align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", *chosen)
     links = [Alignment.from_pharaoh(line) for line in (tmp_path / "links").read_text().splitlines()]
@@ -85,7 +86,7 @@ def test_words_that_hold_what_ends_columns_and_lines(tmp_path: Path, encoder: Pa
     rows = [{"source": ["a\tb", "the\nhouse"], "target": ["x\r", "Haus"]}] * 3
     pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
     own = {"model": str(encoder), "layer": 2} if method == "itermax" else {}
-    aligner = aligner_of(method=method, lexicon=tmp_path / "words", **own)
+    aligner = aligner_request(method=method, lexicon=tmp_path / "words", **own)
     chosen = aligner, LinkFormat(phrases=tmp_path / "phrases", output="words")
     align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", *chosen)
     assert len((tmp_path / "links").read_bytes().splitlines()) == 3
@@ -132,7 +133,7 @@ def test_phrases_of_running_text_are_of_pieces(tmp_path: Path, encoder: Path) ->
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("Beijing sees\t北京漢字\n", encoding="utf-8")
     sources = corpus_sources([str(pairs)], languages=["en", "zh"])
-    aligner = aligner_of(model=str(chinese), method="forward", lexicon=tmp_path / "words", layer=2)
+    aligner = aligner_request(model=str(chinese), method="forward", lexicon=tmp_path / "words", layer=2)
     form = LinkFormat(phrases=tmp_path / "phrases", words="unicode", write_words=tmp_path / "cut")
     align_file(sources, tmp_path / "links", aligner, form)
     for name in ("phrases", "words"):

@@ -9,7 +9,8 @@ import sentencepiece
 from pydantic import ValidationError
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.options import LinkFormat, aligner_of
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import LinkFormat
 from isoglot.aligners.pieces import load_cut, piece_links
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.errors import ConfigurationError
@@ -72,7 +73,7 @@ def test_links_of_whole_words_are_as_they_were(tmp_path: Path, encoder: Path) ->
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"{row['source']}\t{row['target']}\n" for row in tiny_bitext(20)))
     for name, pieces in (("words", ()), ("pieces", (str(encoder),))):
-        chosen = aligner_of(method="fast_align"), LinkFormat(pieces=pieces)
+        chosen = aligner_request(method="fast_align"), LinkFormat(pieces=pieces)
         align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / name, *chosen)
     cut = load_cut(str(encoder))
     for row, words, linked_pieces in zip(

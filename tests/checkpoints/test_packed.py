@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 import isoglot as iso
 from isoglot.aligners.embedding.choice import keep_choice, kept_choice
-from isoglot.aligners.options import aligner_of
+from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checkpoints.packed import pack, quantised, unpack
 from isoglot.checkpoints.packed_file import is_packed, restored, sentence_file
@@ -101,7 +101,7 @@ def test_a_packed_file_aligns_as_the_folder_it_was_made_of(encoder, tmp_path) ->
     plain, packed = (iso.align(source, target, model=model, dtype="float32") for model in (encoder, file))
     assert packed.links == plain.links and len(packed.links) > 0
     assert packed.probabilities == pytest.approx(plain.probabilities, abs=0.02)
-    assert aligner_of(model=str(file)).options.layer == 1
+    assert aligner_request(model=str(file)).options.layer == 1
 
 
 def test_a_file_is_unpacked_once_and_anew_when_it_changes(encoder, tmp_path) -> None:

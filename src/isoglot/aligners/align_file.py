@@ -1,27 +1,28 @@
-"""``isoglot align``: bitext in, word links out, by a statistical or an embedding-based aligner."""
+"""``isoglot align``: sentence pairs from files, through an aligner, into a file of links or an aligned corpus."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.align_pairs import align_pairs, judged
-from isoglot.aligners.embedding.options import values_of
-from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, SavedModel, paths_of
+from isoglot.aligners.aligner import Use
+from isoglot.aligners.load_aligner import loaded, made_of
+from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, paths_of
 from isoglot.aligners.output import with_words_written, write_corpus, write_lines
-from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs
+from isoglot.aligners.pairs_in_files import PairsInFiles, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
-from isoglot.checkpoints.folder import BOX, checkpoint_folder
+from isoglot.aligners.with_encoder import with_reports
+from isoglot.checkpoints.folder import BOX
 from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source, by_suffix
-from isoglot.formats.words import WordMode
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
+from isoglot.runs.folder import MANIFEST, make_once
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
 
 _RECORD = "alignment.json"
@@ -31,7 +32,7 @@ _RECORD = "alignment.json"
 def align_file(
     sources: Sequence[Source],
     out: str | Path,
-    aligner: AnyAligner,
+    request: AnyAligner,
     form: LinkFormat | None = None,
     *,
     progress: AnyReporter | None = None,
@@ -41,17 +42,34 @@ def align_file(
 
     ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
     """
-    form, progress = form or LinkFormat(), reporter_of(progress)
+    form = form or LinkFormat()
+    _check_paths(sources, out, request, form)
+    # A method that learns reads the words of standard input twice if the output shows them.
+    corpus = open_corpus(sources, "bitext", again=form.shows_words and request.learns)
+    progress = reporter_of(progress)
+    linked_pairs = partial(_linked_pairs, corpus, out, request, form, progress, overwrite)
+    if form.output == "corpus":
+        made_from = _made_from(corpus, sources, request, form)
+        return _write_corpus_once(linked_pairs, out, made_from, _beside(request, form), progress, overwrite)
+    with linked_pairs() as linked:
+        count = write_lines(linked, out, form, values=request.values, languages=corpus.languages)
+    if str(out) != "-":
+        progress.note(f"{count:,} pairs aligned: {out}")
+    return count
+
+
+def _check_paths(sources: Sequence[Source], out: str | Path, request: AnyAligner, form: LinkFormat) -> None:
+    """Refuse outputs that cannot be written, or would overwrite an input or each other, before anything is read."""
+    beside = _beside(request, form)
     if form.output not in ("tmx", "corpus") and by_suffix(str(out)) == "tmx":
         raise ConfigurationError(
-            f"{out}: has the name of a translation memory, but format {form.output} was chosen; add --format tmx, or "
+            f"{out}: has the name of a translation memory, but format {form.output} was chosen; add "
+            "[[output='tmx']], or "
             "choose another name"
         )
-    beside = [*paths_of(aligner, "save", "lexicon"), *form.files]
-    reads = paths_of(aligner, "train_on", "load", "start", "model")
-    again = form.shows_words and not isinstance(aligner, Encoder | SavedModel)
+    reads = paths_of(request, "train_on", "load", "start", "model")
     inputs = [path for source in sources for path in source.files()]
-    saved = getattr(aligner, "save", None)
+    saved = getattr(request, "save", None)
     check_outputs(
         [out, *beside],
         [*inputs, *reads, *form.pieces],
@@ -61,31 +79,83 @@ def align_file(
         from isoglot.aligners.statistical.methods import require_room  # noqa: PLC0415 - loads numba
 
         require_room(saved)
-    corpus = open_corpus(sources, "bitext", again=again)
-    if form.output != "corpus":
-        count = _align(corpus, out, aligner, form, progress, overwrite, out)
-        if str(out) != "-":
-            progress.note(f"{count:,} pairs aligned: {out}")
-        return count
-    # What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights.
-    prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
-    raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
-    paths = [*prepared, *raw, *map(str, paths_of(aligner, "train_on", "load", "start"))]
-    recorded = {
-        "request": {"aligner": aligner.model_dump(mode="json"), **form.model_dump(mode="json")},
-        "sources": [source.model_dump(mode="json") for source in sources],
-        "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)],
-    }
-    if isinstance(aligner, Encoder):
-        recorded["encoder"] = hash_checkpoint(checkpoint_folder(aligner.model))
+
+
+def _beside(request: AnyAligner, form: LinkFormat) -> list[Path]:
+    """Files and folders that are written beside the links."""
+    return [*paths_of(request, "save", "lexicon"), *form.files]
+
+
+@contextmanager
+def _linked_pairs(
+    corpus: Corpus,
+    out: str | Path,
+    request: AnyAligner,
+    form: LinkFormat,
+    progress: Reporter,
+    overwrite: bool,
+) -> Iterator[Iterator[SentencePair]]:
+    """The pairs of a corpus with their links; what is written beside the links is written as the pairs pass."""
+    pairs = PairsInFiles(partial(read_pairs, corpus, split=form.words is None))
+    pieces = form.pieces or [getattr(request, "model", BOX)]
+    use = Use(
+        words=form.words,
+        default_words="whitespace",
+        in_files=True,
+        warn=pairs.warnings,
+        links_alone=not form.shows_words,
+        lexicon_pieces=pieces,
+        overwrite=overwrite,
+    )
+    if isinstance(request, Encoder) and request.engine == "ray":
+        from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
+
+        words = form.words or "whitespace"
+        with aligned_by_ray(corpus, out, request, words=words, progress=progress) as linked:
+            yield _written_beside(with_reports(linked, request, use), form, pieces, progress)
+        return
+    aligner = loaded(request, use)
+    pairs.words = aligner.words or pairs.words
+    yield _written_beside(aligner.align(pairs), form, pieces, progress)
+
+
+def _written_beside(
+    linked: Iterator[SentencePair], form: LinkFormat, pieces: Sequence[str], progress: Reporter
+) -> Iterator[SentencePair]:
+    """Pass linked pairs on, and write phrases and words that were asked for; links of pieces, if these were."""
+    if form.phrases:
+        linked = counted(
+            linked,
+            phrases=form.phrases,
+            longest=form.phrase_length,
+            moses=form.phrases_format == "moses",
+            pieces=pieces,
+        )
+    if form.pieces:
+        linked = piece_links(linked, form.pieces)
+    if form.write_words is not None:
+        linked = with_words_written(linked, form.write_words, reverse=form.reverse)
+    return with_progress(linked, progress, "aligning", every=512)
+
+
+def _write_corpus_once(
+    linked_pairs: Callable[[], AbstractContextManager[Iterator[SentencePair]]],
+    out: str | Path,
+    made_from: dict[str, Any],
+    beside: Sequence[Path],
+    progress: Reporter,
+    overwrite: bool,
+) -> int:
+    """Write linked pairs as a corpus folder, unless it is there and was made from the same inputs in the same way."""
 
     def make(folder: Path) -> dict[str, Any]:
-        pairs = _align(corpus, out, aligner, form, progress, overwrite, folder)
+        with linked_pairs() as linked:
+            pairs = write_corpus(linked, folder)
         return {"pairs": pairs, "beside": _contents(beside)}
 
     record, is_new = make_once(
         out,
-        recorded,
+        made_from,
         make,
         what="aligned corpus",
         overwrite=overwrite,
@@ -106,65 +176,21 @@ def align_file(
     return count
 
 
+def _made_from(
+    corpus: Corpus, sources: Sequence[Source], request: AnyAligner, form: LinkFormat
+) -> dict[str, Any]:
+    """What an aligned corpus is made from: of a prepared folder its manifest, of an encoder its weights."""
+    prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
+    raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
+    paths = [*prepared, *raw, *map(str, paths_of(request, "train_on", "load", "start"))]
+    recorded = {
+        "request": {"aligner": request.model_dump(mode="json"), **form.model_dump(mode="json")},
+        "sources": [source.model_dump(mode="json") for source in sources],
+        "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)],
+    }
+    return recorded | made_of(request)
+
+
 def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
     """Fingerprints; ``None`` for what is missing."""
     return {str(path): fingerprint(path) if path.exists() else None for path in paths}
-
-
-def _align(
-    corpus: Corpus,
-    out: str | Path,
-    aligner: AnyAligner,
-    form: LinkFormat,
-    progress: Reporter,
-    overwrite: bool,
-    path: str | Path,
-) -> int:
-    """Align, and write the links to a path that is ``out``, or a folder that is going to have that name."""
-    with ExitStack() as stack:
-        linked: Iterator[SentencePair]
-        if isinstance(aligner, Encoder) and aligner.engine == "ray":
-            from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
-
-            by_ray = aligned_by_ray(corpus, out, aligner, words=form.words or "whitespace", progress=progress)
-            linked = judged(stack.enter_context(by_ray), aligner)
-        else:
-            split = form.words is None
-
-            def more(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
-                languages = corpus.inputs[0].source.languages("bitext")
-                bitext = more_bitext(getattr(aligner, "train_on", ()), languages)
-                return read_pairs(bitext, mode=mode, warn=warn, split=split)
-
-            linked = align_pairs(
-                lambda mode, warn: read_pairs(corpus, mode=mode, warn=warn, split=split),
-                aligner,
-                more=more,
-                words=form.words,
-                shown=form.shows_words,
-                overwrite=overwrite,
-            )
-        lexicon = aligner.lexicon if isinstance(aligner, Encoder) else None  # a statistical model has its own
-        if lexicon or form.phrases:
-            linked = counted(
-                linked,
-                lexicon=lexicon,
-                phrases=form.phrases,
-                longest=form.phrase_length,
-                moses=form.phrases_format == "moses",
-                pieces=form.pieces or [aligner.model if isinstance(aligner, Encoder) else BOX],
-            )
-        if form.pieces:
-            linked = piece_links(linked, form.pieces)
-        if form.write_words is not None:
-            linked = with_words_written(linked, form.write_words, reverse=form.reverse)
-        linked = with_progress(linked, progress, "aligning", every=512)
-        if form.output == "corpus":
-            return write_corpus(linked, Path(path))
-        return write_lines(
-            linked,
-            path,
-            form,
-            values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
-            languages=corpus.languages,
-        )

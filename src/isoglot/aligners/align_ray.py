@@ -132,11 +132,11 @@ def aligned_by_ray(
     if len(corpus.inputs) > 1 or corpus_input.manifest is None:
         paths = " ".join(path for source_input in corpus.inputs for path in source_input.source.files())
         raise InputError(
-            f"--engine ray reads one prepared folder; run `isoglot prepare {paths} --out FOLDER` first"
+            f"[[engine='ray']] reads one prepared folder; run `isoglot prepare {paths} --out FOLDER` first"
         )
     if str(out) == "-":
         raise ConfigurationError(
-            "--engine ray keeps its parts beside the output; name a file: --out links.txt"
+            "[[engine='ray']] keeps its parts beside the output; name a file: [[out='links.txt']]"
         )
     parts = Path(out).with_name(f"{Path(out).name}.parts")
     options = encoder.options.model_dump()

@@ -1,4 +1,4 @@
-"""The links of a whole corpus as flat arrays, and what an aligner is."""
+"""The links of a whole corpus as flat arrays."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair, WordPair
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 IntArray = npt.NDArray[np.integer]
 Lengths = Sequence[int] | IntArray
@@ -179,17 +176,3 @@ def with_links(
         linked = slice(a, b if score >= min_score else a)
         pair.links, pair.probabilities, pair.score = links[linked], probabilities[linked], score
         yield pair
-
-
-@runtime_checkable
-class Aligner(Protocol):
-    """Bitext in, word links out.
-
-    **Columns** read: those of BITEXT, and ``source_words`` / ``target_words`` where the corpus has them (else the
-    words are what spaces and tabs separate). The result is an ALIGNED corpus with the same rows in the same order; a
-    pair with an empty side keeps its place and has no links.
-    """
-
-    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
-        """Link the words of each pair, at most ``batch_size`` pairs in memory at a time."""
-        ...

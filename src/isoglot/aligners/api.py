@@ -1,63 +1,38 @@
-"""Sentences in, word links out: the aligners behind two functions that remember what they have loaded.
-
-A statistical aligner runs without torch and an encoder without numba, so each is imported when it is first needed.
-"""
+"""Sentences in, word links out: an aligner behind two functions."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from isoglot.aligners.align_pairs import align_pairs
-from isoglot.aligners.embedding.choice import untuned
-from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.options import (
-    STATISTICAL,
-    Eflomal,
-    Encoder,
-    FastAlign,
-    Hmm,
-    SavedModel,
-    aligner_of,
-    is_saved_model,
-    paths_of,
-)
-from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs, tags_noticed
-from isoglot.aligners.phrases import counted
-from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
+from isoglot.aligners.aligner import Aligner
+from isoglot.aligners.load_aligner import load_aligner
+from isoglot.aligners.options import STATISTICAL, is_saved_model
+from isoglot.aligners.pairs_in_files import tags_noticed
+from isoglot.checkpoints.folder import BOX
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory, with_links, without_results
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.formats.words import WordMode, require_mode
+from isoglot.formats.words import WordMode
 from isoglot.frames import ResultList
 from isoglot.options import name_of_torch
-from isoglot.runs.files import check_outputs
-from isoglot.runs.fingerprint import FileState, files_of, states
 from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner
-
 DEFAULT_MODEL = BOX
 """The encoder where no model is named: the aligner that comes with isoglot."""
-
-_CAPACITY = 4
-_LOADING = threading.Lock()
-"""Threads that need the same model wait for one of them to load it."""
 
 
 def align(  # noqa: PLR0913 - the face names what users look for
     source: Sentence,
     target: Sentence,
     *,
-    model: str | Path | PreTrainedModel | None = None,
+    model: str | Path | PreTrainedModel | Aligner | None = None,
     method: str | None = None,
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -77,8 +52,8 @@ def align(  # noqa: PLR0913 - the face names what users look for
     Args:
         source: A sentence as text, or its words.
         target: Its translation.
-        model: Folder or hub name of an encoder, a loaded one, or the folder of a saved statistical aligner;
-            :data:`isoglot.aligners.api.DEFAULT_MODEL` by default.
+        model: Folder or hub name of an encoder, a loaded one, the folder of a saved statistical aligner, or an aligner
+            (:class:`isoglot.Aligner`); :data:`isoglot.aligners.api.DEFAULT_MODEL` by default.
         method: One of :data:`isoglot.aligners.embedding.options.METHODS`; by default the one that the model keeps, as
             the aligner of the package does, else ``itermax``; of a saved statistical aligner its own.
         words: How text is cut: ``unicode`` for running text (Han, Kana, Thai and Khmer by character, which an encoder
@@ -126,7 +101,7 @@ def align_many(
     *,
     source: str | None = None,
     target: str | None = None,
-    model: str | Path | PreTrainedModel | None = None,
+    model: str | Path | PreTrainedModel | Aligner | None = None,
     method: str | None = None,
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -147,7 +122,7 @@ def align_many(
     *,
     source: Any = None,
     target: Any = None,
-    model: str | Path | PreTrainedModel | None = None,
+    model: str | Path | PreTrainedModel | Aligner | None = None,
     method: str | None = None,
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -167,7 +142,7 @@ def align_many(  # noqa: PLR0913
     *,
     source: Any = None,
     target: Any = None,
-    model: str | Path | PreTrainedModel | None = None,
+    model: str | Path | PreTrainedModel | Aligner | None = None,
     method: str | None = None,
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -251,7 +226,7 @@ def _chosen(
 
 def _links(
     pairs: Iterator[SentencePair],
-    model: str | Path | PreTrainedModel | None,
+    model: str | Path | PreTrainedModel | Aligner | None,
     method: str | None,
     words: WordMode | None,
     tokenizer: PreTrainedTokenizerBase | None,
@@ -260,108 +235,5 @@ def _links(
     overwrite: bool = False,
 ) -> Iterator[SentencePair]:
     """The pairs, cut into words, with their links, by the aligner that these options describe."""
-    pairs = tags_noticed(pairs)
-    if words is not None:
-        require_mode(words)
-    if model is not None and not isinstance(model, str | Path):
-        chosen = EmbeddingOptions.build(
-            **untuned(options if method is None else {"method": method, **options})
-        )
-        return _links_of_encoder(pairs, Encoder(options=chosen), words, model, tokenizer)
-    named = {"model": model, "method": method}
-    request = aligner_of(**options, **{name: value for name, value in named.items() if value is not None})
-    if isinstance(request, Encoder):
-        if model is None and tokenizer is not None:
-            raise ConfigurationError(
-                "got a tokenizer without its model; add model=, or leave it out: the aligner of the package has its own"
-            )
-        return _links_of_encoder(pairs, request, words, request.model, tokenizer)
-    if tokenizer is not None:
-        raise ConfigurationError("tokenizer: a statistical aligner has none; leave it out")
-    return _links_by_statistics(pairs, request, words, overwrite)
-
-
-def _links_by_statistics(
-    pairs: Iterator[SentencePair],
-    request: FastAlign | Hmm | Eflomal | SavedModel,
-    words: WordMode | None,
-    overwrite: bool,
-) -> Iterator[SentencePair]:
-    """The pairs with the links of a statistical model, as ``isoglot align`` makes them."""
-    saved = paths_of(request, "save")
-    check_outputs(
-        [*saved, *paths_of(request, "lexicon")], paths_of(request, "train_on", "load", "start"), folders=saved
-    )
-    mode, sentences, languages = words, pairs, ("", "")
-    if not isinstance(request, SavedModel):
-        every = list(pairs)  # the method reads them twice: to learn, and to write their links
-        languages = every[0].languages if every else languages
-        text = any(not all(pair.words) for pair in every)
-        if mode is None and not paths_of(request, "start"):
-            mode = "unicode" if text or not every else "whitespace"
-
-    def read(cut: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
-        return (pair.cut(cut) for pair in (sentences if isinstance(request, SavedModel) else every))
-
-    def more(cut: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
-        bitext = more_bitext(getattr(request, "train_on", ()), languages)
-        return read_pairs(bitext, mode=cut, warn=warn, split=words is None)
-
-    return align_pairs(read, request, more=more, words=mode, overwrite=overwrite)
-
-
-def _links_of_encoder(
-    pairs: Iterator[SentencePair],
-    request: Encoder,
-    words: WordMode | None,
-    model: str | Path | PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase | None,
-) -> Iterator[SentencePair]:
-    """The pairs with the links of an encoder, which stays in memory for the next call if it has a name."""
-    if request.engine != "local":
-        raise ConfigurationError(
-            f"--engine {request.engine}: is for a prepared folder; run `isoglot align FOLDER --engine ray`"
-        )
-    lexicon = paths_of(request, "lexicon")
-    check_outputs(lexicon, [])
-    aligner, mode = _encoder_aligner(model, tokenizer, request.options), words or "unicode"
-    linked = align_running(aligner, (pair.cut(mode) for pair in pairs), mode=mode)
-    return counted(linked, lexicon=lexicon[0]) if lexicon else linked
-
-
-def _encoder_aligner(
-    model: str | Path | PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase | None,
-    options: EmbeddingOptions,
-) -> EmbeddingAligner:
-    """An encoder with its options; one with a name is loaded once."""
-    if not isinstance(model, str | Path) or tokenizer is not None:
-        from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
-
-        return EmbeddingAligner(model, tokenizer=tokenizer, options=options)
-    path = packed_file(model) or checkpoint_folder(model)
-    with _LOADING:
-        return _embedding(str(model), _identity(path) if isinstance(path, Path) else (), options)
-
-
-def _identity(path: Path) -> tuple[FileState, ...]:
-    """What tells a model that is loaded from one that has replaced it in its place."""
-    return tuple(states(files_of(path)))
-
-
-@lru_cache(_CAPACITY)
-def _embedding(name: str, identity: tuple[FileState, ...], options: EmbeddingOptions) -> EmbeddingAligner:
-    """Kept beside the encoder, because a pointer network is read from the disk for each."""
-    from isoglot.modules.devices import compute_dtype, resolve_device  # noqa: PLC0415 - loads torch
-
-    dtype = compute_dtype(options.resolved_dtype(), resolve_device(options.device))
-    return _encoder(name, identity, str(dtype).removeprefix("torch."), options.device).with_options(options)
-
-
-@lru_cache(_CAPACITY)
-def _encoder(name: str, identity: tuple[FileState, ...], dtype: str, device: str) -> EmbeddingAligner:
-    del identity
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
-
-    any_layer = EmbeddingOptions.build(layer=0, dtype=dtype, device=device)  # the caller has its own options
-    return EmbeddingAligner(name, options=any_layer)
+    aligner = load_aligner(model, method, words=words, tokenizer=tokenizer, overwrite=overwrite, **options)
+    return aligner.align(tags_noticed(pairs))

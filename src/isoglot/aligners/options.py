@@ -1,23 +1,23 @@
 """What `isoglot align` and `isoglot score` are asked for: one model per kind of aligner, one per way of scoring."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from isoglot.aligners.embedding.choice import with_kept
-from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, LinkFilter
+from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, LinkFilter, Values, values_of
 from isoglot.aligners.link_options import GoldReading, LinksReading
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checkpoints.folder import BOX
-from isoglot.checks import closest, validated
+from isoglot.checks import validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import (
     Options,
     OutputFile,
     Workers,
-    fields_of,
-    flag_of,
     internal,
     one_or_more,
     option,
@@ -48,49 +48,44 @@ _ENCODER_NAME = (
     "saved statistical model."
 )
 _SENTENCES = "Write the rates of each sentence here, from 0 to 1, as TSV."
+_ANY_LANGUAGE = "Use a saved model for text of other languages than it was trained on."
 _START = "Start training from this saved model, for example one that `isoglot merge` wrote."
 _TRAIN_ON = "More bitext to learn from; its links are not written."
+
+
+_OWN_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 class _Model(LinkFilter):
     """A statistical model, learned or loaded."""
 
+    learns: ClassVar[bool] = False
+    values: ClassVar[Values] = "probabilities"
     symmetrisation: Symmetrisation | None = option(
         None, _SYMMETRISE, flags=["--symmetrisation", "--symmetrise"], group=_LEARNING
     )
     threshold: float | None = option(None, _THRESHOLD, flags=None, gt=0, lt=1)
     save: Path | None = option(None, _MODEL_KEPT, group=_LEARNING)
     lexicon: OutputFile | None = option(None, _LEXICON, group=_LEARNING)
-    any_language: bool = option(
-        False, "Use a saved model for text of other languages than it was trained on.", group=_LEARNING
-    )
-
-    def decoding(self) -> dict[str, Any]:
-        """How links are read off the model, where that is said."""
-        options = {"symmetrisation": self.symmetrisation, "threshold": self.threshold}
-        return {name: value for name, value in options.items() if value is not None}
+    any_language: bool = option(False, _ANY_LANGUAGE, group=_LEARNING)
 
 
 class _LearnedModel(_Model):
     """A model that learns from the text that is to be aligned."""
 
+    learns: ClassVar[bool] = True
     lowercase: bool = option(False, "Compare words without case.", group=_LEARNING)
     train_on: tuple[str, ...] = option((), _TRAIN_ON, group=_LEARNING)
     start: Path | None = option(None, _START, group=_LEARNING)
+    any_language: bool = option(False, _ANY_LANGUAGE, group=_LEARNING, only_with="start")
     _one_or_more = field_validator("train_on", mode="before")(one_or_more)
     usual: ClassVar[str] = "grow-diag-final-and"
-
-    @model_validator(mode="after")
-    def _any_language_is_a_models(self) -> Self:
-        if self.any_language and self.start is None:
-            raise ValueError("--any-language: is for a saved model, with --load or --start; leave it out")
-        return self
 
     @model_validator(mode="after")
     def _has_threshold(self) -> Self:
         if self.threshold is not None and (self.symmetrisation or self.usual) != "agreement":
             raise ValueError(
-                "--set threshold: only --symmetrisation agreement has a threshold; leave it out, or choose that"
+                "[[threshold]]: only [[symmetrisation='agreement']] has a threshold; leave it out, or choose that"
             )
         return self
 
@@ -117,10 +112,17 @@ class SavedModel(_Model):
     load: Path = option(..., "Align with a saved model instead of learning from the input.", group=_LEARNING)
     method: str | None = option(None, "The method that the model was trained with.", flags=None, exclude=True)
 
+    def decoding(self) -> dict[str, Any]:
+        """How links are read off the model, where that is said."""
+        options = {"symmetrisation": self.symmetrisation, "threshold": self.threshold}
+        return {name: value for name, value in options.items() if value is not None}
+
 
 class Eflomal(Options):
     """The external program, which keeps no model and reports no probabilities."""
 
+    learns: ClassVar[bool] = True
+    values: ClassVar[Values] = "probabilities"
     kind: Literal["eflomal"] = internal("eflomal")
     symmetrisation: Symmetriser = option(
         "grow-diag-final-and", _SYMMETRISE, flags=["--symmetrisation", "--symmetrise"], group=_LEARNING
@@ -134,6 +136,7 @@ class Eflomal(Options):
 class Encoder(Options):
     """An encoder's hidden states."""
 
+    learns: ClassVar[bool] = False
     kind: Literal["encoder"] = internal("encoder")
     model: str = option(BOX, _ENCODER_NAME, group=_ENCODER)
     _named = field_validator("model", mode="before")(text_of_path)
@@ -146,21 +149,39 @@ class Encoder(Options):
         group=_SCALE,
     )
     workers: Workers | None = option(
-        None, "With --engine ray: how many encoders work at a time.", group=_SCALE
+        None, "With --engine ray: how many encoders work at a time.", group=_SCALE, only_with="engine=ray"
     )
     part_pairs: int = option(
         16_384, "With Ray: pairs of a part; minutes of work, a multiple of a window.", flags=None
     )
 
-    @model_validator(mode="after")
-    def _workers_have_work(self) -> Self:
-        if self.workers is not None and self.engine == "local":
-            raise ValueError("--workers: only --engine ray has workers; leave it out")
-        return self
+    @property
+    def values(self) -> Values:
+        """What the values of links are."""
+        return values_of(self.options)
 
 
-AnyAligner = Annotated[FastAlign | Hmm | SavedModel | Eflomal | Encoder, Field(discriminator="kind")]
-_KINDS: dict[str, type[Options]] = {
+class Plugin(Options):
+    """An aligner of the user's own: an object, or what a class made of the arguments of its constructor."""
+
+    kind: Literal["plugin"] = internal("plugin")
+    name: str = internal()
+    settings: dict[str, Any] = internal({})
+    aligner: Any = Field(exclude=True, json_schema_extra={"flags": None, "internal": True})
+
+    @property
+    def learns(self) -> bool:
+        """Whether it learns from the pairs that it links."""
+        return bool(self.aligner.learns)
+
+    @property
+    def values(self) -> Values:
+        """What the values of links are."""
+        return self.aligner.values  # type: ignore[no-any-return]
+
+
+AnyAligner = Annotated[FastAlign | Hmm | SavedModel | Eflomal | Encoder | Plugin, Field(discriminator="kind")]
+KINDS: dict[str, type[Options]] = {
     "fast_align": FastAlign,
     "hmm": Hmm,
     "eflomal": Eflomal,
@@ -200,9 +221,12 @@ class LinkFormat(Options):
     phrases_format: Literal["tsv", "moses"] = option(
         "tsv",
         "moses: a phrase table as Moses reads it, with lexical weights, word links and counts.",
+        only_with="phrases",
         group=_WRITING,
     )
-    phrase_length: int = option(7, "Most words of a side of a phrase pair.", group=_WRITING, ge=1)
+    phrase_length: int = option(
+        7, "Most words of a side of a phrase pair.", group=_WRITING, only_with="phrases", ge=1
+    )
     write_words: OutputFile | None = option(
         None,
         "Write the words that the links number here, a pair a line: source ||| target.",
@@ -227,19 +251,23 @@ class LinkFormat(Options):
     def _numbers_are_written(self) -> Self:
         if self.base is not None and self.output in ("corpus", "offsets", "words"):
             raise ValueError(
-                f"--base: format {self.output} writes no word numbers to choose a base for; leave it out"
+                f"[[base]]: format {self.output} writes no word numbers to choose a base for; leave it out"
             )
         if self.reverse and self.output == "corpus":
             raise ValueError(
-                "--reverse: a corpus is written as it is read; leave it out, or exchange the input's sides"
+                "[[reverse]]: a corpus is written as it is read; leave it out, or exchange the input's sides"
             )
         if self.pieces and self.output in ("corpus", "offsets", "tmx"):
-            raise ValueError(f"--pieces: format {self.output} is of words; choose pharaoh or jsonl")
-        if self.phrases is None and self.phrase_length != LinkFormat.model_fields["phrase_length"].default:
-            raise ValueError("--phrase-length: only --phrases writes phrases; leave it out")
-        if self.phrases is None and self.phrases_format != "tsv":
-            raise ValueError("--phrases-format: is of the file of --phrases; add --phrases phrase-table.gz")
+            raise ValueError(f"[[pieces]]: format {self.output} is of words; choose pharaoh or jsonl")
         return self
+
+
+def own_class(options: Mapping[str, Any]) -> str | None:
+    """The option, of ``method`` and ``model``, that names an aligner of the user's: ``package.module:Name``."""
+    for name in ("method", "model"):
+        if isinstance(value := options.get(name), str) and _OWN_CLASS.fullmatch(value):
+            return name
+    return None
 
 
 def is_saved_model(model: object) -> bool:
@@ -254,67 +282,9 @@ def paths_of(aligner: Options, *names: str) -> list[Path]:
     return [Path(path) for paths in several for path in paths]
 
 
-def aligner_of(**values: Any) -> AnyAligner:
-    """The aligner that options by name describe, ``method``, ``model`` and ``load`` among them.
-
-    Without any of these three it is the aligner that comes with the package. A ``model`` that is the folder of a saved
-    statistical model is loaded as ``load`` does.
-
-    Raises:
-        ConfigurationError: An unknown method or option, or one that the method does not have.
-
-    Example:
-        >>> aligner_of(method="hmm", lowercase=True).kind, aligner_of().model
-        ('hmm', 'box')
-    """
-    if "load" not in values and is_saved_model(values.get("model")):
-        values["load"] = values.pop("model")
-    if "load" in values:
-        return validated(SavedModel, values, owner="a saved model")
-    method = values.get("method")
-    learns = fields_of(*(_KINDS[name] for name in STATISTICAL))
-    encoders = {name for name, _, _ in fields_of(Encoder)}
-    only_learning = {name for name, _, _ in learns} - encoders
-    if method is None and (learning := [name for name in values if name in only_learning]):
-        raise ConfigurationError(
-            f"{', '.join(map(flag_of_aligner, learning))}: only a method that learns from the bitext reads this; add "
-            "--method hmm (the most accurate) or --method fast_align (the fastest)"
-        )
-    if method is None or method in METHODS:
-        values = {"method": "itermax", **with_kept(values.get("model", BOX), values)}
-        method = values["method"]
-    if method not in _KINDS:
-        close = closest(method, _KINDS)
-        raise ConfigurationError(
-            f"--method: unknown method {method!r}; {f'did you mean {close!r}? ' if close else ''}"
-            f"Statistical: {', '.join(STATISTICAL)}; with an encoder: {', '.join(METHODS)}"
-        )
-    if method in STATISTICAL and "model" in values:
-        raise ConfigurationError(
-            f"--method {method}: learns from many pairs, without a model; leave --model out, or name the folder of an "
-            f"aligner that `isoglot align BITEXT --method {method} --save FOLDER` kept"
-        )
-    kind = _KINDS[method]
-    options = {name: value for name, value in values.items() if name != "method"}
-    if kind is Encoder:
-        options["method"] = method
-    return validated(kind, options, owner=f"method {method}")  # type: ignore[return-value]
-
-
 def aligner_options() -> set[str]:
     """Names of the options of all aligners, those without a flag of their own among them."""
-    return option_names(*_KINDS.values(), SavedModel) | {"method"}
-
-
-def flag_of_aligner(name: str) -> str:
-    """How an option is given on the command line."""
-    if name == "method":
-        return "--method"
-    fields = {
-        n: field
-        for n, field, _ in fields_of(*_KINDS.values(), SavedModel, FileScoring, ModelScoring, LayerScoring)
-    }
-    return flag_of(name, fields[name]) if name in fields else f"--set {name}"
+    return option_names(*KINDS.values(), SavedModel) | {"method"}
 
 
 class Gold(GoldReading):
@@ -331,9 +301,10 @@ class FileScoring(LinksReading):
 
 
 class ModelScoring(Options):
-    """A saved statistical model, which links the words of the gold file, against its gold links."""
+    """A saved statistical model or a user's aligner, which links the words of the gold file, against its gold links."""
 
     model: str = option(..., _ENCODER_NAME, group=_ENCODER)
+    settings: dict[str, Any] = internal({})
     sentences: OutputFile | None = option(None, _SENTENCES)
 
 
@@ -342,7 +313,9 @@ def layer_numbers(text: str) -> list[int] | None:
     try:
         return None if text == "all" else [int(part) for part in text.split(",")]
     except ValueError:
-        raise ConfigurationError(f"--layers must be `all` or numbers such as 4,8,12, got {text!r}") from None
+        raise ConfigurationError(
+            f"[[layers]] must be `all` or numbers such as 4,8,12, got {text!r}"
+        ) from None
 
 
 class LayerScoring(Options):
@@ -358,7 +331,7 @@ class LayerScoring(Options):
     @model_validator(mode="after")
     def _layers_are_chosen_once(self) -> Self:
         if self.options.layer is not None:
-            raise ValueError("--layer: --layers says which layers are scored; leave it out")
+            raise ValueError("[[layer]]: [[layers]] says which layers are scored; leave it out")
         return self
 
 
@@ -370,9 +343,16 @@ def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
     if "links" in options:
         if "layers" in options:
             raise ConfigurationError(
-                "--layers: scores an encoder, and LINKS is a file; leave one of the two out"
+                "[[layers]]: scores an encoder, and [[links]] is a file; leave one of the two out"
             )
         return validated(FileScoring, options, owner="scoring a file")
+    if (own := own_class(options)) is not None:
+        values = {
+            "model": options.pop(own),
+            **{name: options.pop(name) for name in ("sentences",) if name in options},
+        }
+        scoring = validated(ModelScoring, values, owner="an aligner")
+        return scoring.model_copy(update={"settings": options})
     if is_saved_model(options.get("model")):
         return validated(ModelScoring, options, owner="a saved statistical model")
     values = {"method": "itermax", **with_kept(options.get("model", BOX), options)}
@@ -381,8 +361,3 @@ def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
     elif "layer" not in options:
         values.pop("layer", None)
     return validated(LayerScoring, values, owner=f"method {values['method']}")
-
-
-def _flag_of_scoring(name: str) -> str:
-    """How an option of `isoglot score` is given on the command line."""
-    return "LINKS" if name == "links" else flag_of_aligner(name)

@@ -133,7 +133,8 @@ def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
         for number, (languages, run) in enumerate(groupby(linked, key=attrgetter("languages"))):
             if not all(languages):
                 raise ConfigurationError(
-                    "an ALIGNED corpus names the languages of its pairs; give --source-lang and --target-lang"
+                    "an ALIGNED corpus names the languages of its pairs; give [[source_language]] and "
+                    "[[target_language]]"
                 )
             path = Path(folder) / f"{number:06d}.jsonl"
             with path.open("w", encoding="utf-8") as file:

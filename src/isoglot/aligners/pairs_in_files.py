@@ -3,7 +3,7 @@
 import logging
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from isoglot.aligners.alignment import WINDOW
 from isoglot.corpus.open_corpus import Corpus, corpus_sources, open_corpus
@@ -14,8 +14,6 @@ from isoglot.formats.words import WordMode, note_of_spaces, other_space
 
 _LOG = logging.getLogger(__name__)
 Warn = Callable[[int, str], None]
-ReadPairs = Callable[[WordMode, Warn | None], Iterator[SentencePair]]
-"""Reads pairs from the first one on, cut into words as the mode says; what is wrong with them is reported if asked."""
 
 _MOST_WARNINGS = 20
 _SAMPLE, _GLUED_SHARE = 1000, 0.3
@@ -26,6 +24,29 @@ Abbreviations end some sentences of tokenised text, so a few glued pairs prove n
 _TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*[\"'][^<>]*)?\s*/?>")
 """An inline tag of HTML or XML."""
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
+
+
+class PairsInFiles(Iterable[SentencePair]):
+    """The pairs of a bitext, which are read again in each loop; only the first loop reports what is wrong with them.
+
+    Args:
+        read: Reads the pairs: called with ``mode``, how text is cut, and ``warn``, which receives what is wrong with a
+            pair, by its number.
+
+    Attributes:
+        words: How text is cut.
+        warnings: What is wrong with pairs; an aligner reports to it too.
+    """
+
+    def __init__(self, read: Callable[..., Iterator[SentencePair]]) -> None:
+        self.words: WordMode = "whitespace"
+        self.warnings = Warnings()
+        self._read = read
+        self._is_first = True
+
+    def __iter__(self) -> Iterator[SentencePair]:
+        warn, self._is_first = self.warnings if self._is_first else None, False
+        yield from self._read(mode=self.words, warn=warn)
 
 
 def read_pairs(
@@ -73,7 +94,7 @@ def tags_noticed(pairs: Iterator[SentencePair]) -> Iterator[SentencePair]:
                 noticed = True
                 _LOG.warning(
                     "pair %d: the tag %s is text here, and its characters are linked as words; leave tags out before "
-                    "aligning, or carry them to a translation: isoglot project --kind markup, isoglot.project_tags",
+                    "aligning, or carry them to a translation: isoglot project [[kind='markup']], isoglot.project_tags",
                     number,
                     found[0],
                 )
@@ -85,7 +106,7 @@ def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
     tags = [tag or unnamed for tag, unnamed in zip(languages, UNNAMED, strict=False)]
     if set(tags) & set(UNNAMED) and (unsure := [path for path in paths if by_suffix(path) == "tmx"]):
         raise ConfigurationError(
-            f"{unsure[0]}: which of its languages is the source? Add --source-lang en --target-lang de"
+            f"{unsure[0]}: which of its languages is the source? Add [[languages=('en', 'de')]]"
         )
     return open_corpus(
         [source for path in paths for source in corpus_sources([path], languages=tags)], "bitext"
@@ -145,7 +166,7 @@ class _Notices:
         if sum(self._running) >= max(_GLUED_SHARE * len(self._running), 1):
             _LOG.warning(
                 "punctuation stays part of words; for text that is not tokenised, use "
-                "--words unicode (%d of the first %d pairs)",
+                "[[words='unicode']] (%d of the first %d pairs)",
                 sum(self._running),
                 len(self._running),
             )
@@ -154,7 +175,7 @@ class _Notices:
 def _problem(pair: SentencePair, refuse_split: bool) -> str | None:
     """What is wrong with a row that has words or an id, of which an aligner takes fewer than a row may have."""
     if any(pair.words) and refuse_split:
-        return "is already split into words; leave --words out"
+        return "is already split into words; leave [[words]] out"
     if any(not word.strip() for words in pair.words for word in words):
         return "a word is empty; leave it out, and count the links without it"
     if pair.id is not None and type(pair.id) not in (int, str):

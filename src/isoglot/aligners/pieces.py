@@ -45,7 +45,7 @@ def load_cut(name: str) -> Cut:
         encode: Any = SentencePieceProcessor.encode_as_offset_mapping
     except (ImportError, AttributeError) as error:
         package = "sentencepiece>=0.2.3"
-        raise missing_package(f"--pieces {name}", package, instead="a tokenizer.json") from error
+        raise missing_package(f"[[pieces='{name}']]", package, instead="a tokenizer.json") from error
     try:
         processor = SentencePieceProcessor(model_file=name)
     except (OSError, RuntimeError) as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,8 @@ FIGURES = ("precision", "recall", "f1", "aer", "links", "sure")
 _LOG = logging.getLogger(__name__)
 _DROP = 10.0
 """How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""
-_BASES = {0: [], -1: ["they count from 1 (--base 1)"], 1: ["the gold file counts from 1 (--gold-base 1)"]}
-_SIDES = {False: [], True: ["their sides are exchanged (--reverse)"]}
+_BASES = {0: [], -1: ["they count from 1 ([[base=1]])"], 1: ["the gold file counts from 1 ([[gold_base=1]])"]}
+_SIDES = {False: [], True: ["their sides are exchanged ([[reverse=True]])"]}
 """What may be wrong, by how far numbers are shifted and by whether sides are exchanged; as read, nothing."""
 _NONE: Links = frozenset()
 
@@ -151,12 +151,13 @@ def score_file(gold: Gold, options: FileScoring) -> ScoreReport:
 
 
 def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
-    """Score a saved statistical model, which links the words of the gold file."""
+    """Score an aligner, which links the words of the gold file."""
     from isoglot.aligners.gold import gold_pairs  # noqa: PLC0415 - `datasets` is slow to import
-    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+    from isoglot.aligners.load_aligner import load_aligner  # noqa: PLC0415 - the readers of links do without
 
     pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
-    linked = list(StatisticalAligner.load(options.model).align_pairs(pairs))
+    aligner = load_aligner(options.model, **options.settings)
+    linked = list(aligner.align(replace(pair) for pair in pairs))  # a pair keeps its gold links
     return score_sentences(
         LinksInMemory(linked, options.model),
         LinksInMemory(pairs, str(gold.gold), gold=True),
@@ -219,7 +220,7 @@ def _require_same_words(
             return
         problem = f"has the word {differing[0]!r}, where {gold} has {differing[1]!r}"
     raise InputError(
-        f"sentence {name} {problem}; align the gold file's own words, in its order (--reverse if the sides are "
+        f"sentence {name} {problem}; align the gold file's own words, in its order ([[reverse=True]] if the sides are "
         "exchanged), or give both files the same ids",
         path=path,
         line=pair.line,

@@ -23,7 +23,6 @@ from isoglot.aligners.options import (
     LinkFormat,
     ModelScoring,
     SavedModel,
-    aligner_of,
     layer_numbers,
     scoring_of,
 )
@@ -75,7 +74,7 @@ class Method(Options):
     method: str | None = option(
         None,
         f"With an encoder: {', '.join(METHODS)} (default: what suits --model best). Learning from the bitext: "
-        f"{', '.join(STATISTICAL)}.",
+        f"{', '.join(STATISTICAL)}. Your own class: package.module:Name.",
         flags=["--method", "-m"],
     )
 
@@ -138,16 +137,17 @@ def align(
     standard error.
     """
     from isoglot.aligners.align_file import align_file
+    from isoglot.aligners.load_aligner import aligner_request
     from isoglot.corpus.open_corpus import corpus_sources
 
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
     reading = pairs.reading
-    aligner = aligner_of(**options)
+    request = aligner_request(**options)
     sources = corpus_sources(inputs, languages=languages, **reading)
     with Console(quiet=running.quiet) as console:
-        if isinstance(aligner, Encoder) and "method" not in options:
-            console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
-        align_file(sources, out, aligner, form, progress=console, overwrite=running.overwrite)
+        if isinstance(request, Encoder) and "method" not in options:
+            console.note(f"method: {request.options.method} (--method chooses another; --methods lists them)")
+        align_file(sources, out, request, form, progress=console, overwrite=running.overwrite)
 
 
 @with_flags

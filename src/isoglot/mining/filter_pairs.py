@@ -37,8 +37,7 @@ from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
 
 if TYPE_CHECKING:
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner
-    from isoglot.aligners.statistical.model import StatisticalAligner
+    from isoglot.aligners.aligner import Aligner
     from isoglot.mining.vectors import SentenceEncoder
 
 UNKNOWN = "unknown_text"
@@ -117,7 +116,7 @@ def filter_pairs(
     pairs: Any,
     *,
     model: str | Path | SentenceEncoder | None = None,
-    aligner: EmbeddingAligner | StatisticalAligner | str | Path | None = BOX,
+    aligner: Aligner | str | Path | None = BOX,
     languages: str | Sequence[str] = ("", ""),
     progress: AnyReporter = True,
     **options: Any,
@@ -132,8 +131,8 @@ def filter_pairs(
             ``pair.more``; or a path or several, as ``isoglot filter`` takes them.
         model: Encoder of sentences for ``cosine`` and ``margin``: a folder or hub name, or any function from texts
             to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder`.
-        aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``: an encoder or a saved
-            statistical model; None for none.
+        aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``: an encoder, a saved
+            statistical model, ``package.module:Name`` or an object (:class:`isoglot.Aligner`); None for none.
         languages: Codes of both languages, for the rule of scripts: ``("en", "de")`` or ``"en,de"``; a statistical
             model of others is refused.
         progress: A bar in notebooks and on terminals (``True``), or none.

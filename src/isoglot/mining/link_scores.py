@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from isoglot.aligners.options import is_saved_model
+from isoglot.aligners.aligner import Aligner, Use, require_languages
+from isoglot.aligners.load_aligner import aligner_request, loaded
 from isoglot.corpus.encode.unknown import UNLINKED, UnknownWords
 from isoglot.formats.sentence_pair import SentencePair
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner
-    from isoglot.aligners.statistical.model import StatisticalAligner
+_LOG = logging.getLogger(__name__)
 
 
 class LinkScorer:
@@ -23,43 +21,27 @@ class LinkScorer:
 
     Args:
         aligner: Links words, or the name of its encoder, or the folder of a saved statistical model.
-        any_language: Whether a statistical model may be used for other languages than it was trained on.
+        any_language: Whether an aligner may be used for other languages than its own.
 
     Attributes:
-        unlinked: Words of all pairs that the encoder's vocabulary does not know.
+        unlinked: Words of all pairs that an encoder's vocabulary does not know.
     """
 
-    def __init__(
-        self, aligner: EmbeddingAligner | StatisticalAligner | str | Path, *, any_language: bool
-    ) -> None:
-        self._aligner = _loaded(aligner) if isinstance(aligner, str | Path) else aligner
+    def __init__(self, aligner: Aligner | str | Path, *, any_language: bool) -> None:
+        use = Use(warn=partial(_LOG.warning, "pair %d: %s"), unknown=self._receive)
+        self._aligner = loaded(aligner_request(model=aligner), use)
         self._any_language = any_language
-        self._foreign = self._aligner.foreign_text() if _is_statistical(self._aligner) else None
         self.unlinked = UnknownWords(UNLINKED)
+        self._names: Sequence[str] = ()  # of the pairs that are scored now
+        self._unknown: set[int] = set()  # those of them with a side of which no word is known
 
     def __call__(
         self, pairs: Sequence[tuple[str, str]], names: Sequence[str]
     ) -> list[dict[str, float] | None]:
         """Alignment and coverage of each pair; none for a pair with a side of which no word is known."""
-        unknown: set[int] = set()
-
-        def receive(number: int, words: Sequence[str], whole: bool) -> None:
-            self.unlinked.add(names[number - 1], words, whole)
-            if whole:
-                unknown.add(number - 1)
-
-        linked_pairs: Iterator[SentencePair]
-        if _is_statistical(self._aligner):
-            mode = self._aligner.words or "whitespace"
-            cut = (SentencePair(texts).cut(mode) for texts in pairs)
-            linked_pairs = self._aligner.align_pairs(cut, unknown=self._foreign)
-        else:
-            from isoglot.aligners.embedding.running_text import align_running  # noqa: PLC0415 - loads torch
-
-            cut = (SentencePair(texts).cut("unicode") for texts in pairs)
-            linked_pairs = align_running(self._aligner, cut, unknown=receive)
+        self._names, self._unknown = names, set()
         scores = []
-        for pair in linked_pairs:
+        for pair in self._aligner.align(SentencePair(texts) for texts in pairs):
             source_words, target_words = (max(1, len(words)) for words in pair.words)
             scores.append(
                 {
@@ -69,31 +51,19 @@ class LinkScorer:
                 }
             )
         # Only after the last pair are all unknown words counted.
-        return [None if row in unknown else own for row, own in enumerate(scores)]
+        return [None if row in self._unknown else own for row, own in enumerate(scores)]
+
+    def _receive(self, number: int, words: Sequence[str], whole: bool) -> None:
+        """Count unknown words of the pair of this number; ``whole``: no word of a side is known."""
+        self.unlinked.add(self._names[number - 1], words, whole)
+        if whole:
+            self._unknown.add(number - 1)
 
     def require_languages(self, languages: tuple[str, str]) -> None:
-        """Refuse text of other languages than those of a statistical model.
+        """Refuse text of other languages than those of the aligner.
 
         Raises:
-            ConfigurationError: It was trained on others, and ``any_language`` is not set.
+            ConfigurationError: The aligner is for others, and ``any_language`` is not set.
         """
-        if _is_statistical(self._aligner) and not self._any_language:
-            self._aligner.require_languages(languages)
-
-
-def _is_statistical(
-    aligner: EmbeddingAligner | StatisticalAligner,
-) -> TypeIs[StatisticalAligner]:
-    """Whether an aligner is a statistical model, without loading torch or numba to find out."""
-    return hasattr(aligner, "foreign_text")
-
-
-def _loaded(aligner: str | Path) -> EmbeddingAligner | StatisticalAligner:
-    """The aligner of a name or folder."""
-    if is_saved_model(aligner):
-        from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
-
-        return StatisticalAligner.load(aligner)
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
-
-    return EmbeddingAligner(aligner)
+        if not self._any_language:
+            require_languages(self._aligner, languages)

@@ -196,7 +196,7 @@ class FilterRequest(SentenceEncoding, FilterRules):
     aligner: Any = option(
         BOX,
         "Aligner for links: box comes with isoglot; another encoder's folder or hub name; the folder of a saved "
-        "statistical model; none.",
+        "statistical model; package.module:Name; none.",
         group=_SCORES,
     )  # fmt: skip
 

@@ -6,12 +6,13 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import field_validator, model_validator
 
-from isoglot.aligners.options import AnyAligner, Encoder, aligner_of, aligner_options, flag_of_aligner
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import AnyAligner, Encoder, aligner_options, own_class
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import READING, bare_suffix
 from isoglot.languages import codes_of
-from isoglot.options import Options, OutputText, flag_of, internal, one_or_more, option, option_names
+from isoglot.options import Options, OutputText, internal, one_or_more, option, option_names
 from isoglot.projection.rule import GAP
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
@@ -70,6 +71,7 @@ class ProjectOptions(Options):
         None,
         "Of markup, the translation with spaces between its words, as a segmenter writes it: tags end at them.",
         group=READING,
+        only_with="kind=markup",
     )
     whole: bool = option(False, "Of questions, align whole contexts, not sentence by sentence.", group=_LINKS)
     gap: int = option(GAP, "Longest gap in a span that is filled in, in words.", group=_WRITING, ge=0)
@@ -85,26 +87,21 @@ class ProjectOptions(Options):
         None,
         "Of markup, write each tag to look at to this file, with its line and problem; - for standard output.",
         group=_WRITING,
+        only_with="kind=markup",
     )
     links: AnyAligner | ReadyLinks = option(..., "Where links come from: an aligner, or a file.", flags=None)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.uncertain == "outside" and self.kind == "pos":
-            raise ValueError("--uncertain outside: O is a tag of ner; use blank or drop")
+            raise ValueError("[[uncertain='outside']]: O is a tag of ner; use blank or drop")
         if self.uncertain == "drop" and self.kind == "markup":
             raise ValueError(
-                "--uncertain drop: lines of markup stay parallel to the translation; leave it out"
-            )
-        if self.problems is not None and self.kind != "markup":
-            raise ValueError("--problems: only --kind markup has tags to list; leave it out")
-        if self.segmented is not None and self.kind != "markup":
-            raise ValueError(
-                "--segmented: is for --kind markup; give the segmented text as the translation, and --words whitespace"
+                "[[uncertain='drop']]: lines of markup stay parallel to the translation; leave it out"
             )
         if isinstance(self.links, Encoder) and self.links.engine == "ray":
             raise ValueError(
-                "--engine ray: align with `isoglot align --engine ray`, and give --links-file FILE"
+                "[[engine='ray']]: align with `isoglot align --engine ray`, and give [[links_file=FILE]]"
             )
         return self
 
@@ -122,13 +119,14 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     languages = options.pop("languages", None)
     own = option_names(ProjectOptions) - aligner_options() - option_names(ReadyLinks)
     known = own | aligner_options() | option_names(ReadyLinks)
-    if unknown := [name for name in options if name not in known]:
+    unknown = [name for name in options if name not in known]
+    if unknown and own_class(options) is None:  # a class of the user's has options of its own
         raise ConfigurationError(
-            [f"{_flag(name)}: unknown option; {did_you_mean(name, known)}" for name in unknown]
+            [f"[[{name}]]: unknown option; {did_you_mean(name, known)}" for name in unknown]
         )
     if "links" in options and options.get("method") not in ("ot", "pointer"):
         raise ConfigurationError(
-            "--set links: only the methods ot and pointer have this option; give a file of links as --links-file FILE"
+            "[[links]]: only the methods ot and pointer have this option; give a file of links as [[links_file=FILE]]"
         )
     values = {name: options.pop(name) for name in list(options) if name in own}
     if languages is not None:
@@ -136,7 +134,7 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     values["kind"] = values.get("kind") or _BY_SUFFIX.get(suffix)
     if values["kind"] is None:
         raise ConfigurationError(
-            f"{labels}: its name does not show the kind of labels; add --kind {', '.join(get_args(Kind)[:-1])} or "
+            f"{labels}: its name does not show the kind of labels; add [[kind]]: {', '.join(get_args(Kind)[:-1])} or "
             f"{get_args(Kind)[-1]}"
         )
     if suffix != ".tmx":
@@ -144,7 +142,7 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     if "links_file" in options:
         values["links"] = validated(ReadyLinks, options, owner="a file of links")
     else:
-        values["links"] = aligner_of(**options)
+        values["links"] = aligner_request(**options)
     return validated(ProjectOptions, values)
 
 
@@ -155,11 +153,7 @@ def _name_languages(values: dict[str, Any], languages: str | Sequence[str]) -> N
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
     if any(values.get(name) for name in names):
-        raise ConfigurationError("languages: names both languages; leave --source-lang and --target-lang out")
+        raise ConfigurationError(
+            "languages: names both languages; leave [[source_language]] and [[target_language]] out"
+        )
     values.update(zip(names, tags, strict=True))
-
-
-def _flag(name: str) -> str:
-    """How an option is given on the command line."""
-    fields = {**ProjectOptions.model_fields, **ReadyLinks.model_fields}
-    return flag_of(name, fields[name]) if name in fields else flag_of_aligner(name)

@@ -7,10 +7,10 @@ from itertools import tee, zip_longest
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.align_pairs import align_pairs
-from isoglot.aligners.options import AnyAligner, Encoder, SavedModel, paths_of
-from isoglot.aligners.pairs_in_files import Warn, Warnings, more_bitext, read_pairs
-from isoglot.aligners.phrases import counted
+from isoglot.aligners.aligner import Use
+from isoglot.aligners.load_aligner import loaded
+from isoglot.aligners.options import AnyAligner, paths_of
+from isoglot.aligners.pairs_in_files import PairsInFiles, Warn, Warnings
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader
@@ -127,30 +127,32 @@ def _translated(kind: LabelKind) -> Iterator[SentencePair]:
         raise InputError("no sentence has a translation; check the files", path=kind.translation)
 
 
-def _aligned(kind: LabelKind, aligner: AnyAligner) -> Iterator[SentencePair]:
+def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[SentencePair]:
     """The pairs with the links of an aligner, some of them ahead; one that learns reads them once before."""
-    learns = not isinstance(aligner, Encoder | SavedModel)
     pairs: Callable[[], Iterator[SentencePair]] = partial(_translated, kind)
-    if learns and (kind.options.kind == "questions" or "-" in map(str, (kind.labels, kind.translation))):
+    from_stream = "-" in map(str, (kind.labels, kind.translation))
+    if request.learns and (kind.options.kind == "questions" or from_stream):  # read once, and held
         pairs = list(pairs()).__iter__
     ahead, left = tee(pairs())
 
-    def parts(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
+    def parts(*, mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
         number = 0
-        for pair in pairs() if learns and warn is not None else ahead:
+        to_learn_from = request.learns and warn is not None
+        for pair in pairs() if to_learn_from else ahead:
             for _, _, part in kind.parts(pair):
                 number += 1
                 if isinstance(warn, Warnings):
                     warn.places.append((number, str(kind.labels), pair.line))
                 yield part
 
-    def more(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
-        bitext = more_bitext(getattr(aligner, "train_on", ()), kind.languages)
-        return read_pairs(bitext, mode=kind.options.words, warn=warn)
-
-    linked = align_pairs(parts, aligner, more=more)
-    if isinstance(aligner, Encoder) and aligner.lexicon is not None:
-        linked = counted(linked, lexicon=aligner.lexicon)
+    to_link = PairsInFiles(parts)
+    use = Use(
+        default_words="whitespace",
+        train_on_words=kind.options.words,
+        in_files=True,
+        warn=to_link.warnings,
+    )
+    linked = loaded(request, use).align(to_link)
     for pair in left:
         for first, target_first, _ in kind.parts(pair):
             part = next(linked)
@@ -194,13 +196,13 @@ def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[SentencePair
             )
         elif links.min_probability and pair.links and not values:
             problem = (
-                "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f "
+                "has no probabilities, which [[min_probability]] needs; leave it out, or read `isoglot align -f "
                 "jsonl`"
             )
         elif outside := [(i, j) for i, j in pair.links if i >= source or j >= target]:
             problem = (
                 f"link {outside[0][0]}-{outside[0][1]} of {source} and {target} words; use links that count the words "
-                "of this text (--words)"
+                "of this text ([[words]])"
             )
         if problem:
             raise InputError(problem, path=path, line=sentence.line)

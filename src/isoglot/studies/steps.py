@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from isoglot.aligners.options import AnyAligner, LinkFormat, aligner_of
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import AnyAligner, LinkFormat
 from isoglot.checks import checked
 from isoglot.corpus.options import PrepareOptions
 from isoglot.derivation.options import DeriveRequest
@@ -213,7 +214,7 @@ class Align(Step):
 
     def check(self) -> tuple[Source, AnyAligner]:
         """The source, and the aligner."""
-        aligner = aligner_of(method=self.method, symmetrisation=self.symmetrisation)
+        aligner = aligner_request(method=self.method, symmetrisation=self.symmetrisation)
         source = checked(Source, {"path": self.path, **self.source})
         return source, aligner
 

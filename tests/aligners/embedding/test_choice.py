@@ -17,7 +17,7 @@ from isoglot.aligners.embedding.choice import CANDIDATES, keep_choice, kept_choi
 from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.gold import gold_pairs
-from isoglot.aligners.options import aligner_of
+from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError, InputError
@@ -95,7 +95,7 @@ def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
     kept = {"method": "argmax", "layer": 2, "links_per_word": round(links / (12 * len(LONG)), 4)}
     assert json.loads((encoder / ALIGNER_FILE).read_text()) == kept
     assert kept_choice(encoder) == {"method": "argmax", "layer": 2}
-    chosen = aligner_of(model=str(encoder)).options
+    chosen = aligner_request(model=str(encoder)).options
     assert (chosen.method, chosen.layer) == ("argmax", 2)
     assert result.stdout.splitlines()[1].split() == ["0.00", "2", "argmax"]
     rates = ["0.00", "100.00", "100.00", f"{kept['links_per_word']:.2f}", str(gold)]
@@ -236,7 +236,7 @@ def test_objectives_that_disagree_leave_the_choice_to_the_user(tmp_path, caplog)
 def test_a_broken_file_is_named(encoder):
     (encoder / ALIGNER_FILE).write_text("[1", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=ALIGNER_FILE):
-        aligner_of(model=str(encoder))
+        aligner_request(model=str(encoder))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_broken_file_is_named(encoder):
 def test_a_wrong_option_in_the_file_is_named_with_it(encoder, choice):
     (encoder / ALIGNER_FILE).write_text(choice, encoding="utf-8")
     with pytest.raises(ConfigurationError, match=rf"{ALIGNER_FILE}.*(treshold|layer)"):
-        aligner_of(model=str(encoder))
+        aligner_request(model=str(encoder))
 
 
 def test_links_to_choose_by_are_needed(tmp_path):

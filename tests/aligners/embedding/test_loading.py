@@ -7,10 +7,10 @@ import pickle
 import pytest
 import torch
 
-from isoglot.aligners import api
+from isoglot.aligners import with_encoder
 from isoglot.aligners.embedding import loading
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.options import aligner_of
+from isoglot.aligners.load_aligner import aligner_request
 from isoglot.errors import ConfigurationError
 from isoglot.modules import devices
 from isoglot.modules.pointer import Pointer
@@ -146,5 +146,5 @@ def test_a_folder_and_its_object_are_computed_in_the_same(encoder, tokenizer, mo
     for model in (tiny_model("bert"), tiny_model("bert").bfloat16()):
         assert EmbeddingAligner(model, tokenizer=tokenizer, layer=2, **options).model.dtype == dtype
     assert EmbeddingAligner(encoder, layer=2, **options).model.dtype == dtype
-    chosen = aligner_of(model=str(encoder), layer=2, **options).options
-    assert api._encoder_aligner(encoder, None, chosen).model.dtype == dtype
+    chosen = aligner_request(model=str(encoder), layer=2, **options).options
+    assert with_encoder._kept(encoder, chosen).model.dtype == dtype

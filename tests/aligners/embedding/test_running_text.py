@@ -13,7 +13,8 @@ import isoglot as iso
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.options import LinkFormat, aligner_of
+from isoglot.aligners.load_aligner import aligner_request
+from isoglot.aligners.options import LinkFormat
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import split_words
@@ -62,7 +63,7 @@ def test_characters_have_the_links_of_their_piece(chinese: Path, tmp_path: Path,
 
     (tmp_path / "pairs.tsv").write_text("\t".join(TEXT) + "\n", encoding="utf-8")
     out = tmp_path / "links.jsonl"
-    encoder = aligner_of(model=str(chinese), **options)
+    encoder = aligner_request(model=str(chinese), **options)
     chosen = encoder, LinkFormat(words="unicode", output="jsonl")
     align_file(corpus_sources([str(tmp_path / "pairs.tsv")], languages=["en", "zh"]), out, *chosen)
     row = json.loads(out.read_text(encoding="utf-8"))

@@ -9,15 +9,16 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
 
+from isoglot.aligners.aligner import is_corpus
 from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, starts_and_end, with_links
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
-from isoglot.aligners.embedding.options import Attach, EmbeddingOptions
+from isoglot.aligners.embedding.options import Attach, EmbeddingOptions, Values, values_of
 from isoglot.aligners.embedding.piece_states import (
     Pieces,
     PieceStates,
@@ -26,10 +27,12 @@ from isoglot.aligners.embedding.piece_states import (
     layer_states,
     word_states,
 )
+from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.embedding.scores import Side, score_links
 from isoglot.corpus.encode.unknown import UNLINKED, KnownPieces, OnUnknown, counted
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
+from isoglot.formats.words import WordMode
 from isoglot.modules.allocator import return_free_memory
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask
@@ -78,6 +81,10 @@ class EmbeddingAligner:
     (optimal transport, pointer).
     """
 
+    learns: bool = False
+    languages: tuple[str, str] = ("", "")
+    words: WordMode | None = None
+
     def __init__(
         self,
         model: PreTrainedModel | str | Path,
@@ -115,6 +122,7 @@ class EmbeddingAligner:
 
     def _choose(self, options: EmbeddingOptions) -> None:
         self.options, self._pointer = options, None
+        self.values: Values = values_of(options)
         layers, layer = num_layers(self.model), options.layer
         if options.method == "pointer":
             self._pointer, trained_on = load_pointer(self._source, self.model)
@@ -122,11 +130,24 @@ class EmbeddingAligner:
                 layer = layers if trained_on is None else trained_on
         self.layer = layer_number(self.model, min(8, layers) if layer is None else layer)
 
-    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
-        """BITEXT (or ALIGNED, whose words are kept) to ALIGNED, ``batch_size`` pairs in memory at a time.
+    @overload
+    def align(self, bitext: Iterable[SentencePair]) -> Iterator[SentencePair]: ...
 
-        **Columns** added: ``link_probabilities`` (one a link) and ``alignment_score`` (one a pair).
+    @overload
+    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset: ...
+
+    def align(
+        self, bitext: Dataset | Iterable[SentencePair], *, batch_size: int = 1000
+    ) -> Dataset | Iterator[SentencePair]:
+        """Link the words of pairs, or of a BITEXT corpus (or ALIGNED, whose words are kept), which becomes ALIGNED.
+
+        Text of pairs is cut as running text. ``batch_size``: Pairs of a corpus in memory at a time.
+
+        **Columns** read of a corpus: those of BITEXT, and ``source_words`` and ``target_words`` where it has them.
+        Added: ``link_probabilities`` (one a link) and ``alignment_score`` (one a pair).
         """
+        if not is_corpus(bitext):
+            return align_running(self, (pair.cut("unicode") for pair in bitext))
         from isoglot.aligners.words import add_links  # noqa: PLC0415 - loads datasets
 
         number = 0

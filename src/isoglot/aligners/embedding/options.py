@@ -234,7 +234,10 @@ AnyEmbedding = Annotated[
 ]
 
 
-def values_of(options: EmbeddingOptions) -> Literal["probabilities", "similarities"]:
+Values = Literal["probabilities", "similarities"]
+
+
+def values_of(options: EmbeddingOptions) -> Values:
     """What the values of links are: of SimAlign's methods the similarity ``(cosine + 1) / 2``, which only orders them.
 
     Example:

@@ -153,7 +153,8 @@ def require_room(path: str | Path, made_from: str | None = None) -> None:
     about = read_whole(path, _record)
     if made_from is not None and about is not None and about.get("made_from") != made_from:
         raise ConfigurationError(
-            f"{path}: holds a model of another text or with other options; choose another folder, or add --overwrite"
+            f"{path}: holds a model of another text or with other options; choose another folder, or add "
+            "[[overwrite=True]]"
         )
 
 

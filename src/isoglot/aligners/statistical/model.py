@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
+from isoglot.aligners.aligner import is_corpus, require_languages
 from isoglot.aligners.alignment import WINDOW, usable_words, with_links
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import SentenceAlignments
@@ -20,10 +21,12 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, require_mode
-from isoglot.languages import same_language
 
 if TYPE_CHECKING:
     from datasets import Dataset
+
+    from isoglot.aligners.embedding.options import Values
+    from isoglot.options import Options
 
 _LOG = logging.getLogger(__name__)
 Sentences = Sequence[Sequence[str]]
@@ -40,7 +43,7 @@ def require_agreement(symmetrisation: str, name: str) -> None:
     """
     if symmetrisation != AGREEMENT:
         raise ConfigurationError(
-            f"--set threshold: only --symmetrisation agreement has a threshold, and {name} is read by "
+            f"[[threshold]]: only [[symmetrisation='agreement']] has a threshold, and {name} is read by "
             f"{symmetrisation}; leave the threshold out, or choose agreement"
         )
 
@@ -70,7 +73,8 @@ class StatisticalAligner:
             spaces and tabs.
         languages: tags of the text's source and target language, empty where unknown; saved with the model, which then
             refuses text of other languages. :meth:`fit` reads them from the bitext.
-        **options: of the method, for example those of :class:`isoglot.aligners.statistical.ibm2.DiagonalOptions`.
+        options: those of the method, such as :class:`isoglot.aligners.statistical.options.DiagonalOptions`.
+        **overrides: options of the method by name, in place of ``options``.
 
     Raises:
         ConfigurationError: an unknown method, symmetrisation or option.
@@ -83,6 +87,9 @@ class StatisticalAligner:
         [('das', 'the'), ('buch', 'book')]
     """
 
+    learns: bool = False
+    values: Values = "probabilities"
+
     def __init__(
         self,
         method: str = "fast_align",
@@ -92,7 +99,8 @@ class StatisticalAligner:
         lowercase: bool = False,
         words: WordMode | None = None,
         languages: Sequence[str] = ("", ""),
-        **options: Any,
+        options: Options | None = None,
+        **overrides: Any,
     ) -> None:
         if words is not None:
             require_mode(words)
@@ -110,7 +118,11 @@ class StatisticalAligner:
         self.lowercase = lowercase
         self.words = words
         self.languages = self._tags(languages)
-        self.options = validated(METHODS[method].options, options, owner=f"method {method}")
+        if options is None:
+            options = validated(METHODS[method].options, overrides, owner=f"method {method}")
+        elif overrides:
+            raise ConfigurationError("got both options= and single options; put all of them in options=")
+        self.options: Any = options
         self.model: TranslationModel | None = None
         self.name = "this aligner"
         """What messages call it: the folder that it was loaded from."""
@@ -140,7 +152,7 @@ class StatisticalAligner:
         return aligner
 
     def fit(self, bitext: Dataset, *, start: StatisticalAligner | None = None) -> Self:
-        """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.aligners.alignment.Aligner` says).
+        """Estimate the model from a BITEXT corpus (**columns** as :meth:`align` says).
 
         ``start``: A trained aligner of the same method that has counted this text too, for example a merged one; the
         first update uses its probabilities instead of uniform ones.
@@ -200,12 +212,25 @@ class StatisticalAligner:
             known = start.trained()
         self.model = METHODS[self.method].estimate(source, target, self.options, known)
 
-    def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
-        """Align a BITEXT corpus with the model as it is; ``batch_size`` bounds the memory and changes no result.
+    @overload
+    def align(self, bitext: Iterable[SentencePair]) -> Iterator[SentencePair]: ...
 
-        **Columns** added: ``link_probabilities`` (posterior of each link) and ``alignment_score`` (see
+    @overload
+    def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset: ...
+
+    def align(
+        self, bitext: Dataset | Iterable[SentencePair], *, batch_size: int = 8192
+    ) -> Dataset | Iterator[SentencePair]:
+        """Align pairs, or a BITEXT corpus, with the model as it is; ``batch_size`` bounds the memory of a corpus.
+
+        Text of pairs is cut as the text of the model was.
+
+        **Columns** read of a corpus: those of BITEXT, and ``source_words`` and ``target_words`` where it has them.
+        Added: ``link_probabilities`` (posterior of each link) and ``alignment_score`` (see
         :class:`~isoglot.aligners.statistical.decoding.SentenceAlignments`).
         """
+        if not is_corpus(bitext):
+            return self.align_pairs(pair.cut(self._mode) for pair in bitext)
         from isoglot.aligners.words import add_links, bitext_languages  # noqa: PLC0415 - `datasets` is slow to import
 
         self.require_languages(bitext_languages(bitext))
@@ -330,13 +355,8 @@ class StatisticalAligner:
         Raises:
             ConfigurationError: It was trained on other languages.
         """
-        pairs = zip(self.languages, self._tags(languages), strict=True)
-        if not all(not trained or not tag or same_language(trained, tag) for trained, tag in pairs):
-            trained, text = ("-".join(tag or "?" for tag in tags) for tags in (self.languages, languages))
-            raise ConfigurationError(
-                f"{self.name} was trained on {trained}, and this text is {text}; train a model of these languages, or "
-                "add --any-language to use it all the same"
-            )
+        self._tags(languages)
+        require_languages(self, languages)
 
     @staticmethod
     def _tags(languages: Sequence[str]) -> tuple[str, str]:

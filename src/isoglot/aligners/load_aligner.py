@@ -1,0 +1,227 @@
+"""Which aligner is meant, decided here for every verb: an encoder, a method, a saved model, a user's class."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoglot.aligners.aligner import Aligner, Use
+from isoglot.aligners.embedding.choice import untuned, with_kept
+from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
+from isoglot.aligners.options import (
+    KINDS,
+    STATISTICAL,
+    AnyAligner,
+    Eflomal,
+    Encoder,
+    Plugin,
+    SavedModel,
+    is_saved_model,
+    own_class,
+    paths_of,
+)
+from isoglot.checkpoints.folder import BOX, checkpoint_folder
+from isoglot.checks import closest, resolve, validated
+from isoglot.errors import ConfigurationError
+from isoglot.options import fields_of
+from isoglot.runs.code import code_hashes
+from isoglot.runs.files import check_outputs
+from isoglot.runs.folder import hash_checkpoint
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from isoglot.formats.words import WordMode
+
+_MEMBERS = ("align", "languages", "learns", "values", "words")
+
+
+def load_aligner(
+    model: str | Path | PreTrainedModel | Aligner | None = None,
+    method: str | None = None,
+    *,
+    words: WordMode | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    overwrite: bool = False,
+    **options: Any,
+) -> Aligner:
+    """Load an aligner by its name: the one that comes with isoglot by default.
+
+    Args:
+        model: Folder or hub name of an encoder, a loaded one, the folder of a saved statistical aligner, or an aligner.
+        method: How links are made: a name that ``isoglot align --methods`` lists, or ``package.module:Name`` of a class
+            of your own, whose constructor takes ``options``. By default what suits the model best.
+        words: How text is cut into words: ``unicode`` for running text, ``whitespace`` for tokenised text.
+        tokenizer: Tokenizer of a loaded encoder.
+        overwrite: Replace a model that was saved from another text or with other options.
+        **options: Options of the method; see :func:`isoglot.align_many`.
+
+    Returns:
+        The aligner. Its ``align`` takes pairs with words, or with text, which it cuts. One that learns reads all of
+        them first.
+
+    Raises:
+        ConfigurationError: An option or method that does not exist, or a model that cannot be loaded.
+
+    Example:
+        >>> from isoglot import SentencePair
+        >>> pairs = [SentencePair.of("the house", "das Haus"), SentencePair.of("a house", "ein Haus")]
+        >>> [pair.to_pharaoh() for pair in load_aligner(method="fast_align").align(pairs)]
+        ['0-0 1-1', '0-0 1-1']
+    """
+    # Those who only check options do without these.
+    from isoglot.aligners.with_encoder import load_encoder_aligner  # noqa: PLC0415
+    from isoglot.formats.words import require_mode  # noqa: PLC0415
+
+    if words is not None:
+        require_mode(words)
+    use = Use(words=words, is_kept=True, overwrite=overwrite)
+    if model is not None and not isinstance(model, str | Path) and not _is_aligner(model):
+        chosen = options if method is None else {"method": method, **options}
+        encoder: Any = model
+        of_object = Encoder(options=EmbeddingOptions.build(**untuned(chosen)))
+        return load_encoder_aligner(of_object, use, encoder, tokenizer)
+    named = {name: value for name, value in {"model": model, "method": method}.items() if value is not None}
+    request = aligner_request(**options, **named)
+    if tokenizer is not None and not isinstance(request, Encoder):
+        raise ConfigurationError("tokenizer: a statistical aligner has none; leave it out")
+    if tokenizer is not None and model is None:
+        raise ConfigurationError(
+            "got a tokenizer without its model; add model=, or leave it out: the aligner of the package has its own"
+        )
+    if isinstance(request, Encoder) and request.engine != "local":
+        raise ConfigurationError(
+            f"[[engine='{request.engine}']]: is for a prepared folder; run `isoglot align FOLDER --engine ray`"
+        )
+    saved = paths_of(request, "save")
+    check_outputs(
+        [*saved, *paths_of(request, "lexicon")], paths_of(request, "train_on", "load", "start"), folders=saved
+    )
+    if isinstance(request, Encoder):
+        return load_encoder_aligner(request, use, tokenizer=tokenizer)
+    return loaded(request, use)
+
+
+def aligner_request(**values: Any) -> AnyAligner:
+    """Check options by name, ``method``, ``model`` and ``load`` among them; nothing is loaded.
+
+    Without any of these three it is the aligner that comes with the package. A ``model`` that is the folder of a saved
+    statistical model is loaded as ``load`` does.
+
+    Raises:
+        ConfigurationError: An unknown method or option, or one that the method does not have.
+
+    Example:
+        >>> aligner_request(method="hmm", lowercase=True).kind, aligner_request().model
+        ('hmm', 'box')
+    """
+    own = "model" if _is_aligner(values.get("model")) else own_class(values)
+    if own is not None:
+        return _plugin(values.pop(own), values)
+    if "load" not in values and is_saved_model(values.get("model")):
+        values["load"] = values.pop("model")
+    if "load" in values:
+        return validated(SavedModel, values, owner="a saved model")
+    method = values.get("method")
+    learns = fields_of(*(KINDS[name] for name in STATISTICAL))
+    encoders = {name for name, _, _ in fields_of(Encoder)}
+    only_learning = {name for name, _, _ in learns} - encoders
+    if method is None and (learning := [name for name in values if name in only_learning]):
+        raise ConfigurationError(
+            f"{', '.join(f'[[{name}]]' for name in learning)}: only a method that learns from the bitext reads "
+            "this; add "
+            "[[method='hmm']] (the most accurate) or [[method='fast_align']] (the fastest)"
+        )
+    if method is None or method in METHODS:
+        values = {"method": "itermax", **with_kept(values.get("model", BOX), values)}
+        method = values["method"]
+    if method not in KINDS:
+        close = closest(method, KINDS)
+        raise ConfigurationError(
+            f"[[method]]: unknown method {method!r}; {f'did you mean {close!r}? ' if close else ''}"
+            f"Statistical: {', '.join(STATISTICAL)}; with an encoder: {', '.join(METHODS)}"
+        )
+    if method in STATISTICAL and "model" in values:
+        raise ConfigurationError(
+            f"[[method='{method}']]: learns from many pairs, without a model; leave [[model]] out, or name the "
+            "folder of an "
+            f"aligner that `isoglot align BITEXT --method {method} --save FOLDER` kept"
+        )
+    kind = KINDS[method]
+    options = {name: value for name, value in values.items() if name != "method"}
+    if kind is Encoder:
+        options["method"] = method
+    return validated(kind, options, owner=f"method {method}")  # type: ignore[return-value]
+
+
+def _is_aligner(value: object) -> bool:
+    """Whether a value is an aligner in memory, and no encoder, name or folder."""
+    return callable(getattr(value, "align", None))
+
+
+def _plugin(given: Any, options: dict[str, Any]) -> Plugin:
+    """The request of an aligner that is in memory, or of ``package.module:Name``, whose options are checked."""
+    if isinstance(given, str):
+        from isoglot.recipe.spec import spec_of  # noqa: PLC0415 - loads the libraries
+
+        spec = spec_of(resolve({}, given, kind="aligner"), "self")
+        aligner, name = validated(spec, options, owner=given).make(given), given
+    else:
+        aligner, name = given, type(given).__name__
+        if options:
+            raise ConfigurationError(
+                f"{', '.join(options)}: {name} is an aligner in memory, which has its options; leave it out"
+            )
+    if lacking := [member for member in _MEMBERS if not hasattr(aligner, member)]:
+        raise ConfigurationError(
+            f"{name} lacks {', '.join(lacking)}; let its class inherit from isoglot.Aligner, which has them"
+        )
+    return Plugin(name=name, settings=options, aligner=aligner)
+
+
+def loaded(request: AnyAligner, use: Use) -> Aligner:
+    """Load the aligner of a request; a method that learns does so when it is given pairs."""
+    if isinstance(request, Encoder):
+        from isoglot.aligners.with_encoder import load_encoder_aligner  # noqa: PLC0415 - checks do without
+
+        return load_encoder_aligner(request, use)
+    if isinstance(request, Plugin):
+        return _own(request, use)
+    from isoglot.aligners import with_statistics  # noqa: PLC0415 - loads numba
+
+    if isinstance(request, SavedModel):
+        return with_statistics.load_saved_aligner(request, use)
+    if isinstance(request, Eflomal):
+        return with_statistics.EflomalLearner(request, use)
+    return with_statistics.ModelLearner(request, use)
+
+
+def made_of(request: AnyAligner) -> dict[str, Any]:
+    """What links depend on beside the options: hashes of an encoder's weights, or of the code of a user's class."""
+    if isinstance(request, Encoder):
+        return {"encoder": hash_checkpoint(checkpoint_folder(request.model))}
+    if isinstance(request, Plugin):
+        return {"code": code_hashes(type(request.aligner))}
+    return {}
+
+
+def _own(request: Plugin, use: Use) -> Aligner:
+    """An aligner of the user's: an object of one of isoglot's classes, or of another one."""
+    aligner = request.aligner
+    if _is(aligner, "isoglot.aligners.embedding.aligner", "EmbeddingAligner"):
+        from isoglot.aligners.with_encoder import EncoderAligner  # noqa: PLC0415 - checks do without
+
+        return EncoderAligner(aligner, use)
+    if _is(aligner, "isoglot.aligners.statistical.model", "StatisticalAligner"):
+        from isoglot.aligners.with_statistics import SavedAligner  # noqa: PLC0415 - loads numba
+
+        return SavedAligner(aligner, use)
+    from isoglot.aligners.plugin import PluginAligner  # noqa: PLC0415
+
+    return PluginAligner(aligner, request.name, use)
+
+
+def _is(value: object, module: str, name: str) -> bool:
+    """Whether a value is of a class, without importing its module: if it is not imported, nothing is of the class."""
+    return module in sys.modules and isinstance(value, getattr(sys.modules[module], name))

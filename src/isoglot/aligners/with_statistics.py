@@ -1,0 +1,278 @@
+"""Statistical models as the aligners of a verb: one that learns from the pairs that it links, and one that was saved.
+
+A learner keeps the text as word numbers, and reads the pairs again where their words are needed beside the links.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from isoglot.aligners.aligner import Aligner, Use
+from isoglot.aligners.alignment import LinkTable, usable_words, with_links
+from isoglot.aligners.options import Eflomal, FastAlign, Hmm, SavedModel
+from isoglot.aligners.pairs_in_files import Warn, Warnings, more_bitext, read_pairs, silent
+from isoglot.aligners.statistical.bitext import BitextSide, WordNumbers
+from isoglot.aligners.statistical.decoding import SentenceAlignments
+from isoglot.aligners.statistical.eflomal import EflomalAligner
+from isoglot.aligners.statistical.methods import require_room
+from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import UNNAMED
+from isoglot.formats.words import WordMode, has_unspaced
+from isoglot.modules.allocator import give_back_large_blocks
+from isoglot.runs.fingerprint import FileState, files_of, states
+from isoglot.runs.folder import key_of
+from isoglot.runs.listed import read_whole
+
+_LOG = logging.getLogger(__name__)
+_CAPACITY = 4
+"""Saved models that are held in memory."""
+_LOADING = threading.Lock()
+"""Threads that need the same model wait for one of them to load it."""
+
+
+class _Text(NamedTuple):
+    """What is learned from, and how many of its pairs are to be aligned, which come first."""
+
+    source: BitextSide
+    target: BitextSide
+    pairs: int
+    languages: tuple[str, str]  # empty where there are several or none is named
+    words: WordMode
+
+
+class _Learner(Aligner):
+    """Learns from the pairs that it links, and from more text where the user names some."""
+
+    learns = True
+    lowercase = False
+    min_probability = min_score = 0.0
+
+    def __init__(self, train_on: Sequence[str], use: Use) -> None:
+        give_back_large_blocks()
+        self.words = use.words or use.default_words
+        self._train_on, self._use = train_on, use
+        self._warn: Warn = use.warn or Warnings()
+
+    @abstractmethod
+    def learn(self, text: _Text) -> Iterator[LinkTable]:
+        """Learn from a text; the links of its pairs, some of them at a time."""
+
+    def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Learn from the pairs, and link their words; the links alone if no more is needed of the pairs."""
+        if iter(pairs) is pairs:  # read twice: to learn, and to be given links
+            pairs = list(pairs)
+        text = self._read(pairs)
+        tables = self.learn(text)
+        linked: Iterator[SentencePair]
+        if self._use.links_alone:
+            linked = (SentencePair() for _ in range(text.pairs))
+        else:
+            linked = _unchanged((pair.cut(text.words) for pair in pairs), text)
+        return self._with_links(linked, tables, text)
+
+    def _read(self, pairs: Iterable[SentencePair]) -> _Text:
+        """Both sides as word numbers, those of more training text after those of the pairs."""
+        mode = self.words or _mode_of(pairs)
+        source, target = (WordNumbers(lowercase=self.lowercase) for _ in range(2))
+        languages = dict[tuple[str, str], None]()
+
+        def add(pairs: Iterable[SentencePair], warn: Warn) -> int:
+            number = 0
+            for number, pair in enumerate(pairs, 1):
+                words = usable_words(pair.cut(mode).words, number, warn)
+                source.add(words[0])
+                target.add(words[1])
+                languages.setdefault(pair.languages)
+            return number
+
+        count = add(pairs, self._warn)
+        if self._train_on:
+            add(self._more_text(next(iter(languages), UNNAMED), mode), Warnings())
+        tags = [{tags[side] for tags in languages} - {*UNNAMED} for side in (0, 1)]
+        named = [side.pop() if len(side) == 1 else "" for side in tags]
+        return _Text(source.side(), target.side(), count, (named[0], named[1]), mode)
+
+    def _more_text(self, languages: Sequence[str], mode: WordMode) -> Iterator[SentencePair]:
+        """The pairs of ``train_on``, in the languages of the pairs that are linked."""
+        use = self._use
+        split = use.words is None and use.train_on_words is None
+        bitext = more_bitext(self._train_on, languages)
+        return read_pairs(bitext, mode=use.train_on_words or mode, warn=Warnings(), split=split)
+
+    def _with_links(
+        self, pairs: Iterator[SentencePair], tables: Iterator[LinkTable], text: _Text
+    ) -> Iterator[SentencePair]:
+        """The pairs with their links, without the improbable ones."""
+        first = 0
+        for table in tables:
+            probable = table.above(self.min_probability)
+            if self._use.links_alone and not self.min_score:  # nobody reads probabilities and scores
+                probable = replace(probable, probability=None)
+            rows = slice(first, first + len(table))
+            lengths = text.source.lengths[rows], text.target.lengths[rows]
+            window = islice(pairs, len(table))
+            yield from with_links(window, probable, *lengths, min_score=self.min_score)
+            first = rows.stop
+        yield from pairs  # none is left, unless the input was changed
+
+
+class EflomalLearner(_Learner):
+    """The external program, which keeps no model and reports no probabilities."""
+
+    def __init__(self, request: Eflomal, use: Use) -> None:
+        super().__init__(request.train_on, use)
+        self._program = EflomalAligner(
+            symmetrisation=request.symmetrisation, program=request.program, arguments=request.arguments
+        )
+        self._program.executable()  # before the text is read
+
+    def learn(self, text: _Text) -> Iterator[LinkTable]:
+        """Run the program on the text."""
+        table = self._program.table(text.source.sentences(), text.target.sentences())
+        return table.windows(text.pairs)
+
+
+class ModelLearner(_Learner):
+    """A model of fast_align's or of the HMM, which can be kept, and can start from another one."""
+
+    def __init__(self, request: FastAlign | Hmm, use: Use) -> None:
+        super().__init__(request.train_on, use)
+        self.lowercase = request.lowercase
+        self.min_probability, self.min_score = request.min_probability, request.min_score
+        self._request = request
+        self._start = None if request.start is None else StatisticalAligner.load(request.start)
+        if self._start is not None:
+            _require_words(self._start, use.words)
+            self.words = use.words or self._start.words or "whitespace"
+
+    def learn(self, text: _Text) -> Iterator[LinkTable]:
+        """Learn from the text, align it, and write the model and the lexicon that were asked for."""
+        return self._alignments(text).windows(text.pairs)
+
+    def _alignments(self, text: _Text) -> SentenceAlignments:
+        request, start = self._request, self._start
+        learner = StatisticalAligner(
+            request.kind,
+            symmetrisation=request.symmetrisation,
+            threshold=request.threshold,
+            lowercase=request.lowercase,
+            words=text.words,
+            languages=text.languages,
+            options=request.options,
+        )
+        if start is not None and request.any_language:
+            start.languages = learner.languages
+        elif start is not None:
+            start.require_languages(text.languages)
+        made_from = None
+        if request.save is not None:
+            learned = text.source.digest(), text.target.digest(), start and start.trained().digest()
+            made_from = _room(learner, request.save, learned, self._use.overwrite)
+        keep = request.save is not None or request.lexicon is not None
+        result = learner.fit_align_sides(text.source, text.target, keep=keep, start=start)
+        _keep(learner, request, made_from)
+        return result
+
+
+def _mode_of(pairs: Iterable[SentencePair]) -> WordMode:
+    """How the pairs are cut where nobody says it: as running text, unless all of them have words."""
+    cut = [all(pair.words) for pair in pairs]
+    return "whitespace" if cut and all(cut) else "unicode"
+
+
+def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentencePair]:
+    """The pairs of the input; one that is not as long as when it was learned from is refused."""
+    lengths = zip(text.source.lengths.tolist(), text.target.lengths.tolist(), strict=True)
+    learned = islice(lengths, text.pairs)
+    for number, (pair, expected) in enumerate(zip_longest(pairs, learned), 1):
+        if pair is None or tuple(map(len, usable_words(pair.words, number, silent))) != expected:
+            raise InputError(f"pair {number} was changed while the input was aligned; align it again")
+        yield pair
+
+
+class SavedAligner(Aligner):
+    """A statistical model that has learned before."""
+
+    def __init__(self, model: StatisticalAligner, use: Use, request: SavedModel | None = None) -> None:
+        _require_words(model, use.words)
+        self.languages = model.languages
+        self.words: WordMode = use.words or model.words or "whitespace"
+        self.name = model.name
+        self._model, self._use, self._request = model, use, request
+        self._foreign = model.foreign_text()  # counts over all that this aligner links
+
+    def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Link the words of each pair with the model as it is; some thousand pairs are read ahead."""
+        request, options = self._request, dict[str, Any]()
+        if request is not None:
+            made_from = None
+            if request.save is not None:
+                learned = [self._model.trained().digest()]
+                made_from = _room(self._model, request.save, learned, self._use.overwrite)
+            _keep(self._model, request, made_from)
+            options = {"min_probability": request.min_probability, "min_score": request.min_score}
+        cut = (pair.cut(self.words) for pair in pairs)
+        warn = self._use.warn or Warnings()
+        return self._model.align_pairs(cut, unknown=self._foreign, warn=warn, **options)
+
+
+def load_saved_aligner(request: SavedModel, use: Use) -> SavedAligner:
+    """The aligner of a folder that ``isoglot align --save`` wrote; it stays in memory for the next call."""
+    give_back_large_blocks()
+    folder = request.load
+    with _LOADING:
+        identity = read_whole(folder, lambda place: tuple(states(files_of(place))))
+        model = _loaded(folder, identity, any_language=request.any_language, **request.decoding())
+    if request.method not in (None, model.method):
+        raise ConfigurationError(
+            f"[[method='{request.method}']]: {folder} holds a trained {model.method} aligner; leave it out"
+        )
+    return SavedAligner(model, use, request)
+
+
+@lru_cache(_CAPACITY)
+def _loaded(folder: Path, identity: tuple[FileState, ...], **options: Any) -> StatisticalAligner:
+    """A saved model, read again when its files change; nothing may change the aligner, which callers share."""
+    del identity
+    return StatisticalAligner.load(folder, **options)
+
+
+def _require_words(aligner: StatisticalAligner, words: WordMode | None) -> None:
+    """Refuse text that is cut in another way than the text of a saved model."""
+    if words is not None and aligner.words not in (None, words):
+        raise ConfigurationError(
+            f"{aligner.name} was trained on text split with [[words='{aligner.words}']]; leave [[words]] out, or train "
+            "another"
+        )
+
+
+def _room(aligner: StatisticalAligner, folder: Path, learned: Sequence[Any], overwrite: bool) -> str:
+    """A key of how and from what a model is learned; a folder of another one is refused before the work."""
+    made_from = key_of([aligner.settings, *learned])
+    require_room(folder, None if overwrite else made_from)
+    return made_from
+
+
+def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, made_from: str | None) -> None:
+    """Write the model and the lexicon that were asked for."""
+    if settings.save is not None:
+        aligner.save(settings.save, made_from=made_from)
+    if settings.lexicon is not None and aligner.model is not None:
+        if aligner.words == "unicode" and any(
+            has_unspaced(word) for side in aligner.model.words for word in side
+        ):
+            _LOG.warning(
+                "%s: words of scripts without spaces stand as single characters there, as the model learned them; "
+                "segment the text first, or take [[phrases]], which joins them to pieces", settings.lexicon,
+            )  # fmt: skip
+        aligner.model.write_lexicon(settings.lexicon)
