@@ -11,9 +11,11 @@ from xml.etree import ElementTree
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.given_row import GivenRow, with_values
+from isoglot.formats.inline_tags import Tags, offsets_and_xml
 from isoglot.formats.links import Alignment, Link, link_set
+from isoglot.formats.markup_lines import tags_of_items
 from isoglot.formats.sources import UNNAMED
-from isoglot.formats.tmx_unit import Tags, TmxPair
+from isoglot.formats.tmx_unit import TmxPair
 from isoglot.formats.words import WordMode, locate_words, sentence_words
 from isoglot.frames import Tabular
 
@@ -231,7 +233,9 @@ class SentencePair(Tabular):
         if any(self.words):
             row |= {f"{side}_words": list(words) for side, words in zip(_SIDES, self.words, strict=True)}
         if any(self.tags):
-            row |= {f"{side}_tags": tags for side, tags in zip(_SIDES, self.tags, strict=True)}
+            row |= {
+                f"{side}_tags": offsets_and_xml(tags) for side, tags in zip(_SIDES, self.tags, strict=True)
+            }
         return row | self.row_values()
 
     def _given_row(self, given: GivenRow) -> dict[str, Any]:
@@ -293,8 +297,7 @@ def _tags(value: Any, text: str) -> Tags | None:
         case [*items] if all(
             isinstance(item, list) and list(map(type, item)) == [int, str] for item in items
         ):
-            tags = tuple((position, xml) for position, xml in items)
-            positions = [position for position, _ in tags]
+            positions = [position for position, _ in items]
         case _:
             return None
     if positions != sorted(positions) or not 0 <= min(positions, default=0) <= max(
@@ -302,7 +305,7 @@ def _tags(value: Any, text: str) -> Tags | None:
     ) <= len(text):
         return None
     try:
-        ElementTree.fromstring(f"<seg>{''.join(xml for _, xml in tags)}</seg>")  # noqa: S314 - no declarations inside
+        ElementTree.fromstring(f"<seg>{''.join(xml for _, xml in items)}</seg>")  # noqa: S314 - no declarations inside
     except ElementTree.ParseError:
         return None
-    return tags
+    return tags_of_items(items)

@@ -19,7 +19,7 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import has_unspaced, joined_spans, word_spans
 from isoglot.projection.options import ProjectOptions
-from isoglot.projection.rule import ProjectedSpan, Words, project_spans
+from isoglot.projection.rule import ProjectedSpan, Range, project_spans
 from isoglot.runs.files import text_output
 
 _SPACE = re.compile(r"[\s\u200b]+")
@@ -27,12 +27,12 @@ Labelled = TypeVar("Labelled")
 Translated = TypeVar("Translated")
 
 
-def characters(spans: Sequence[Words], words: Words) -> Words:
+def characters(spans: Sequence[Range], words: Range) -> Range:
     """Where some words begin and end, if ``spans`` are the characters ``[start, end)`` of each word."""
     return spans[words[0]][0], spans[words[1] - 1][1]
 
 
-def covered(spans: Sequence[Words], start: int, end: int) -> Words:
+def covered(spans: Sequence[Range], start: int, end: int) -> Range:
     """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
     first = bisect_right(spans, start, key=lambda span: span[1])
     stop = bisect_left(spans, end, key=lambda span: span[0])
@@ -87,7 +87,7 @@ class LabelKind(ABC):
     def pairs(self) -> Iterator[SentencePair]:
         """Labelled sentences, lines or contexts with their translations, in their order, in words."""
 
-    def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
+    def windows(self, pair: SentencePair) -> Iterable[tuple[Range, Range]]:
         """Words of both sides that are aligned by themselves: all of a pair."""
         source, target = pair.words
         return [((0, len(source)), (0, len(target)))]
@@ -130,7 +130,7 @@ class LabelKind(ABC):
             yield labelled, translated
 
     def project(
-        self, spans: Sequence[Words], pair: SentencePair, *, exclusive: bool = True
+        self, spans: Sequence[Range], pair: SentencePair, *, exclusive: bool = True
     ) -> list[ProjectedSpan]:
         """As :func:`project_spans`, and counted."""
         length = len(pair.target_words)
@@ -138,7 +138,7 @@ class LabelKind(ABC):
         self.counts.fates.update(span.fate for span in projected)
         return projected
 
-    def cut(self, text: str) -> tuple[list[str], list[Words]]:
+    def cut(self, text: str) -> tuple[list[str], list[Range]]:
         """The words of running text as ``--words`` says, and the characters of each.
 
         Single characters of Chinese, Japanese, Thai and the like are joined where the encoder's tokenizer has a longer

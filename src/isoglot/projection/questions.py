@@ -19,7 +19,7 @@ from isoglot.formats.line_files import numbered_objects, parsed
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
 from isoglot.projection.labels import LabelKind, characters, covered
-from isoglot.projection.rule import Words
+from isoglot.projection.rule import Range
 from isoglot.projection.sentences import sentence_windows
 from isoglot.schema import SPAN
 
@@ -68,7 +68,7 @@ class Answers(LabelKind):
                 pair.labels.append((row, words))
             yield pair
 
-    def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
+    def windows(self, pair: SentencePair) -> Iterable[tuple[Range, Range]]:
         """Sentences that translate each other."""
         if self.options.whole:
             return super().windows(pair)
