@@ -79,9 +79,9 @@ def project_spans(
         exclusive: Apply the rule's third part; answers to different questions may share words.
         gap: Words that are filled in between two of a span.
         parents: For each span the number of an earlier one that it must not leave, or none.
-        marks: Words of the translation without a letter, of markup. They choose between pieces of a span only where no
-            other word does, words without links are filled in whatever their number, and a span with half of the links
-            of no word has those words that it shares.
+        marks: Of markup, the words of the translation without a letter. They choose between pieces of a span only where
+            no other word does. Words without links are filled in whatever their number. A span that has no word by the
+            rule's first part has the words that it shares with others, if only one of three links comes from it.
 
     Example:
         >>> from isoglot.formats.sentence_pair import SentencePair
@@ -92,15 +92,10 @@ def project_spans(
     by_target, targets = _by_target(pair, length), defaultdict[int, list[int]](list)
     for source, target in pair.links:
         targets[source].append(target)
-    claims: dict[Range, dict[int, _Weight]] = {span: {} for span in spans}
-    for span, words in claims.items():  # target words half of whose links are from it, from left to right
-        shared: dict[int, _Weight] = {}
-        for word in sorted({target for source in range(*span) for target in targets.get(source, ())}):
-            probabilities = [value for source, value in by_target[word] if span[0] <= source < span[1]]
-            claimed = words if 2 * len(probabilities) >= len(by_target[word]) else shared
-            claimed[word] = (len(probabilities), sum(probabilities))
-        if marks is not None and not words:
-            words.update(shared)
+    claims: dict[Range, dict[int, _Weight]] = {}
+    for span in spans:
+        majority, minority = _claims(span, targets, by_target)
+        claims[span] = minority if marks is not None and not majority else majority
     owners = _owners(claims) if exclusive else {}
     result: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
@@ -113,6 +108,25 @@ def project_spans(
         words = {w: weight for w, weight in claims[span].items() if low <= w < high and not barred(w)}
         result.append(_contiguous(span, words, by_target, barred, gap, marks))
     return result
+
+
+def _claims(
+    span: Range, targets: Mapping[int, Sequence[int]], by_target: _Links
+) -> tuple[dict[int, _Weight], dict[int, _Weight]]:
+    """The target words that are linked to a span, from left to right, with the weight of these links.
+
+    First the words at least half of whose links come from the span, then the others.
+    """
+    reached: set[int] = set()
+    for source in range(*span):
+        reached.update(targets.get(source, ()))
+    majority: dict[int, _Weight] = {}
+    minority: dict[int, _Weight] = {}
+    for word in sorted(reached):
+        probabilities = [value for source, value in by_target[word] if span[0] <= source < span[1]]
+        claims = majority if 2 * len(probabilities) >= len(by_target[word]) else minority
+        claims[word] = (len(probabilities), sum(probabilities))
+    return majority, minority
 
 
 def _by_target(pair: SentencePair, length: int) -> _Links:

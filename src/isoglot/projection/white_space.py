@@ -20,14 +20,14 @@ from isoglot.projection.tag_order import ordered_tags
 _LINE_ENDS = str.maketrans({"\n": "&#10;", "\r": "&#13;"})
 
 
-class Copied(NamedTuple):
+class Stretch(NamedTuple):
     """Characters of the translation that are copied."""
 
     start: int
     end: int
 
 
-Space = Copied | str
+Space = Stretch | str
 """White space beside a tag: the translation's, or some of the source."""
 Part = Space | Tag
 
@@ -83,13 +83,13 @@ def translation_parts(placed: Placements) -> Iterator[Part]:
             source_spaces = [spaces[number] for number in numbers]
             elements = [alone.get(number) for number in numbers]
             around = spaces_around(line, TagGroup(tags, source_spaces, elements, word, text, start, end))
-        yield Copied(done, start)
+        yield Stretch(done, start)
         for space, tag in zip(around, tags, strict=False):
             yield space
             yield without_subflows(tag)
         yield around[-1]
         done = end
-    yield Copied(done, len(text))
+    yield Stretch(done, len(text))
 
 
 def _elements_of_tags_alone(placed: Placements) -> dict[int, int]:
@@ -111,7 +111,7 @@ def as_markup(parts: Iterable[Part], written: Sequence[str]) -> str:
         match part:
             case Tag():
                 line.append(part.xml)
-            case Copied(start, end):
+            case Stretch(start, end):
                 line += written[start:end]
             case str():
                 line.append(part.translate(_LINE_ENDS))
@@ -122,7 +122,7 @@ def as_text_and_tags(parts: Iterable[Part], text: str) -> tuple[str, Tags]:
     """The parts as a text and the tags in it; ``text`` is the translation.
 
     Example:
-        >>> as_text_and_tags([Copied(0, 4), Tag(9, "<br/>", "br"), " ", Copied(5, 6)], "Save x")
+        >>> as_text_and_tags([Stretch(0, 4), Tag(9, "<br/>", "br"), " ", Stretch(5, 6)], "Save x")
         ('Save x', (Tag(offset=4, xml='<br/>', name='br', role='alone', pair='', number=''),))
     """
     characters: list[str] = []
@@ -153,13 +153,13 @@ def spaces_around(line: LinkedLine, group: TagGroup) -> list[Space]:
     slots = source_slots(group)
     if "".join(slot or "" for slot in slots) == group.between:  # 1
         bounds = [*accumulate((len(slot or "") for slot in slots), initial=group.start)]
-        return [Copied(start, end) for start, end in pairwise(bounds)]
+        return [Stretch(start, end) for start, end in pairwise(bounds)]
     slots = _slots_at_edges(line, group, slots)
     spaces: list[Space] = [""] * len(slots)
     chosen = None
     if group.between and not _is_glued(line, group, slots):  # 3
         chosen = _slot_of_translation(group, slots)  # 2
-        spaces[chosen] = Copied(group.start, group.end)
+        spaces[chosen] = Stretch(group.start, group.end)
     for number, space in _added_spaces(group, slots, chosen):  # 4
         spaces[number] = space
     return spaces
