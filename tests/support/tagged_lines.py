@@ -9,6 +9,7 @@ from isoglot.formats.markup_lines import parse_markup, unescaped
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import word_spans
 from isoglot.projection.elements import Placements, place_elements
+from isoglot.projection.labels import LabelledPair
 from isoglot.projection.markup import cut_marked
 from isoglot.projection.rule import Range
 from isoglot.projection.white_space import as_markup, translation_parts
@@ -20,7 +21,7 @@ def cut(text: str) -> tuple[list[str], list[Range]]:
     return [text[start:end] for start, end in spans], spans
 
 
-def tagged_pair(marked: str, text: str = "", links: list[tuple[int, int]] | None = None) -> SentencePair:
+def tagged_pair(marked: str, text: str = "", links: list[tuple[int, int]] | None = None) -> LabelledPair:
     """A line with tags and its translation, in words."""
     source, (target, written) = parse_markup(marked), unescaped(text)
     pair = SentencePair((source.text, target), links=sorted(links or []))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError
 from isoglot.formats.given_row import GivenRow, with_values
 from isoglot.formats.inline_tags import Tags, offsets_and_xml
 from isoglot.formats.links import Alignment, Link, link_set
@@ -50,11 +50,8 @@ class SentencePair(Tabular):
         spans: Characters of the words, where the text alone does not say it.
         path: File that has the row.
         line: Line of the file where the row begins, from 1; None of data that has no lines.
-        cells: Further columns of a table.
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
-        labels: Labels of the source side, in the form of their kind.
         given: The row as it was read, which writers give back: names and order of its columns, form of its table.
-        problem: Why its row could not be read, or not all of it.
         unit: The unit of a translation memory that the pair is from, with all its translations; TMX is written from it.
 
     Raises:
@@ -79,11 +76,8 @@ class SentencePair(Tabular):
     spans: tuple[list[Span], list[Span]] | None = None
     path: str | None = None
     line: int | None = None
-    cells: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
-    labels: Any = None
     given: GivenRow | None = None
-    problem: InputError | None = None
     unit: TmxPair | None = None
 
     def __post_init__(self) -> None:

@@ -106,7 +106,7 @@ def fill_parent(line: LinkedLine, parent: int | None, placed: Ranges) -> Ranges:
     lost_behind = {
         before: child for before, child in pairwise([None, *children]) if child not in placed
     }  # by the child before it
-    in_translation: list[int | None] = sorted(words, key=words.__getitem__)
+    in_translation = sorted(words, key=words.__getitem__)
     for left, right in pairwise([None, *in_translation, None]):
         first = target[0] if left is None else words[left][1]
         last = target[1] if right is None else words[right][0]

@@ -6,10 +6,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pieces import Cut, load_cut
@@ -37,6 +37,18 @@ def covered(spans: Sequence[Range], start: int, end: int) -> Range:
     first = bisect_right(spans, start, key=lambda span: span[1])
     stop = bisect_left(spans, end, key=lambda span: span[0])
     return (first, stop) if first < stop else (0, 0)
+
+
+@dataclass(slots=True)
+class LabelledPair(SentencePair):
+    """A text with its labels, and its translation; each kind of labels has a form of its own."""
+
+    labels: Any = None
+
+    @classmethod
+    def of_pair(cls, pair: SentencePair, labels: Any) -> Self:
+        """A pair with labels."""
+        return cls(**{known.name: getattr(pair, known.name) for known in fields(SentencePair)}, labels=labels)
 
 
 @dataclass
@@ -84,7 +96,7 @@ class LabelKind(ABC):
     """Line of a tag, whether it is lost, split or moved, and the tag."""
 
     @abstractmethod
-    def pairs(self) -> Iterator[SentencePair]:
+    def pairs(self) -> Iterator[LabelledPair]:
         """Labelled sentences, lines or contexts with their translations, in their order, in words."""
 
     def windows(self, pair: SentencePair) -> Iterable[tuple[Range, Range]]:
@@ -101,7 +113,7 @@ class LabelKind(ABC):
                 yield first, target_first, SentencePair.of(source, target, languages=self.languages)
 
     @abstractmethod
-    def carried(self, pair: SentencePair) -> Any:
+    def carried(self, pair: LabelledPair) -> Any:
         """What is written of a pair with links: lines with the labels, or nothing if it is left out."""
 
     @contextmanager

@@ -27,7 +27,7 @@ from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import locate_words, split_words
 from isoglot.projection.elements import Placements, place_elements
-from isoglot.projection.labels import LabelKind
+from isoglot.projection.labels import LabelKind, LabelledPair
 from isoglot.projection.rule import Range
 from isoglot.projection.white_space import as_markup, as_text_and_tags, translation_parts
 
@@ -38,7 +38,7 @@ _COLUMN_ENDS = str.maketrans("\t\n\r", "   ")
 class InlineTags(LabelKind):
     """Lines with inline tags, and their translations."""
 
-    def pairs(self) -> Iterator[SentencePair]:
+    def pairs(self) -> Iterator[LabelledPair]:
         """One pair per line, labelled with its tags and with how the translation is written."""
         sources = parsed(parse_markup, _segments(self.labels), self.labels)
         translations = parsed(unescaped, _segments(self.translation), self.translation)
@@ -52,7 +52,7 @@ class InlineTags(LabelKind):
         """The texts of a line and of its translation."""
         return SentencePair((source, target), line=line)
 
-    def _segmented(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+    def _segmented(self, pairs: Iterable[LabelledPair]) -> Iterator[LabelledPair]:
         """The pairs, with the words that a segmenter has found in their translations if there is a file of them."""
         path = self.options.segmented
         if path is None:
@@ -74,7 +74,7 @@ class InlineTags(LabelKind):
             pair.words, pair.spans = (pair.source_words, words), (pair.texts_and_spans[1][0], spans)
             yield pair
 
-    def carried(self, pair: SentencePair) -> Any:
+    def carried(self, pair: LabelledPair) -> Any:
         """The translation with the tags."""
         marked, written = pair.labels
         placed = self.placed(pair, marked)
@@ -102,16 +102,16 @@ class InlineTags(LabelKind):
 class TranslationMemory(InlineTags):
     """Units of TMX: tags of the source segment go to the target segment, unless that has tags of its own."""
 
-    def pairs(self) -> Iterator[SentencePair]:
+    def pairs(self) -> Iterator[LabelledPair]:
         """One pair per unit."""
 
-        def read(pair: SentencePair) -> SentencePair:
+        def read(pair: SentencePair) -> LabelledPair:
             (marked,) = parsed(_marked_source, [(pair.line, pair)], self.labels)
             return cut_marked(pair, marked, "", self.cut)
 
         return self._segmented(map(read, self._corpus.pairs()))
 
-    def carried(self, pair: SentencePair) -> SentencePair:
+    def carried(self, pair: LabelledPair) -> LabelledPair:
         """The unit with the tags in both segments."""
         if not pair.tags[1]:
             marked, _ = pair.labels
@@ -164,11 +164,15 @@ def cut_marked(
     marked: MarkedText,
     written: Sequence[str],
     cut: Callable[[str], tuple[list[str], list[Range]]],
-) -> SentencePair:
-    """The pair with the words of a line with tags and of its translation, as ``cut`` has those of plain text."""
+) -> LabelledPair:
+    """The pair of a line with tags and its translation, in words: ``cut`` has those of plain text.
+
+    Its labels are the marked line, and how each character of the translation is written in markup.
+    """
     segments = ((start, cut(marked.text[start:end])[1]) for start, end in marked.segments())
     source = [(start + first, start + stop) for start, spans in segments for first, stop in spans]
     words, target = cut(pair.target)
-    pair.words, pair.spans = ([marked.text[start:end] for start, end in source], words), (source, target)
-    pair.labels = marked, written
-    return pair
+    labelled = LabelledPair.of_pair(pair, labels=(marked, written))
+    labelled.words = [marked.text[start:end] for start, end in source], words
+    labelled.spans = source, target
+    return labelled
