@@ -46,7 +46,7 @@ class SentencePair(Tabular):
         possible: Gold links that are not wrong, the sure ones among them, whether they are given or not.
         languages: Codes by which the pair is read; a row's own label (``en-US``) is in ``more``.
         id: What the row is called: ``id`` of JSON lines, ``tuid`` of TMX.
-        tags: In-line tags of TMX.
+        tags: Inline tags of both texts (:class:`isoglot.formats.inline_tags.Tag`), which TMX and JSON lines have.
         spans: Characters of the words, where the text alone does not say it.
         path: File that has the row.
         line: Line of the file where the row begins, from 1; None of data that has no lines.
