@@ -15,6 +15,7 @@ from isoglot.aligners import with_encoder, with_statistics
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.errors import ConfigurationError
+from isoglot.formats.inline_tags import Tag
 from isoglot.formats.words import split_words
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenizer
 
@@ -55,7 +56,7 @@ def test_running_text_comes_back_with_characters(encoder):
 
 
 def test_sentence_pairs_keep_what_they_hold_and_get_links(encoder):
-    row = iso.SentencePair(("the river", "ta potamo"), id=7, more={"note": "x"}, tags=(((0, "<b/>"),), ()))
+    row = iso.SentencePair(("the river", "ta potamo"), id=7, more={"note": "x"}, tags=((Tag(0, "<b/>"),), ()))
     words = iso.SentencePair.of(["the", "river"], ["ta", "potamo"], links=[(1, 0)], sure=[(0, 0)])
     linked = iso.align_many([row, words], model=encoder, layer=2, method="argmax")
     assert [(pair.id, pair.more, pair.tags) for pair in linked] == [

@@ -12,6 +12,7 @@ from isoglot.aligners.pairs_in_files import more_bitext, read_pairs
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats import line_files
+from isoglot.formats.inline_tags import Tag
 from isoglot.formats.sentence_pair import SentencePair
 
 TAGS = ("en", "de")
@@ -173,7 +174,7 @@ def test_units_have_their_ids_and_tags(tmp_path: Path) -> None:
     sides = '<tuv xml:lang="de"><seg>eins</seg></tuv><tuv xml:lang="en"><seg>o<ph/>ne two</seg></tuv>'
     path = write(tmp_path / "a.tmx", f'<tmx><tu tuid="u">{sides}</tu><tu>{sides}</tu></tmx>')
     assert [(pair.words, pair.id, pair.tags) for pair in pairs_of(path)] == [
-        ((["one", "two"], ["eins"]), name, (((1, "<ph/>"),), ())) for name in ("u", None)
+        ((["one", "two"], ["eins"]), name, ((Tag(1, "<ph/>", "ph"),), ())) for name in ("u", None)
     ]
 
 

@@ -87,6 +87,6 @@ def test_ids_and_tags_are_kept(tmp_path):
     assert [row["target_tags"] for row in values["more"]] == [(), ()]
     assert values["source"] == ["A & B C"] * 2
     rebuilt, end = "", 0  # the segment again, of the text and the tags before its characters
-    for place, tag in values["more"][0]["source_tags"]:
+    for place, tag, *_ in values["more"][0]["source_tags"]:
         rebuilt, end = rebuilt + escape("A & B C"[end:place]) + tag, place
     assert rebuilt == segments["en"]

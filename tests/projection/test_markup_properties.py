@@ -16,9 +16,10 @@ from xml.sax.saxutils import escape
 import pytest
 from tagged_lines import PAIRS, bare, carried, lines, projection, tagged_pair
 
-from isoglot.projection.elements import Span, spans_of
-from isoglot.projection.markup import marked_translation
-from isoglot.projection.tags import MarkedText, parse_markup
+from isoglot.formats.inline_tags import MarkedText
+from isoglot.formats.markup_lines import parse_markup
+from isoglot.projection.linked_line import Extent, extents_of
+from isoglot.projection.white_space import as_markup, translation_parts
 
 
 def chains(marked: str) -> Counter[tuple[str, ...]]:
@@ -27,14 +28,14 @@ def chains(marked: str) -> Counter[tuple[str, ...]]:
     names: list[tuple[str, ...]] = []
     for element in source.elements:
         above = () if element.parent is None else names[element.parent]
-        names.append((source.tags[element.opening].text, *above))
+        names.append((source.tags[element.opening].xml, *above))
     return Counter(names)
 
 
-def elements(marked: str) -> tuple[MarkedText, list[Span]]:
+def elements(marked: str) -> tuple[MarkedText, list[Extent]]:
     """A line, and the words of its elements."""
     pair = tagged_pair(marked)
-    return pair.labels[0], spans_of(pair.labels[0], pair.texts_and_spans[1][0])
+    return pair.labels[0], extents_of(pair.labels[0], pair.texts_and_spans[1][0])
 
 
 def same_words(marked: str, text: str) -> int | None:
@@ -60,8 +61,8 @@ def test_every_tag_is_written_once_inside_what_held_it() -> None:
         pairs = itertools.product(*(range(len(words)) for words in tagged_pair(line, text).words))
         result = carried(line, text, [pair for pair in pairs if rng.random() < 0.2])
         assert chains(result) == chains(line), (line, text)
-        assert Counter(tag.text for tag in parse_markup(result).tags) == Counter(
-            tag.text for tag in parse_markup(line).tags
+        assert Counter(tag.xml for tag in parse_markup(result).tags) == Counter(
+            tag.xml for tag in parse_markup(line).tags
         )
         assert "".join(parse_markup(result).text.split()) == text.replace(" ", "")
 
@@ -134,7 +135,7 @@ def held(marked: str) -> dict[str, set[bool]]:
     source, spans = elements(marked)
     empty: dict[str, set[bool]] = {}
     for element, span in zip(source.elements, spans, strict=True):
-        empty.setdefault(source.tags[element.opening].text, set()).add(span.empty)
+        empty.setdefault(source.tags[element.opening].xml, set()).add(span.is_empty)
     return empty
 
 
@@ -149,9 +150,9 @@ def test_a_lost_element_empties_no_other() -> None:
             gone = set(range(*lost.words))
             after = held(carried(line, bare(line), [(n, n) for n in range(count) if n not in gone]))
             for element, span in zip(source.elements, spans, strict=True):
-                if not span.empty and not gone >= set(range(*span.words)):
+                if not span.is_empty and not gone >= set(range(*span.words)):
                     checked += 1
-                    assert False in after[source.tags[element.opening].text], line
+                    assert False in after[source.tags[element.opening].xml], line
     assert checked > 500
 
 
@@ -179,9 +180,7 @@ def test_codes_that_cross_elements_keep_their_order() -> None:
         count = sum(part.startswith("w") for part in parts)
         pairs = itertools.product(range(count), range(len(text.split())))
         result = parse_markup(carried(line, text, [pair for pair in pairs if rng.random() < 0.25]))
-        assert Counter(tag.text for tag in result.tags) == Counter(
-            tag.text for tag in parse_markup(line).tags
-        )
+        assert Counter(tag.xml for tag in result.tags) == Counter(tag.xml for tag in parse_markup(line).tags)
         assert carried(line, bare(line), [(n, n) for n in range(count)]) == line
 
 
@@ -250,7 +249,7 @@ def ancestors(marked: str) -> dict[str, set[str]]:
     held: dict[str, set[str]] = {word: set() for word in words}
     for element, span in zip(source.elements, spans, strict=True):
         for number in range(*span.words):
-            held[words[number]].add(source.tags[element.opening].text)
+            held[words[number]].add(source.tags[element.opening].xml)
     return held
 
 
@@ -282,14 +281,15 @@ def test_a_word_of_one_element_is_inside_it_and_all_around_it_unless_it_was_spli
         pairs = itertools.product(range(count), range(len(text.split())))
         links = [pair for pair in pairs if rng.random() < rng.choice([0.1, 0.3])]
         result = projection(line, text, links)
-        after = ancestors(marked_translation(result, text))
-        for number, span in enumerate(result.spans):
-            around, holder = [number], result.marked.elements[number].parent
+        source = result.line.marked
+        after = ancestors(as_markup(translation_parts(result), text))
+        for number, span in enumerate(result.line.extents):
+            around, holder = [number], source.elements[number].parent
             while holder is not None:
-                around, holder = [*around, holder], result.marked.elements[holder].parent
+                around, holder = [*around, holder], source.elements[holder].parent
             if {result.fates[n] for n in around} & {"split", "lost"}:
                 continue
-            tag = result.marked.tags[result.marked.elements[number].opening].text
+            tag = source.tags[source.elements[number].opening].xml
             for word in range(len(text.split())):
                 sources = [i for i, j in links if j == word]
                 if sources and all(span.words[0] <= i < span.words[1] for i in sources):

@@ -6,7 +6,6 @@ import logging
 from typing import Any
 
 import pytest
-from tagged_lines import projection
 
 import isoglot as iso
 from isoglot.errors import ConfigurationError, InputError
@@ -47,8 +46,3 @@ def test_tags_in_text_to_align_are_noted_once(caplog: pytest.LogCaptureFixture) 
         iso.align_many([("a < b", "a"), ("Click <b>Save</b>", "<b>x</b>"), ("<b>y</b>", "y")], progress=False)
     (note,) = [message for message in caplog.messages if "is text here" in message]
     assert note.startswith("pair 2: the tag <b> is text here") and "project_tags" in note
-
-
-def test_an_element_that_is_given_words_is_not_lost() -> None:
-    found = projection("<b>a</b> <i>c</i>", "A C", [(0, 0)])
-    assert found.fates == {0: "whole", 1: "shortened"} and found.words == {0: (0, 1), 1: (1, 2)}

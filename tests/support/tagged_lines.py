@@ -5,36 +5,38 @@ from __future__ import annotations
 import random
 from itertools import count
 
+from isoglot.formats.markup_lines import parse_markup, unescaped
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import word_spans
-from isoglot.projection.elements import MarkupProjection
-from isoglot.projection.markup import cut_marked, marked_translation, unescaped
-from isoglot.projection.rule import Words
-from isoglot.projection.tags import parse_markup
+from isoglot.projection.elements import Placements, place_elements
+from isoglot.projection.labels import LabelledPair
+from isoglot.projection.markup import cut_marked
+from isoglot.projection.rule import Range
+from isoglot.projection.white_space import as_markup, translation_parts
 
 
-def cut(text: str) -> tuple[list[str], list[Words]]:
+def cut(text: str) -> tuple[list[str], list[Range]]:
     """The words of a text, and the characters of each."""
     spans = word_spans(text)
     return [text[start:end] for start, end in spans], spans
 
 
-def tagged_pair(marked: str, text: str = "", links: list[tuple[int, int]] | None = None) -> SentencePair:
+def tagged_pair(marked: str, text: str = "", links: list[tuple[int, int]] | None = None) -> LabelledPair:
     """A line with tags and its translation, in words."""
     source, (target, written) = parse_markup(marked), unescaped(text)
     pair = SentencePair((source.text, target), links=sorted(links or []))
     return cut_marked(pair, source, written, cut)
 
 
-def projection(marked: str, text: str, links: list[tuple[int, int]]) -> MarkupProjection:
+def projection(marked: str, text: str, links: list[tuple[int, int]]) -> Placements:
     """The elements of a line in its translation."""
     pair = tagged_pair(marked, text, links)
-    return MarkupProjection(pair.labels[0], pair, gap=3)
+    return place_elements(pair.labels[0], pair, gap=3)
 
 
 def carried(marked: str, text: str, links: list[tuple[int, int]]) -> str:
     """A translation with the tags of a line."""
-    return marked_translation(projection(marked, text, links), unescaped(text)[1])
+    return as_markup(translation_parts(projection(marked, text, links)), unescaped(text)[1])
 
 
 PAIRS = (
@@ -76,6 +78,6 @@ def lines(number: int) -> list[str]:
 
 def bare(marked: str) -> str:
     """A line without its tags, escaped as it is."""
-    for tag in sorted({tag.text for tag in parse_markup(marked).tags}, key=len, reverse=True):
+    for tag in sorted({tag.xml for tag in parse_markup(marked).tags}, key=len, reverse=True):
         marked = marked.replace(tag, "")
     return marked

@@ -14,6 +14,7 @@ from isoglot.aligners.options import NUMBERED, LinkFormat
 from isoglot.corpus.options import PrepareOptions
 from isoglot.errors import ConfigurationError
 from isoglot.formats.given_row import with_values
+from isoglot.formats.inline_tags import offsets_and_xml
 from isoglot.formats.link_files import FORMATS
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
@@ -89,7 +90,7 @@ def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) 
         row["src_text"], row["tgt_text"] = texts
         row["src_spans"], row["tgt_spans"] = source_spans, target_spans
         if any(pair.tags):
-            row["src_tags"], row["tgt_tags"] = pair.tags
+            row["src_tags"], row["tgt_tags"] = map(offsets_and_xml, pair.tags)
         row["links"] = [[i + first, j + first] for i, j in pair.links]
     row[values] = [round(p, 6) for p in pair.probabilities]
     if name == "jsonl":

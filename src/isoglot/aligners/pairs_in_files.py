@@ -68,11 +68,9 @@ def read_pairs(
     """
     noticed = _Notices() if warn is not None and mode == "whitespace" else None
     refuse_split = mode == "unicode" and not split
-    read = (pair for corpus_input in corpus.inputs for pair in corpus_input.pairs(start, stop))
+    read = _readable_or_not(corpus, warn, start, stop)
     pairs = read if warn is None else tags_noticed(read)
     for number, pair in enumerate(pairs, 1):
-        if pair.problem is not None and warn is not None:
-            warn(number, f"{pair.problem}{'' if any(pair.texts) else '; it gets no links'}")
         if (pair.has_words or pair.id is not None) and (problem := _problem(pair, refuse_split)):
             raise InputError(problem, path=pair.path, line=pair.line)
         if noticed is not None and pair.line is not None and not any(pair.words):
@@ -82,6 +80,19 @@ def read_pairs(
         yield pair.cut(mode)
     if noticed is not None:
         noticed.end()
+
+
+def _readable_or_not(
+    corpus: Corpus, warn: Warn | None, start: int, stop: int | None
+) -> Iterator[SentencePair]:
+    """The pairs of a corpus; ``warn`` hears of rows that could not be read, or not all of them."""
+    number = 0
+    for corpus_input in corpus.inputs:
+        for pair, problem in corpus_input.pairs(start, stop):
+            number += 1
+            if problem is not None and warn is not None:
+                warn(number, f"{problem}{'' if any(pair.texts) else '; it gets no links'}")
+            yield pair
 
 
 def tags_noticed(pairs: Iterator[SentencePair]) -> Iterator[SentencePair]:

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from isoglot.corpus.manifest import Manifest, is_prepared, read_manifest, row_batches
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.formats.readers import read, source_pairs
+from isoglot.formats.readers import PairRead, read, source_pairs
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import LANGUAGES, UNNAMED, Kind, Source, expand, sources_from
 from isoglot.languages import same_language
@@ -88,8 +88,8 @@ class CorpusInput:
 
     def pairs(
         self, start: int = 0, stop: int | None = None, *, incomplete: bool = False
-    ) -> Iterator[SentencePair]:
-        """The sentence pairs; of a prepared folder the rows ``start`` to ``stop`` − 1.
+    ) -> Iterator[PairRead]:
+        """The sentence pairs, and what is wrong with their rows; of a prepared folder ``start`` to ``stop`` − 1.
 
         Words and links of a folder that has word links are those of its rows. ``incomplete``: Units of a translation
         memory that lack a language are pairs too, without that side.
@@ -103,7 +103,7 @@ class CorpusInput:
             pair = SentencePair(texts, languages=(source, target), path=self.source.path)
             if self.manifest.kind == "aligned":
                 pair.words, pair.more = (row["source_words"], row["target_words"]), {"links": row["links"]}
-            yield pair
+            yield PairRead(pair)
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,9 @@ class Corpus:
             InputError: A row cannot be read, or not all of it.
         """
         for part in self.inputs:
-            for pair in part.pairs(incomplete=incomplete):
-                if pair.problem is not None:
-                    raise pair.problem
+            for pair, problem in part.pairs(incomplete=incomplete):
+                if problem is not None:
+                    raise problem
                 yield pair
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from isoglot.errors import InputError
 from isoglot.formats.arrow_tables import huggingface_chunks, parquet_chunks, table_fields
@@ -322,7 +322,14 @@ def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
                 yield {**row, **languages}
 
 
-def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[SentencePair]:
+class PairRead(NamedTuple):
+    """The pair of a row, and why the row could not be read, or not all of it."""
+
+    pair: SentencePair
+    problem: InputError | None = None
+
+
+def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[PairRead]:
     """The pairs of a raw source, in bounded memory; a line that cannot be read is a pair without texts, and a problem.
 
     ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
@@ -342,7 +349,7 @@ def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[Senten
         columns: Iterable[Any] = (fields.values.get(name, default) for name, default in absent.items())
         for line, first, second, more, cells, given, unit in zip(fields.lines, *columns, strict=False):
             pair = SentencePair((first, second), languages=(source_language, target_language))
-            pair.path, pair.line, pair.cells, pair.given, pair.unit = source.path, line, cells, given, unit
+            pair.path, pair.line, pair.given, pair.unit = source.path, line, given, unit
             if not (isinstance(first, str) and isinstance(second, str)):
                 sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
                 texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)
@@ -351,9 +358,9 @@ def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[Senten
                 take_row_values(pair, dict(more))
             elif cells:
                 pair.more = {"columns": cells}
-            pair.problem = fields.problems.get(line)
-            unread = unread and pair.problem is not None and not any(pair.texts)
-            yield pair
+            problem = fields.problems.get(line)
+            unread = unread and problem is not None and not any(pair.texts)
+            yield PairRead(pair, problem)
     if line and unread:
         separator = {"bars": "|||", "tsv": "\t"}.get(source.format or "", ",")
         raise InputError(

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError
 from isoglot.formats.given_row import GivenRow, with_values
+from isoglot.formats.inline_tags import Tags, offsets_and_xml
 from isoglot.formats.links import Alignment, Link, link_set
+from isoglot.formats.markup_lines import tags_of_items
 from isoglot.formats.sources import UNNAMED
-from isoglot.formats.tmx_unit import Tags, TmxPair
+from isoglot.formats.tmx_unit import TmxPair
 from isoglot.formats.words import WordMode, locate_words, sentence_words
 from isoglot.frames import Tabular
 
@@ -44,15 +46,12 @@ class SentencePair(Tabular):
         possible: Gold links that are not wrong, the sure ones among them, whether they are given or not.
         languages: Codes by which the pair is read; a row's own label (``en-US``) is in ``more``.
         id: What the row is called: ``id`` of JSON lines, ``tuid`` of TMX.
-        tags: In-line tags of TMX.
+        tags: Inline tags of both texts (:class:`isoglot.formats.inline_tags.Tag`), which TMX and JSON lines have.
         spans: Characters of the words, where the text alone does not say it.
         path: File that has the row.
         line: Line of the file where the row begins, from 1; None of data that has no lines.
-        cells: Further columns of a table.
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
-        labels: Labels of the source side, in the form of their kind.
         given: The row as it was read, which writers give back: names and order of its columns, form of its table.
-        problem: Why its row could not be read, or not all of it.
         unit: The unit of a translation memory that the pair is from, with all its translations; TMX is written from it.
 
     Raises:
@@ -77,11 +76,8 @@ class SentencePair(Tabular):
     spans: tuple[list[Span], list[Span]] | None = None
     path: str | None = None
     line: int | None = None
-    cells: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
-    labels: Any = None
     given: GivenRow | None = None
-    problem: InputError | None = None
     unit: TmxPair | None = None
 
     def __post_init__(self) -> None:
@@ -231,7 +227,9 @@ class SentencePair(Tabular):
         if any(self.words):
             row |= {f"{side}_words": list(words) for side, words in zip(_SIDES, self.words, strict=True)}
         if any(self.tags):
-            row |= {f"{side}_tags": tags for side, tags in zip(_SIDES, self.tags, strict=True)}
+            row |= {
+                f"{side}_tags": offsets_and_xml(tags) for side, tags in zip(_SIDES, self.tags, strict=True)
+            }
         return row | self.row_values()
 
     def _given_row(self, given: GivenRow) -> dict[str, Any]:
@@ -293,8 +291,7 @@ def _tags(value: Any, text: str) -> Tags | None:
         case [*items] if all(
             isinstance(item, list) and list(map(type, item)) == [int, str] for item in items
         ):
-            tags = tuple((position, xml) for position, xml in items)
-            positions = [position for position, _ in tags]
+            positions = [position for position, _ in items]
         case _:
             return None
     if positions != sorted(positions) or not 0 <= min(positions, default=0) <= max(
@@ -302,7 +299,7 @@ def _tags(value: Any, text: str) -> Tags | None:
     ) <= len(text):
         return None
     try:
-        ElementTree.fromstring(f"<seg>{''.join(xml for _, xml in tags)}</seg>")  # noqa: S314 - no declarations inside
+        ElementTree.fromstring(f"<seg>{''.join(xml for _, xml in items)}</seg>")  # noqa: S314 - no declarations inside
     except ElementTree.ParseError:
         return None
-    return tags
+    return tags_of_items(items)

@@ -5,6 +5,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from isoglot.errors import InputError
+from isoglot.formats.inline_tags import Tag, end_tag, start_tag, xml_text
 from isoglot.formats.line_files import LineFile, Meter
 from isoglot.formats.tmx_unit import (
     TmxHeader,
@@ -13,7 +14,6 @@ from isoglot.formats.tmx_unit import (
     TmxVariant,
     written_language,
     xml_attributes,
-    xml_text,
 )
 
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
@@ -217,10 +217,11 @@ class _OpenSegment:
     def __init__(self, attributes: Mapping[str, str]) -> None:
         self.attributes = dict(attributes)
         self.text: list[str] = []
-        self.tags: list[tuple[int, str]] = []
+        self.tags: list[Tag] = []
         self._length = 0
         self._depth = 1
-        self._opened = False  # whether nothing has come since the last tag, which opens an element
+        self._just_opened: Mapping[str, str] | None = None
+        """Attributes of the element that the last tag opens, while nothing else has come."""
         self._codes = 0  # how many elements are open from the outermost in-line code on
 
     @property
@@ -229,46 +230,54 @@ class _OpenSegment:
         return self._codes > 0
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._tag(f"<{name}{xml_attributes(attributes)}>")
+        xml = f"<{name}{xml_attributes(attributes)}>"
         self._depth += 1
-        self._opened = True
-        if self._codes or name in _CODES:
+        self._just_opened = attributes
+        if self._codes:
+            self._more_of_code(xml)
             self._codes += 1
+        elif name in _CODES:
+            self.tags.append(start_tag(self._length, xml, name, attributes, empty=name == "sub"))
+            self._codes = 1
+        else:
+            # `<x>` of XLIFF too: only an empty one is a code.
+            tag = start_tag(self._length, xml, name, attributes)
+            self.tags.append(tag._replace(role="open", pair=""))
 
     def end(self, name: str) -> bool:
         """Whether this was the end of the segment."""
         self._depth -= 1
         if not self._depth:
             return True
-        if self._opened:  # an empty element, as it is usually written
-            position, xml = self.tags.pop()
-            self.tags.append((position, f"{xml[:-1]}/>"))
+        attributes, self._just_opened = self._just_opened, None
+        if attributes is not None:  # an empty element, as it is usually written
+            tag = self.tags[-1]._replace(xml=f"{self.tags[-1].xml[:-1]}/>")
+            if not self._codes:
+                tag = start_tag(tag.offset, tag.xml, name, attributes, empty=True)
+            self.tags[-1] = tag
+        elif self._codes:
+            self._more_of_code(f"</{name}>")
         else:
-            self._tag(f"</{name}>")
-        self._opened = False
+            self.tags.append(end_tag(self._length, f"</{name}>", name))
         if self._codes:
             self._codes -= 1
         return False
 
     def characters(self, text: str) -> None:
-        self._opened = False
+        self._just_opened = None
         if self._codes:
-            self._tag(xml_text(text))
+            self._more_of_code(xml_text(text))
         else:
             self.text.append(text)
             self._length += len(text)
 
     def code_entity(self, name: str) -> None:
-        self._opened = False
-        self._tag(f"&{name};")
+        self._just_opened = None
+        self._more_of_code(f"&{name};")
 
-    def _tag(self, xml: str) -> None:
-        """Add a tag at the end of the text so far, or more of the in-line code that is open."""
-        if self._codes:
-            position, begun = self.tags.pop()
-            self.tags.append((position, begun + xml))
-        else:
-            self.tags.append((self._length, xml))
+    def _more_of_code(self, xml: str) -> None:
+        """Add to the tag of the in-line code that is open."""
+        self.tags[-1] = self.tags[-1]._replace(xml=self.tags[-1].xml + xml)
 
 
 def language_tag(language: str) -> str:

@@ -9,15 +9,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import quoteattr
+
+from isoglot.formats.inline_tags import Tags
 
 _LOG = logging.getLogger(__name__)
 _NAMED = frozenset({"tuid", "xml:lang", "lang"})
 """Attributes that have a place of their own in a row."""
-
-
-Tags = tuple[tuple[int, str], ...]
-"""In-line tags of a segment: the character of its text before which each stands, and its XML."""
 
 
 class TmxNote(NamedTuple):
@@ -201,12 +199,6 @@ def _about(attributes: Mapping[str, str], notes: Sequence[TmxNote]) -> dict[str,
 def written_language(attributes: Mapping[str, str]) -> str:
     """The language of a translation as its file writes it; empty if it is not said."""
     return attributes.get("xml:lang") or attributes.get("lang") or ""
-
-
-def xml_text(text: str) -> str:
-    """Characters of an element as XML that every parser reads as these characters."""
-    # A parser turns a carriage return into a line feed, unless it is written as a reference.
-    return escape(text, {"\r": "&#13;"})
 
 
 def xml_attributes(attributes: Mapping[str, str]) -> str:

@@ -14,10 +14,10 @@ from typing import IO, Any
 from xml.sax.saxutils import quoteattr
 
 from isoglot.errors import ConfigurationError
+from isoglot.formats.inline_tags import segment, xml_text
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import LANGUAGE_TAG, UNNAMED
 from isoglot.formats.tmx_unit import (
-    Tags,
     TmxHeader,
     TmxNote,
     TmxPair,
@@ -25,7 +25,6 @@ from isoglot.formats.tmx_unit import (
     TmxVariant,
     written_language,
     xml_attributes,
-    xml_text,
 )
 from isoglot.runs.xml_text import XmlText
 
@@ -263,12 +262,3 @@ def _about(rest: dict[str, Any], prefix: str) -> tuple[str, str]:
 def _property(name: str, value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return f"<prop type={quoteattr(name)}>{xml_text(text)}</prop>"
-
-
-def segment(text: str, tags: Tags = ()) -> str:
-    """A text with its in-line tags."""
-    parts, end = [], 0
-    for offset, tag in tags:
-        parts += [xml_text(text[end:offset]), tag]
-        end = offset
-    return "".join([*parts, xml_text(text[end:])])

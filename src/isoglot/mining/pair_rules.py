@@ -56,7 +56,7 @@ class PairRules:
                     names.append("numbers")
             if options.placeholders or options.placeholder:
                 source, target = (
-                    placeholders(text, (tag for _, tag in tags), self._own_placeholders)
+                    placeholders(text, (tag.xml for tag in tags), self._own_placeholders)
                     for text, tags in zip(pair.texts, pair.tags, strict=True)
                 )
                 if source != target:

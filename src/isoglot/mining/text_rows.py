@@ -84,7 +84,7 @@ def pair_of_rows(
     for side, rows in sides.items():
         tags, length = [], 0
         for row in rows:
-            tags += [[length + offset, xml] for offset, xml in row.more.get("tags", ())]
+            tags += [[length + offset, xml] for offset, xml, *_ in row.more.get("tags", ())]
             length += len(row.text) + 1
         if any("tags" in row.more for row in (*source, *target)):
             values[f"{side}_tags"] = tags

@@ -6,10 +6,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pieces import Cut, load_cut
@@ -19,7 +19,7 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import has_unspaced, joined_spans, word_spans
 from isoglot.projection.options import ProjectOptions
-from isoglot.projection.rule import ProjectedSpan, Words, project_spans
+from isoglot.projection.rule import ProjectedSpan, Range, project_spans
 from isoglot.runs.files import text_output
 
 _SPACE = re.compile(r"[\s\u200b]+")
@@ -27,16 +27,28 @@ Labelled = TypeVar("Labelled")
 Translated = TypeVar("Translated")
 
 
-def characters(spans: Sequence[Words], words: Words) -> Words:
+def characters(spans: Sequence[Range], words: Range) -> Range:
     """Where some words begin and end, if ``spans`` are the characters ``[start, end)`` of each word."""
     return spans[words[0]][0], spans[words[1] - 1][1]
 
 
-def covered(spans: Sequence[Words], start: int, end: int) -> Words:
+def covered(spans: Sequence[Range], start: int, end: int) -> Range:
     """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
     first = bisect_right(spans, start, key=lambda span: span[1])
     stop = bisect_left(spans, end, key=lambda span: span[0])
     return (first, stop) if first < stop else (0, 0)
+
+
+@dataclass(slots=True)
+class LabelledPair(SentencePair):
+    """A text with its labels, and its translation; each kind of labels has a form of its own."""
+
+    labels: Any = None
+
+    @classmethod
+    def of_pair(cls, pair: SentencePair, labels: Any) -> Self:
+        """A pair with labels."""
+        return cls(**{known.name: getattr(pair, known.name) for known in fields(SentencePair)}, labels=labels)
 
 
 @dataclass
@@ -84,10 +96,10 @@ class LabelKind(ABC):
     """Line of a tag, whether it is lost, split or moved, and the tag."""
 
     @abstractmethod
-    def pairs(self) -> Iterator[SentencePair]:
+    def pairs(self) -> Iterator[LabelledPair]:
         """Labelled sentences, lines or contexts with their translations, in their order, in words."""
 
-    def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
+    def windows(self, pair: SentencePair) -> Iterable[tuple[Range, Range]]:
         """Words of both sides that are aligned by themselves: all of a pair."""
         source, target = pair.words
         return [((0, len(source)), (0, len(target)))]
@@ -101,7 +113,7 @@ class LabelKind(ABC):
                 yield first, target_first, SentencePair.of(source, target, languages=self.languages)
 
     @abstractmethod
-    def carried(self, pair: SentencePair) -> Any:
+    def carried(self, pair: LabelledPair) -> Any:
         """What is written of a pair with links: lines with the labels, or nothing if it is left out."""
 
     @contextmanager
@@ -130,7 +142,7 @@ class LabelKind(ABC):
             yield labelled, translated
 
     def project(
-        self, spans: Sequence[Words], pair: SentencePair, *, exclusive: bool = True
+        self, spans: Sequence[Range], pair: SentencePair, *, exclusive: bool = True
     ) -> list[ProjectedSpan]:
         """As :func:`project_spans`, and counted."""
         length = len(pair.target_words)
@@ -138,7 +150,7 @@ class LabelKind(ABC):
         self.counts.fates.update(span.fate for span in projected)
         return projected
 
-    def cut(self, text: str) -> tuple[list[str], list[Words]]:
+    def cut(self, text: str) -> tuple[list[str], list[Range]]:
         """The words of running text as ``--words`` says, and the characters of each.
 
         Single characters of Chinese, Japanese, Thai and the like are joined where the encoder's tokenizer has a longer

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from isoglot.checks import shortened
 from isoglot.errors import InputError
@@ -17,7 +17,7 @@ from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
-from isoglot.projection.labels import LabelKind, characters, covered
+from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.runs.records import row_id
 
@@ -26,17 +26,20 @@ _OF_THE_TEXT = {"text", *_NAMES, "tokens", "words", "tags", "language"}
 """Keys that say something of the labelled text alone."""
 
 
-class _Texts:
+Pair = TypeVar("Pair", bound=SentencePair)
+
+
+class _Texts(Generic[Pair]):
     """JSON lines that hold a text each; ``read`` makes of an object a pair with one side."""
 
-    def __init__(self, path: str | Path, read: Callable[[dict[str, Any]], SentencePair]) -> None:
+    def __init__(self, path: str | Path, read: Callable[[dict[str, Any]], Pair]) -> None:
         self.path = path
         self._read = read
 
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         return numbered_objects(self.path)
 
-    def parse(self, line: int, row: dict[str, Any]) -> SentencePair:
+    def parse(self, line: int, row: dict[str, Any]) -> Pair:
         try:
             pair = self._read(row)
             pair.id, pair.line = row_id(row), line
@@ -51,10 +54,10 @@ class CharacterSpans(LabelKind):
     Objects match by their ids where both files have them, lines by their place.
     """
 
-    def pairs(self) -> Iterator[SentencePair]:
+    def pairs(self) -> Iterator[LabelledPair]:
         """One pair per text, labelled with names and words of its spans."""
         labelled = _Texts(self.labels, _labelled)
-        rows: Iterable[tuple[SentencePair | None, SentencePair | None]]
+        rows: Iterable[tuple[LabelledPair | None, SentencePair | None]]
         if bare_suffix(str(self.translation)) in (".jsonl", ".ndjson"):
             translated = _Texts(self.translation, _translated)
             rows = matched_rows(labelled, translated, needed="translate the same texts, or leave the ids out")
@@ -68,7 +71,7 @@ class CharacterSpans(LabelKind):
             pair.more = {**pair.more, **translation.more}
             yield pair
 
-    def carried(self, pair: SentencePair) -> str:
+    def carried(self, pair: LabelledPair) -> str:
         """One object; a text without a translation is left out."""
         self.counts.examples += 1
         kinds, entities = [kind for kind, _ in pair.labels], [words for _, words in pair.labels]
@@ -99,7 +102,7 @@ def _translated(row: dict[str, Any]) -> SentencePair:
     raise InputError("no 'text' to carry labels to; add it")
 
 
-def _labelled(row: dict[str, Any]) -> SentencePair:
+def _labelled(row: dict[str, Any]) -> LabelledPair:
     """The text, its labels (first character, the one after the last, and name), and what else the row says."""
     text, marked = row.get("text"), next((row[name] for name in _NAMES if name in row), None)
     if not isinstance(text, str) or not isinstance(marked, list):
@@ -121,4 +124,4 @@ def _labelled(row: dict[str, Any]) -> SentencePair:
         for name, value in row.items()
         if name not in _OF_THE_TEXT and (name, value) != ("id", None)
     }
-    return SentencePair((text, ""), labels=labels, more=more)
+    return LabelledPair((text, ""), labels=labels, more=more)

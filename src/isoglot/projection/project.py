@@ -17,7 +17,7 @@ from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode
-from isoglot.projection.labels import LabelKind, ProjectionCounts
+from isoglot.projection.labels import LabelKind, LabelledPair, ProjectionCounts
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
 from isoglot.projection.options import ReadyLinks, project_options
@@ -117,7 +117,7 @@ def project(
     return kind.counts
 
 
-def _translated(kind: LabelKind) -> Iterator[SentencePair]:
+def _translated(kind: LabelKind) -> Iterator[LabelledPair]:
     """The pairs of a kind, of which at least one has words on both sides."""
     translated = False
     for pair in kind.pairs():
@@ -127,9 +127,9 @@ def _translated(kind: LabelKind) -> Iterator[SentencePair]:
         raise InputError("no sentence has a translation; check the files", path=kind.translation)
 
 
-def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[SentencePair]:
+def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[LabelledPair]:
     """The pairs with the links of an aligner, some of them ahead; one that learns reads them once before."""
-    pairs: Callable[[], Iterator[SentencePair]] = partial(_translated, kind)
+    pairs: Callable[[], Iterator[LabelledPair]] = partial(_translated, kind)
     from_stream = "-" in map(str, (kind.labels, kind.translation))
     if request.learns and (kind.options.kind == "questions" or from_stream):  # read once, and held
         pairs = list(pairs()).__iter__
@@ -162,14 +162,14 @@ def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[SentencePair]:
     next(linked, None)  # what is reported, and the lexicon, come after the last pair
 
 
-def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[SentencePair]:
+def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[LabelledPair]:
     """The pairs with the links of a file that has one sentence for each.
 
     JSON lines match by their ids where the labels have some too.
     """
     path = links.links_file
     reader = LinkReader(path)
-    rows: Iterator[tuple[SentencePair | None, SentencePair | None]]
+    rows: Iterator[tuple[LabelledPair | None, SentencePair | None]]
     if reader.name == "jsonl":
         needed = "give the links of the same texts"
         rows = matched_rows(_PairRows(kind), reader, needed=needed)
@@ -223,8 +223,8 @@ class _PairRows:
         self.path = kind.labels
         self._pairs = _translated(kind)
 
-    def lines(self) -> Iterator[tuple[int, SentencePair]]:
+    def lines(self) -> Iterator[tuple[int, LabelledPair]]:
         return enumerate(self._pairs, 1)
 
-    def parse(self, line: int, pair: SentencePair) -> SentencePair:
+    def parse(self, line: int, pair: LabelledPair) -> LabelledPair:
         return pair

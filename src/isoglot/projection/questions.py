@@ -18,8 +18,8 @@ from isoglot.formats.labelled.questions import ARTICLE, question_id, read_questi
 from isoglot.formats.line_files import numbered_objects, parsed
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
-from isoglot.projection.labels import LabelKind, characters, covered
-from isoglot.projection.rule import Words
+from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
+from isoglot.projection.rule import Range
 from isoglot.projection.sentences import sentence_windows
 from isoglot.schema import SPAN
 
@@ -29,7 +29,7 @@ _OF_THE_ANSWER = {"id", "question", "context", "answers", "language", ARTICLE}
 class Answers(LabelKind):
     """Questions, and their translations with contexts of the same ids."""
 
-    def pairs(self) -> Iterator[SentencePair]:
+    def pairs(self) -> Iterator[LabelledPair]:
         """One pair per context and translation of it; questions without a translation are left out.
 
         Its labels are rows of the output, each with the words of the answers in the source.
@@ -54,7 +54,7 @@ class Answers(LabelKind):
             if translated_context is None:
                 self.counts.examples += len(list(questions))
                 continue
-            pair = SentencePair((context, translated_context), labels=[])
+            pair = LabelledPair((context, translated_context), labels=[])
             pair.words, pair.spans = zip(*map(self.cut, pair.texts), strict=True)
             for question in questions:
                 row = {"id": question["id"], **translations[question["id"]], "answers": None}
@@ -68,14 +68,14 @@ class Answers(LabelKind):
                 pair.labels.append((row, words))
             yield pair
 
-    def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
+    def windows(self, pair: SentencePair) -> Iterable[tuple[Range, Range]]:
         """Sentences that translate each other."""
         if self.options.whole:
             return super().windows(pair)
         source, target = zip(*pair.texts_and_spans, strict=True)
         return sentence_windows(source, target)
 
-    def carried(self, pair: SentencePair) -> str:
+    def carried(self, pair: LabelledPair) -> str:
         """One row per question; one that had an answer and has none any more is left out."""
         _, (_, words) = pair.texts_and_spans
         lines = []

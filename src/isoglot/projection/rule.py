@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # it imports numpy, which --help does without
 GAP = 3
 """Longest gap in a span that is filled in, in words."""
 
-Words = tuple[int, int]
+Range = tuple[int, int]
 """First word, and the word after the last."""
 Fate = Literal["whole", "shortened", "split", "lost"]
 _Weight = tuple[int, float]
@@ -37,7 +37,7 @@ _Links = list[list[tuple[int, float]]]
 class ProjectedSpan(NamedTuple):
     """A span in the translation."""
 
-    words: Words | None  # none where it is lost
+    words: Range | None  # none where it is lost
     fate: Fate
     cut: tuple[int, ...] = ()  # words of the pieces that are not kept
 
@@ -61,7 +61,7 @@ def project_word_tags(tags: Sequence[str], pair: SentencePair, length: int) -> l
 
 
 def project_spans(
-    spans: Sequence[Words],
+    spans: Sequence[Range],
     pair: SentencePair,
     length: int,
     *,
@@ -79,9 +79,9 @@ def project_spans(
         exclusive: Apply the rule's third part; answers to different questions may share words.
         gap: Words that are filled in between two of a span.
         parents: For each span the number of an earlier one that it must not leave, or none.
-        marks: Words of the translation without a letter, of markup. They choose between pieces of a span only where no
-            other word does, words without links are filled in whatever their number, and a span with half of the links
-            of no word has those words that it shares.
+        marks: Of markup, the words of the translation without a letter. They choose between pieces of a span only where
+            no other word does. Words without links are filled in whatever their number. A span that has no word by the
+            rule's first part has the words that it shares with others, if only one of three links comes from it.
 
     Example:
         >>> from isoglot.formats.sentence_pair import SentencePair
@@ -92,27 +92,41 @@ def project_spans(
     by_target, targets = _by_target(pair, length), defaultdict[int, list[int]](list)
     for source, target in pair.links:
         targets[source].append(target)
-    claims: dict[Words, dict[int, _Weight]] = {span: {} for span in spans}
-    for span, words in claims.items():  # target words half of whose links are from it, from left to right
-        shared: dict[int, _Weight] = {}
-        for word in sorted({target for source in range(*span) for target in targets.get(source, ())}):
-            probabilities = [value for source, value in by_target[word] if span[0] <= source < span[1]]
-            claimed = words if 2 * len(probabilities) >= len(by_target[word]) else shared
-            claimed[word] = (len(probabilities), sum(probabilities))
-        if marks is not None and not words:
-            words.update(shared)
+    claims: dict[Range, dict[int, _Weight]] = {}
+    for span in spans:
+        majority, minority = _claims(span, targets, by_target)
+        claims[span] = minority if marks is not None and not majority else majority
     owners = _owners(claims) if exclusive else {}
     result: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
         parent = parents[number] if parents else None
         low, high = (0, length) if parent is None else result[parent].words or (0, 0)
 
-        def barred(word: int, span: Words = span) -> bool:
+        def barred(word: int, span: Range = span) -> bool:
             return _apart(span, owners.get(word, span))
 
         words = {w: weight for w, weight in claims[span].items() if low <= w < high and not barred(w)}
         result.append(_contiguous(span, words, by_target, barred, gap, marks))
     return result
+
+
+def _claims(
+    span: Range, targets: Mapping[int, Sequence[int]], by_target: _Links
+) -> tuple[dict[int, _Weight], dict[int, _Weight]]:
+    """The target words that are linked to a span, from left to right, with the weight of these links.
+
+    First the words at least half of whose links come from the span, then the others.
+    """
+    reached: set[int] = set()
+    for source in range(*span):
+        reached.update(targets.get(source, ()))
+    majority: dict[int, _Weight] = {}
+    minority: dict[int, _Weight] = {}
+    for word in sorted(reached):
+        probabilities = [value for source, value in by_target[word] if span[0] <= source < span[1]]
+        claims = majority if 2 * len(probabilities) >= len(by_target[word]) else minority
+        claims[word] = (len(probabilities), sum(probabilities))
+    return majority, minority
 
 
 def _by_target(pair: SentencePair, length: int) -> _Links:
@@ -123,16 +137,16 @@ def _by_target(pair: SentencePair, length: int) -> _Links:
     return result
 
 
-def _owners(claims: Mapping[Words, dict[int, _Weight]]) -> dict[int, Words]:
+def _owners(claims: Mapping[Range, dict[int, _Weight]]) -> dict[int, Range]:
     """The common words of the spans that may have each word.
 
     They are those that no other one without a common word outweighs.
     """
-    claimants = defaultdict[int, list[Words]](list)
+    claimants = defaultdict[int, list[Range]](list)
     for span, words in claims.items():
         for word in words:
             claimants[word].append(span)
-    owners: dict[int, Words] = {}
+    owners: dict[int, Range] = {}
     for word, spans in claimants.items():
         strongest = sorted(spans, key=lambda span: (claims[span][word], -span[0]), reverse=True)
         stronger = strongest[0]
@@ -143,18 +157,18 @@ def _owners(claims: Mapping[Words, dict[int, _Weight]]) -> dict[int, Words]:
     return owners
 
 
-def _common(span: Words, second: Words) -> Words:
+def _common(span: Range, second: Range) -> Range:
     """The last start and the first end: the common words of spans, or the other way round what is between two."""
     return max(span[0], second[0]), min(span[1], second[1])
 
 
-def _apart(span: Words, common: Words) -> bool:
+def _apart(span: Range, common: Range) -> bool:
     """Whether a span has no word in common with one of the spans that :func:`_common` came from."""
     return span[1] <= common[0] or common[1] <= span[0]
 
 
 def _contiguous(
-    span: Words,
+    span: Range,
     weights: dict[int, _Weight],
     by_target: _Links,
     barred: Callable[[int], bool],

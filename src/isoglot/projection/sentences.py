@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise, product
 
-from isoglot.projection.rule import Words
+from isoglot.projection.rule import Range
 
 _BEHIND = r"[\"'”’»«)\]）」』]*"
 """Marks that belong to the sentence before them."""
@@ -17,11 +17,11 @@ _END = re.compile(rf"[.!?…؟۔।॥]{_BEHIND}(?=\s|$)|[。！？｡]{_BEHIND}
 """A sentence ends at a mark before white space, in Chinese and Japanese at any."""
 _VARIANCE = 6.8
 _PRIORS = {(1, 1): 0.89, (1, 0): 0.00495, (0, 1): 0.00495, (2, 1): 0.0445, (1, 2): 0.0445, (2, 2): 0.011}
-Side = tuple[str, Sequence[Words]]
+Side = tuple[str, Sequence[Range]]
 """A text, and the characters of its words."""
 
 
-def sentence_windows(source: Side, target: Side) -> list[tuple[Words, Words]]:
+def sentence_windows(source: Side, target: Side) -> list[tuple[Range, Range]]:
     """Words of both sides that belong together, sentence by sentence.
 
     Example:
@@ -45,14 +45,14 @@ def sentence_windows(source: Side, target: Side) -> list[tuple[Words, Words]]:
     ]
 
 
-def sentences(text: str, spans: Sequence[Words]) -> list[Words]:
+def sentences(text: str, spans: Sequence[Range]) -> list[Range]:
     """The words of each sentence."""
     behind = {end: number for number, (_, end) in enumerate(spans, 1)}
     ends = [behind[mark.end()] for mark in _END.finditer(text) if mark.end() in behind]
     return list(pairwise(dict.fromkeys([0, *ends, len(spans)])))
 
 
-def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[Words, Words]]:
+def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[Range, Range]]:
     """Groups of consecutive items whose lengths fit, by dynamic programming: 1-1, 1-0, 0-1, 2-1, 1-2 and 2-2.
 
     Example:
@@ -60,7 +60,7 @@ def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[
         [((0, 1), (0, 1)), ((1, 2), (1, 3))]
     """
     ratio = sum(target) / sum(source) if sum(source) and sum(target) else 1.0
-    best: dict[Words, tuple[float, Words]] = {(0, 0): (0.0, (0, 0))}
+    best: dict[Range, tuple[float, Range]] = {(0, 0): (0.0, (0, 0))}
     for i, j in product(range(len(source) + 1), range(len(target) + 1)):
         for (n, m), prior in _PRIORS.items():
             if before := best.get((i - n, j - m)):

@@ -9,7 +9,7 @@ from isoglot.formats.line_files import each, numbered_lines
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
 from isoglot.formats.words import WordMode, split_words
-from isoglot.projection.labels import LabelKind
+from isoglot.projection.labels import LabelKind, LabelledPair
 from isoglot.projection.rule import ProjectedSpan, project_word_tags
 from isoglot.tasks.metrics.chunks import chunks
 
@@ -22,7 +22,7 @@ class TaggedWords(LabelKind):
         """Whether the translation has words of its own."""
         return bare_suffix(str(self.translation)) == ".conllu"
 
-    def pairs(self) -> Iterator[SentencePair]:
+    def pairs(self) -> Iterator[LabelledPair]:
         """One pair per sentence, labelled with its tags."""
         options = self.options
         allowed = options.allowed or (UPOS if options.kind == "pos" else None)
@@ -39,9 +39,9 @@ class TaggedWords(LabelKind):
         for (_, rows), translated in self.paired(zip_longest(sentences, translations)):
             each(lambda row: check_tag(row[1], allowed), rows, self.labels)
             words, tags = zip(*(row for _, row in rows), strict=True)
-            yield SentencePair(words=(words, translated), line=rows[0][0], labels=tags)
+            yield LabelledPair(words=(words, translated), line=rows[0][0], labels=tags)
 
-    def carried(self, pair: SentencePair) -> str:
+    def carried(self, pair: LabelledPair) -> str:
         """The words with their tags; a sentence without a translation, or without any tag, is left out."""
         self.counts.examples += 1
         words, options = pair.target_words, self.options

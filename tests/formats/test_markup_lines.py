@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isoglot.errors import InputError
-from isoglot.projection.tags import first_tag, parse_markup
+from isoglot.formats.markup_lines import first_tag, parse_markup
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from isoglot.projection.tags import first_tag, parse_markup
 )  # fmt: skip
 def test_tags_are_read_as_the_formats_have_them(line: str, text: str, tags: list[str]) -> None:
     marked = parse_markup(line)
-    assert (marked.text, [tag.text for tag in marked.tags]) == (text, tags)
+    assert (marked.text, [tag.xml for tag in marked.tags]) == (text, tags)
 
 
 @pytest.mark.parametrize(

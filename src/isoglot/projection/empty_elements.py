@@ -1,0 +1,223 @@
+"""Where elements without words stand in the translation: each at a boundary between two words.
+
+:func:`place_of_empty` has the rules, one function each.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from isoglot.projection.linked_line import LinkedLine, Ranges, Spaces, children_of, group_spaces
+from isoglot.projection.rule import Range
+
+_NEAR = 4
+"""Linked words on either side of an element that have a say where it stands."""
+
+
+class Vote(NamedTuple):
+    """A target word that is linked to a source word near an element; nearer words have more weight."""
+
+    weight: float
+    word: int
+
+
+class EmptyElement(NamedTuple):
+    """An element without words in the translation, and what its place depends on."""
+
+    source: Range  # its source words; an empty range of a tag that stands alone
+    parent_source: Range
+    parent_target: Range
+    siblings: list[Range]  # words of the translation that elements beside it have, in their order
+    touches_left: bool  # the tag is written together with the word before it
+    touches_right: bool
+    ends_sentence: bool  # the word before it ends a sentence
+
+    @property
+    def touches_one_side(self) -> bool:
+        """Whether the tag is written together with one of its neighbours and not with the other."""
+        return self.touches_left != self.touches_right
+
+    def outside_siblings(self, boundary: int) -> Range | tuple[int]:
+        """The boundary; where it is inside a sibling, the two around this one."""
+        number = bisect_left(self.siblings, boundary, key=lambda sibling: sibling[0]) - 1
+        if number >= 0 and boundary < self.siblings[number][1]:
+            return self.siblings[number]
+        return (boundary,)
+
+    def is_free(self, boundary: int) -> bool:
+        """Whether the boundary is inside no sibling."""
+        return self.outside_siblings(boundary) == (boundary,)
+
+
+class Votes(NamedTuple):
+    """Votes of the linked words on both sides of an element."""
+
+    left: list[Vote]
+    right: list[Vote]
+
+
+def place_empty_elements(line: LinkedLine, placed: Ranges) -> tuple[dict[int, int], set[int]]:
+    """The boundary of each element that is not placed, but whose parent is; and those that were moved past words."""
+    in_translation = sorted(placed, key=placed.__getitem__)
+    siblings = {
+        parent: [placed[child] for child in children]
+        for parent, children in children_of(line.marked, in_translation).items()
+    }
+    linked, spaces = sorted(line.translations), group_spaces(line.marked)
+    boundaries: dict[int, int] = {}
+    moved: set[int] = set()
+    for number, element in enumerate(line.marked.elements):
+        parent_target = line.target_range(element.parent, placed)
+        if number in placed or parent_target is None:
+            continue
+        beside = siblings.get(element.parent, [])
+        empty = empty_element(line, number, parent_target, beside, spaces)
+        boundaries[number], is_moved = place_of_empty(line, empty, linked)
+        if is_moved:
+            moved.add(number)
+    return boundaries, moved
+
+
+def empty_element(
+    line: LinkedLine, number: int, parent_target: Range, siblings: list[Range], spaces: Sequence[Spaces]
+) -> EmptyElement:
+    """An element without words, with what its place depends on; ``spaces`` are :func:`group_spaces` of the line."""
+    element, source = line.marked.elements[number], line.extents[number].words
+    parent_source = line.source_range(element.parent)
+    ends_sentence = source[0] > parent_source[0] and line.source.ends_sentence(source[0])
+    touches_left = spaces[element.opening].before == ""
+    touches_right = spaces[element.closing].after == ""
+    if ends_sentence:  # it belongs to this end, however it is written
+        touches_left, touches_right = True, False
+    return EmptyElement(
+        source, parent_source, parent_target, siblings, touches_left, touches_right, ends_sentence
+    )
+
+
+def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -> tuple[int, bool]:
+    """The boundary of an element without words, and whether words are on another side than in the source.
+
+    ``Press <img/> to save.`` has no word inside ``<img/>``, so the words around it decide:
+
+    1. *Votes.* Up to four linked words on each side, inside the same parent, vote for the boundary behind (left side)
+       or before (right side) their translations. The n-th nearest word weighs 1/n.
+    2. *Glued tags.* In ``<br/>Close`` the tag touches only its right neighbour, so that neighbour's vote counts twice.
+       Behind the end of a sentence (``Save. <br/>Close``) the tag belongs to the left.
+    3. *Agreement.* If all votes of the left lie before all votes of the right, every boundary between them is right.
+    4. *Disagreement.* Word order changed around the tag: the boundaries with the least weight of words on the wrong
+       side are left, or the nearest end of a sentence behind which the tag stood. If that weight is not 0, the
+       element was moved.
+    5. *Choice.* The first boundary at the start of the parent, the last one at its end; else the one beside the word
+       that the tag belongs to (:func:`chosen`).
+    6. *Closing marks.* A tag that touches no word stays behind closing marks (:func:`clear_of_marks`).
+
+    ``linked``: The source words that have links, in their order.
+    """
+    votes = glued(empty, votes_around(line, empty, linked))  # 1, 2
+    candidates, moved = agreed(empty, votes), False  # 3
+    if candidates is None:
+        candidates, moved = least_wrong(empty, votes)  # 4
+        if empty.ends_sentence:
+            candidates = nearest_sentence_end(line, empty, candidates)
+    boundary = chosen(line, empty, votes, candidates)  # 5
+    if not empty.touches_left and not empty.touches_right:
+        boundary = clear_of_marks(line, empty, boundary)  # 6
+    return boundary, moved
+
+
+def votes_around(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -> Votes:
+    """Rule 1: the votes of the nearest linked words on both sides, inside the parent."""
+    first, last = empty.parent_source
+    begin, end = (bisect_left(linked, word) for word in empty.source)
+    before = [word for word in linked[max(begin - _NEAR, 0) : begin] if word >= first]
+    behind = [word for word in linked[end : end + _NEAR] if word < last]
+    return Votes(_votes_of(line, empty, before[::-1]), _votes_of(line, empty, behind))
+
+
+def _votes_of(line: LinkedLine, empty: EmptyElement, nearest_first: Sequence[int]) -> list[Vote]:
+    low, high = empty.parent_target
+    votes = []
+    for rank, source in enumerate(nearest_first, 1):
+        votes += [Vote(1 / rank, word) for word in line.translations[source] if low <= word < high]
+    return votes
+
+
+def glued(empty: EmptyElement, votes: Votes) -> Votes:
+    """Rule 2: the nearest word votes twice if the tag is written together with it alone."""
+    if not empty.touches_one_side:
+        return votes
+    left, right = ([*side, *(vote for vote in side if vote.weight == 1)] for side in votes)
+    return Votes(left, votes.right) if empty.touches_left else Votes(votes.left, right)
+
+
+def agreed(empty: EmptyElement, votes: Votes) -> Range | None:
+    """Rule 3: the first and the last boundary that all votes agree on; None if there is none, or it is in a sibling."""
+    low, high = empty.parent_target
+    first = max((vote.word + 1 for vote in votes.left), default=low)
+    last = min((vote.word for vote in votes.right), default=high)
+    if first > last or not empty.is_free(first) or not empty.is_free(last):
+        return None
+    return first, last
+
+
+def least_wrong(empty: EmptyElement, votes: Votes) -> tuple[Range, bool]:
+    """Rule 4: the first and the last boundary with the least weight on the wrong side, and whether there is any."""
+    edges = [*empty.parent_target]
+    for vote in [*votes.left, *votes.right]:
+        edges += [vote.word, vote.word + 1]
+    costs: dict[int, float] = {}
+    for edge in edges:
+        for boundary in empty.outside_siblings(edge):
+            wrong_left = sum(vote.weight for vote in votes.left if vote.word >= boundary)
+            wrong_right = sum(vote.weight for vote in votes.right if vote.word < boundary)
+            costs[boundary] = round(wrong_left + wrong_right, 6)  # equal sums may differ in their last digit
+    least = min(costs.values())
+    best = [boundary for boundary, cost in costs.items() if cost == least]
+    return (min(best), max(best)), least > 0
+
+
+def nearest_sentence_end(line: LinkedLine, empty: EmptyElement, candidates: Range) -> Range:
+    """Rule 4: the end of a sentence that is nearest to the first candidate; the candidates if none is near."""
+    low, high = empty.parent_target
+    around = range(max(low, candidates[0] - _NEAR), min(high, candidates[0] + _NEAR) + 1)
+    ends = [boundary for boundary in around if line.target.ends_sentence(boundary)]
+    if not ends:
+        return candidates
+    nearest = min(ends, key=lambda boundary: abs(boundary - candidates[0]))
+    return nearest, nearest
+
+
+def chosen(line: LinkedLine, empty: EmptyElement, votes: Votes, candidates: Range) -> int:
+    """Rule 5: one of the boundaries from the first to the last candidate.
+
+    ``File<x/> could`` keeps the tag behind its left neighbour, ``File <x/>could`` before its right one. Without either,
+    the tag goes before its right neighbour, but behind a mark that it follows: ``a (<x/>) c``.
+    """
+    first, last = candidates
+    if empty.source[0] == empty.parent_source[0]:
+        return first
+    if empty.source[1] == empty.parent_source[1] or not votes.left:
+        return last
+    word_before = line.source.words[empty.source[0] - 1]
+    follows_mark = not word_before[-1].isalnum()
+    belongs_left = empty.touches_left if empty.touches_one_side else follows_mark
+    if votes.right and not belongs_left:
+        return last
+    if not follows_mark:
+        return first
+    # The translation of the mark may have no link: the tag stays behind marks that close.
+    behind = line.target.behind_closing_marks(first, empty.parent_target[1] if empty.ends_sentence else last)
+    return behind if empty.is_free(behind) else first
+
+
+def clear_of_marks(line: LinkedLine, empty: EmptyElement, boundary: int) -> int:
+    """Rule 6: the boundary behind closing marks, for a tag that has spaces on both sides and no mark behind it.
+
+    ``I know <ph/> that`` becomes ``Ich weiß, <ph/> dass`` and not ``Ich weiß <ph/>, dass``.
+    """
+    first, last = empty.parent_target
+    is_inside = empty.parent_source[0] < empty.source[0] and empty.source[1] < empty.parent_source[1]
+    if not is_inside or boundary == first or line.source.is_mark(empty.source[1]):
+        return boundary
+    behind = line.target.behind_closing_marks(boundary, last)
+    return boundary if behind == last or not empty.is_free(behind) else behind

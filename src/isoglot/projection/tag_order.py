@@ -1,0 +1,111 @@
+"""The tags of a line in the order in which its translation has them, each with its position.
+
+:func:`ordered_tags` runs two passes: :func:`nested_tags` writes each element inside its parent;
+:func:`ends_behind_starts` keeps the order of two codes that are a pair and cross elements.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from isoglot.projection.elements import Placements
+from isoglot.projection.linked_line import LinkedLine, Position
+
+PlacedTag = tuple[Position, int]
+"""Where a tag stands in the translation, and its number."""
+
+
+def ordered_tags(placed: Placements) -> list[PlacedTag]:
+    """The tags of a line in the order and at the positions in which they are written."""
+    return ends_behind_starts(nested_tags(placed), placed.line.marked.crossing)
+
+
+def nested_tags(placed: Placements) -> list[PlacedTag]:
+    """The tags by their positions, each inside the tags of the element that holds it."""
+    elements, children = placed.line.marked.elements, _children_in_translation(placed)
+    tags: list[PlacedTag] = []
+    to_write = [(child, True) for child in reversed(children[None])]  # a stack: its end is written first
+    while to_write:
+        number, is_begin = to_write.pop()
+        element = elements[number]
+        if number in placed.boundaries:
+            # Elements inside one without words are written with it.
+            position = placed.boundaries[number], 0
+            tags += [(position, tag) for tag in range(element.opening, element.closing + 1)]
+        elif is_begin:
+            tags.append((begin_of(placed, number), element.opening))
+            to_write.append((number, False))
+            to_write += [(child, True) for child in reversed(children[number])]
+        else:
+            tags.append((end_of(placed, number), element.closing))
+    return tags
+
+
+def _children_in_translation(placed: Placements) -> dict[int | None, list[int]]:
+    """The elements inside each element, by their place; at one boundary elements without words come first."""
+    keys = defaultdict[int | None, list[tuple[int, bool, int]]](list)
+    for number, element in enumerate(placed.line.marked.elements):
+        if number in placed.words:
+            keys[element.parent].append((placed.words[number][0], True, number))
+        elif number in placed.boundaries:
+            keys[element.parent].append((placed.boundaries[number], False, number))
+    children = defaultdict[int | None, list[int]](list)
+    for parent, inside in keys.items():
+        children[parent] = [number for *_, number in sorted(inside)]
+    return children
+
+
+def ends_behind_starts(tags: Sequence[PlacedTag], crossing: Sequence[tuple[int, int]]) -> list[PlacedTag]:
+    """The tags, of which the end of a pair that crosses elements is written behind its beginning.
+
+    Codes of such a pair are placed each by itself. An end whose beginning comes later waits for it, and no tag goes
+    back before another one.
+
+    Example:
+        >>> ends_behind_starts([((0, 0), 1), ((2, 0), 0)], crossing=[(0, 1)])
+        [((2, 0), 0), ((2, 0), 1)]
+    """
+    opening_of = {closing: opening for opening, closing in crossing}
+    latest: Position = (0, 0)
+    written, waiting = set[int](), dict[int, int]()
+    ordered: list[PlacedTag] = []
+    for position, tag in tags:
+        if tag in opening_of and opening_of[tag] not in written:
+            waiting[opening_of[tag]] = tag
+            continue
+        latest = max(latest, position)
+        written.add(tag)
+        ordered.append((latest, tag))
+        if tag in waiting:
+            ordered.append((latest, waiting.pop(tag)))
+    return ordered
+
+
+def begin_of(placed: Placements, element: int) -> Position:
+    """Where an element that has words begins in the translation."""
+    first = placed.words[element][0]
+    return first, _characters_inside(placed.line, placed.line.extents[element].opening, first)
+
+
+def end_of(placed: Placements, element: int) -> Position:
+    """Where an element that has words ends in the translation."""
+    last = placed.words[element][1] - 1
+    inside = _characters_inside(placed.line, placed.line.extents[element].closing, last)
+    return (last, inside) if inside else (last + 1, 0)
+
+
+def _characters_inside(line: LinkedLine, source: Position, target: int) -> int:
+    """How many characters of a target word come before a tag that stands inside a source word.
+
+    Only if both words are linked and alike on one side of the tag, as in ``word<sup>1</sup>`` and ``Wort<sup>1</sup>``;
+    else 0: the tag does not stand inside the target word.
+    """
+    number, characters = source
+    if not characters or not line.linked(number, target):
+        return 0
+    word, translation = line.source.words[number], line.target.words[target]
+    if len(translation) > characters and translation.startswith(word[:characters]):
+        return characters
+    rest = len(word) - characters
+    if rest < len(translation) and translation.endswith(word[-rest:]):
+        return len(translation) - rest
+    return 0
