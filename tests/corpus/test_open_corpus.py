@@ -14,7 +14,7 @@ from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.runs.folder import MANIFEST
+from isoglot.runs.record import MANIFEST
 
 TAGS = ("en", "xx")
 COUNT = 40

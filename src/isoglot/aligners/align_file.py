@@ -21,11 +21,9 @@ from isoglot.formats.sources import Source, by_suffix
 from isoglot.formats.words import WordMode
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
+from isoglot.runs.folder import hash_checkpoint
+from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
-
-_RECORD = "alignment.json"
-"""What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
 
 
 def align_file(
@@ -71,33 +69,27 @@ def align_file(
     prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
     raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
     paths = [*prepared, *raw, *map(str, paths_of(aligner, "train_on", "load", "start"))]
-    recorded = {
+    made_from = {
         "request": {"aligner": aligner.model_dump(mode="json"), **form.model_dump(mode="json")},
         "sources": [source.model_dump(mode="json") for source in sources],
         "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)],
     }
     if isinstance(aligner, Encoder):
-        recorded["encoder"] = hash_checkpoint(checkpoint_folder(aligner.model))
+        made_from["encoder"] = hash_checkpoint(checkpoint_folder(aligner.model))
 
     def make(folder: Path) -> dict[str, Any]:
         pairs = _align(corpus, out, aligner, form, progress, overwrite, folder)
         return {"pairs": pairs, "beside": _contents(beside)}
 
-    record, is_new = make_once(
-        out,
-        recorded,
-        make,
-        what="aligned corpus",
-        overwrite=overwrite,
-        name=_RECORD,
-    )
+    record = Record(out, made_from, what="aligned corpus", overwrite=overwrite, part="alignment")
+    manifest, is_new = record.make(make)
     for path, content in _contents(beside).items():
-        if content is None or content != record["beside"].get(path):
+        if content is None or content != manifest["beside"].get(path):
             raise ConfigurationError(
                 f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
                 f"finished; delete {out} to make both again"
             )
-    count = int(record["pairs"])
+    count = int(manifest["pairs"])
     progress.note(
         f"{count:,} pairs aligned: {out}"
         if is_new

@@ -24,7 +24,7 @@ from isoglot.languages import codes_of
 from isoglot.python_messages import names_arguments
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
-from isoglot.runs.folder import key_of
+from isoglot.runs.fingerprint import key_of
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
 Engine = Literal["local", "ray"]

@@ -17,9 +17,9 @@ from isoglot.formats.sources import Kind, Source
 from isoglot.options import FileName
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import is_stream, write_text
-from isoglot.runs.fingerprint import files_of, fingerprint
-from isoglot.runs.folder import MANIFEST, key_of, make_once
+from isoglot.runs.fingerprint import files_of, fingerprint, key_of
 from isoglot.runs.listed import recovered
+from isoglot.runs.record import MANIFEST, Record, manifest_names
 
 if TYPE_CHECKING:
     import datasets
@@ -94,6 +94,11 @@ class Manifest(BaseModel):
     inputs: tuple[InputFile, ...]
     options: PrepareOptions
     versions: dict[str, str]
+    alignment: dict[str, Any] = Field(
+        default={},
+        exclude=True,
+        description="What word links were made from, where `isoglot align` made them.",
+    )
 
     @property
     def read(self) -> int:
@@ -145,8 +150,8 @@ class Manifest(BaseModel):
 
 
 def is_prepared(path: str | Path) -> bool:
-    """Whether this is a folder that ``isoglot prepare`` wrote, whatever its manifest says."""
-    return (Path(path) / MANIFEST).is_file()
+    """Whether this is a folder that ``isoglot prepare`` wrote, even if its manifest is damaged."""
+    return manifest_names(path, "shards")
 
 
 def read_manifest(folder: str | Path) -> Manifest | None:
@@ -202,7 +207,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     caches = [folder / ".cache", cache_folder()]
     writable = (p for p in caches if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
     cache = next((p for p in caches if (p / name).exists()), None) or next(writable)
-    make_once(cache / name, {}, make, what="unpacked corpus", cached=True)
+    Record(cache / name, {}, what="unpacked corpus").make(make, cached=True)
     return require(open_stream(cache / name), features, role=f"corpus {folder}")
 
 
