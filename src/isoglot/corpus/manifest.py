@@ -151,7 +151,7 @@ class Manifest(BaseModel):
 
 def is_prepared(path: str | Path) -> bool:
     """Whether this is a folder that ``isoglot prepare`` wrote, even if its manifest is damaged."""
-    return manifest_names(path, "shards")
+    return manifest_names(path, "layout")
 
 
 def read_manifest(folder: str | Path) -> Manifest | None:

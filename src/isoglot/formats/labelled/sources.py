@@ -184,7 +184,7 @@ def _location(spec: str) -> Location:
 def is_data_set(path: str | Path) -> bool:
     """Whether a folder is a data set, of the `datasets` library or of `isoglot prepare`, and no folder of files."""
     saved = any((Path(path) / name).exists() for name in _DATASET_FILES)
-    return saved or manifest_names(path, "shards")
+    return saved or manifest_names(path, "layout")
 
 
 def _paths(spec: str, language: str, split: str) -> list[str]:
