@@ -84,6 +84,12 @@ def test_what_a_folder_holds_must_be_what_is_wanted(folder: Path) -> None:
         open_corpus([folder], "bitext")
 
 
+def test_a_folder_is_read_whose_writer_was_killed_between_its_two_renames(folder: Path) -> None:
+    rows = list(open_corpus([folder], "bitext"))
+    folder.rename(folder.with_name(f".{folder.name}.replaced.partial"))
+    assert list(open_corpus([folder], "bitext")) == rows and folder.is_dir()
+
+
 def test_a_changed_folder_is_refused_before_a_row_is_read(folder: Path) -> None:
     shard = next(folder.glob("*.parquet"))
     shard.write_bytes(shard.read_bytes()[:-1] + b"?")

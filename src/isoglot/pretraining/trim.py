@@ -43,8 +43,8 @@ from isoglot.python_messages import names_arguments
 from isoglot.runs.files import read_json, refuse_overwriting, whole_path, write_json
 from isoglot.runs.fingerprint import files_of, key_of
 from isoglot.runs.folder import hash_checkpoint
+from isoglot.runs.json_lines import parse_json
 from isoglot.runs.record import Record
-from isoglot.runs.records import parse_json
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 from isoglot.tasks.language_vectors import read_vectors, write_vectors
 from isoglot.training.checkpoints import OBJECTIVES

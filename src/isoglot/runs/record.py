@@ -69,12 +69,13 @@ class Record:
 
     def read(self) -> dict[str, Any] | None:
         """The manifest, or this record's part of it; ``None`` if the folder is not finished."""
-        manifest = read_json(Path(self.folder) / MANIFEST)
+        folder = recovered(self.folder)
+        manifest = read_json(folder / MANIFEST)
         if self.part:
             manifest = (manifest or {}).get(self.part)
         former_name = FORMER_NAMES.get(self.what)
         if former_name is not None and not self._is_mine(manifest):
-            manifest = read_json(Path(self.folder) / former_name)
+            manifest = read_json(folder / former_name)
         return manifest if isinstance(manifest, dict) else None
 
     def state(self, *, resume: bool = True) -> FolderState:
@@ -195,7 +196,7 @@ def versions() -> dict[str, str]:
 
 def manifest_names(folder: str | Path, key: str) -> bool:
     """Whether a folder has a manifest with this key; one that cannot be read counts as having it."""
-    path = Path(folder) / MANIFEST
+    path = recovered(folder) / MANIFEST
     return path.is_file() and key in (read_json(path) or {key: None})
 
 
