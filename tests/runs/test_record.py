@@ -187,10 +187,12 @@ def test_a_run_that_is_continued_under_other_versions_is_warned_of(
     assert "transformers 5.0.0 -> " in caplog.text and "torch" not in caplog.text
 
 
-@pytest.mark.parametrize("what", [what for what in FORMER_NAMES if what not in ("step", "aligned corpus")])
+@pytest.mark.parametrize("what", FORMER_NAMES)
 def test_a_folder_of_an_earlier_release_is_recognised_and_not_made_again(tmp_path: Path, what: str) -> None:
-    out = tmp_path / "out"
+    out, part = tmp_path / "out", {"aligned corpus": "alignment", "step": "step"}.get(what, "")
     with whole_folder(out) as folder:
+        if part:
+            write_json(folder / MANIFEST, {"of": "another maker"})
         (folder / "data").write_text("old")
         write_json(folder / FORMER_NAMES[what], {**MADE_FROM, "rows": 1, "versions": versions()})
 
@@ -198,12 +200,12 @@ def test_a_folder_of_an_earlier_release_is_recognised_and_not_made_again(tmp_pat
         (folder / "data").write_text("new")
         return {"rows": 2}
 
-    manifest, is_new = Record(out, MADE_FROM, what=what, overwrite=True).make(make)
+    manifest, is_new = Record(out, MADE_FROM, what, overwrite=True, part=part).make(make)
     assert (manifest["rows"], is_new, (out / "data").read_text()) == (1, False, "old")
     other = {**MADE_FROM, "inputs": []}
     with pytest.raises(ConfigurationError, match=rf"holds another {what} \(different: inputs"):
-        Record(out, other, what=what, overwrite=False).make(make)
-    manifest, is_new = Record(out, other, what=what, overwrite=True).make(make)
+        Record(out, other, what, overwrite=False, part=part).make(make)
+    manifest, is_new = Record(out, other, what, overwrite=True, part=part).make(make)
     assert (manifest["rows"], is_new) == (2, True)
     assert (out / MANIFEST).is_file() and not (out / FORMER_NAMES[what]).exists()
 

@@ -111,12 +111,13 @@ class Manifest(BaseModel):
         return sum((count.removed for count in self.languages), Counter())
 
     @staticmethod
-    def expected(
+    def made_from(
         folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
     ) -> dict[str, Any]:
-        """What the manifest of a folder must say for the folder to be left as it is.
+        """What a corpus is made from, as its record has it.
 
-        Inputs that its manifest does not name are not read for it.
+        An input that the manifest of the folder does not name is not read for that: its path alone tells that it is
+        new.
         """
         manifest = read_manifest(folder)
         known = {} if manifest is None else {file.path: file for file in manifest.inputs}

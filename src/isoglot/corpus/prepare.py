@@ -92,7 +92,8 @@ def prepare(
     refuse_overwriting(folder, paths)
     with locked(folder):
         recovered(folder)
-        manifest = _finished(folder, sources, options, paths, overwrite=overwrite)
+        made_from = Manifest.made_from(folder, sources, options, paths)
+        manifest = _finished(Record(folder, made_from, what="corpus", overwrite=overwrite))
         skipped = manifest is not None
         if manifest is None:
             local = engine == "local"
@@ -110,16 +111,14 @@ def prepare(
     return PrepareSummary(**dict(manifest), path=folder, seconds=time.monotonic() - began, skipped=skipped)
 
 
-def _finished(
-    folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str], *, overwrite: bool
-) -> Manifest | None:
-    """The manifest of a folder that was made from these inputs with these options."""
-    made_from = Manifest.expected(folder, sources, options, paths)
-    if Record(folder, made_from, what="corpus", overwrite=overwrite).state() != "finished":
+def _finished(record: Record) -> Manifest | None:
+    """The manifest of a corpus that is there already; ``None`` if it is to be made, or made again."""
+    if record.state() != "finished":
         return None
+    folder = Path(record.folder)
     manifest = read_manifest(folder)
     problem = "its manifest cannot be read" if manifest is None else manifest.damage(folder)
-    if problem and not overwrite:
+    if problem and not record.overwrite:
         raise ConfigurationError(
             f"{folder}: holds a damaged corpus ({problem}); add --overwrite to make it again"
         )
@@ -134,7 +133,7 @@ def _parts_folder(
     parts = folder.with_name(f"{folder.name}.parts").resolve()
     require_own(folder)
     inputs = [InputFile.of(path).recorded() for path in paths]
-    made_from = {"digest": key_of({**Manifest.expected(parts, sources, options, paths), "inputs": inputs})}
+    made_from = {"digest": key_of({**Manifest.made_from(parts, sources, options, paths), "inputs": inputs})}
     record = Record(parts, made_from, what="preparation")
     if record.state() == "new":
         record.begin(made_from)
