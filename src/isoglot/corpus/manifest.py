@@ -19,7 +19,7 @@ from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import is_stream, write_text
 from isoglot.runs.fingerprint import files_of, fingerprint, key_of
 from isoglot.runs.listed import recovered
-from isoglot.runs.record import MANIFEST, Record, manifest_names
+from isoglot.runs.record import MANIFEST, Record, manifest_has
 
 if TYPE_CHECKING:
     import datasets
@@ -152,7 +152,7 @@ class Manifest(BaseModel):
 
 def is_prepared(path: str | Path) -> bool:
     """Whether this is a folder that ``isoglot prepare`` wrote, even if its manifest is damaged."""
-    return manifest_names(path, "layout")
+    return manifest_has(path, "layout")
 
 
 def read_manifest(folder: str | Path) -> Manifest | None:

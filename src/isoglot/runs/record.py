@@ -5,6 +5,10 @@ run that can be continued writes the same into `run.json` first. Whoever makes a
 
     record = Record(out, {"request": ..., "inputs": [...]}, what="derived corpus", overwrite=overwrite)
     manifest, is_new = record.make(write)  # write(folder) fills a new folder, which then takes the name `out`
+
+`make` holds the folder's lock: of two processes that want the same folder one makes it and the other waits. A training
+takes hours, so a second one is refused instead (`isoglot.runs.lock.occupied`), and it calls `state`, `begin` and
+`finish` itself.
 """
 
 import json
@@ -194,7 +198,7 @@ def versions() -> dict[str, str]:
     return numbers
 
 
-def manifest_names(folder: str | Path, key: str) -> bool:
+def manifest_has(folder: str | Path, key: str) -> bool:
     """Whether a folder has a manifest with this key; one that cannot be read counts as having it."""
     path = recovered(folder) / MANIFEST
     return path.is_file() and key in (read_json(path) or {key: None})
