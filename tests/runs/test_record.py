@@ -11,7 +11,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.listed import whole_folder
-from isoglot.runs.record import FORMER_NAMES, MANIFEST, RUN, Record, versions
+from isoglot.runs.record import FORMER_NAMES, MANIFEST, RUN, Record, has_manifest, versions
 
 MADE_FROM: dict[str, Any] = {
     "recipe": {"steps": 3, "views": [{"rate": 0.15}]},
@@ -223,3 +223,17 @@ def test_a_part_stands_beside_the_manifest_of_the_folder(tmp_path: Path, old: bo
     manifest = step.read()
     assert manifest is not None and manifest["seconds"] == 2.0 and step.state() == "finished"
     assert state(tmp_path) == "finished" and (read_json(tmp_path / MANIFEST) or {})["steps"] == 3
+
+
+def test_tasks_look_into_a_world_and_into_a_step_but_not_into_a_corpus(tmp_path: Path) -> None:
+    for made_from, part, expected in (
+        ({"layout": 1}, "", True),
+        ({"world": {}}, "", False),
+        ({}, "step", False),
+    ):
+        folder = tmp_path / f"{part}{len(made_from)}{expected}"
+        assert not has_manifest(folder)
+        Record(folder, made_from, what="data", part=part).make(lambda _: {})
+        assert has_manifest(folder) is expected
+        (folder / MANIFEST).write_text("{")
+        assert has_manifest(folder), "a damaged manifest is said to be damaged"

@@ -19,7 +19,7 @@ from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import is_stream, write_text
 from isoglot.runs.fingerprint import files_of, fingerprint, key_of
 from isoglot.runs.listed import recovered
-from isoglot.runs.record import MANIFEST, Record, manifest_has
+from isoglot.runs.record import MANIFEST, Record, has_manifest
 
 if TYPE_CHECKING:
     import datasets
@@ -151,8 +151,8 @@ class Manifest(BaseModel):
 
 
 def is_prepared(path: str | Path) -> bool:
-    """Whether this is a folder that ``isoglot prepare`` wrote, even if its manifest is damaged."""
-    return manifest_has(path, "layout")
+    """Whether this is a folder that ``isoglot prepare`` wrote, whatever its manifest says."""
+    return has_manifest(path)
 
 
 def read_manifest(folder: str | Path) -> Manifest | None:

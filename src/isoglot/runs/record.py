@@ -198,10 +198,16 @@ def versions() -> dict[str, str]:
     return numbers
 
 
-def manifest_has(folder: str | Path, key: str) -> bool:
-    """Whether a folder has a manifest with this key; one that cannot be read counts as having it."""
+def has_manifest(folder: str | Path) -> bool:
+    """Whether a folder has a manifest, readable or not, of what stands in the folder itself.
+
+    The manifest of a world, or of a step of a study, is none of these: below them each task has a folder of its own.
+    """
     path = recovered(folder) / MANIFEST
-    return path.is_file() and key in (read_json(path) or {key: None})
+    if not path.is_file():
+        return False
+    manifest = read_json(path) or {}
+    return "world" not in manifest and manifest.keys() != {"step"}
 
 
 def _differences(recorded: Mapping[str, Any], made_from: Mapping[str, Any]) -> list[str]:

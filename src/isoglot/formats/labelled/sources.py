@@ -16,7 +16,7 @@ from isoglot.formats.labelled.splits import KNOWN_SPLITS, split_names, split_of
 from isoglot.formats.line_files import numbered_lines
 from isoglot.languages import codes, name_of, script_codes
 from isoglot.runs.files import refuse_pipe
-from isoglot.runs.record import manifest_has
+from isoglot.runs.record import has_manifest
 
 if TYPE_CHECKING:  # it imports the libraries, which files are found without
     from datasets import Dataset
@@ -184,7 +184,7 @@ def _location(spec: str) -> Location:
 def is_data_set(path: str | Path) -> bool:
     """Whether a folder is a data set, of the `datasets` library or of `isoglot prepare`, and no folder of files."""
     saved = any((Path(path) / name).exists() for name in _DATASET_FILES)
-    return saved or manifest_has(path, "layout")
+    return saved or has_manifest(path)
 
 
 def _paths(spec: str, language: str, split: str) -> list[str]:
