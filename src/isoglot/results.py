@@ -14,8 +14,8 @@ from isoglot.frames import Tabular
 from isoglot.options import Label
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import is_stream, write_text
+from isoglot.runs.json_lines import files_named, read_records
 from isoglot.runs.lock import locked
-from isoglot.runs.records import files_named, read_records
 
 FILE_NAME = "results.jsonl"
 """The name of the results in a run folder."""

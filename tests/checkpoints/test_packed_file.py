@@ -54,7 +54,7 @@ ODD: tuple[Any, ...] = (
 )
 QUERY = "encoder.layer.0.attention.self.query.weight"
 UNPACKED = {"config.json", "tokenizer_config.json", "tokenizer.json", "aligner.json", "README.md", "model.safetensors",
-            "unpacked.json", ".isoglot.json"}  # fmt: skip
+            "manifest.json", ".isoglot.json"}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def test_an_unpacked_folder_of_the_cache_that_was_changed_is_unpacked_again(enco
 
 
 @pytest.mark.parametrize(
-    "missing", [("unpacked.json",), ("unpacked.json", "config.json"), ("model.safetensors",)]
+    "missing", [("manifest.json",), ("manifest.json", "config.json"), ("model.safetensors",)]
 )
 def test_an_unpacked_folder_of_the_cache_without_some_files_is_unpacked_again(
     encoder, tmp_path, missing

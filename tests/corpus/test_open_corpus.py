@@ -14,7 +14,7 @@ from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.runs.folder import MANIFEST
+from isoglot.runs.record import MANIFEST
 
 TAGS = ("en", "xx")
 COUNT = 40
@@ -82,6 +82,12 @@ def test_what_a_folder_holds_must_be_what_is_wanted(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps({"layout": 99}))
     with pytest.raises(InputError, match=r"made: no readable manifest; run `isoglot prepare"):
         open_corpus([folder], "bitext")
+
+
+def test_a_folder_is_read_whose_writer_was_killed_between_its_two_renames(folder: Path) -> None:
+    rows = list(open_corpus([folder], "bitext"))
+    folder.rename(folder.with_name(f".{folder.name}.replaced.partial"))
+    assert list(open_corpus([folder], "bitext")) == rows and folder.is_dir()
 
 
 def test_a_changed_folder_is_refused_before_a_row_is_read(folder: Path) -> None:

@@ -18,7 +18,7 @@ from isoglot.finetuning.finetune import finetune, remove_weights
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import train_head
 from isoglot.runs.files import write_text
-from isoglot.runs.folder import RUN
+from isoglot.runs.record import RUN
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 from isoglot.training.checkpoints import checkpoints_in

@@ -14,7 +14,7 @@ import pytest
 
 from isoglot.errors import ConfigurationError, DiskError
 from isoglot.runs.files import read_json, write_json, write_text
-from isoglot.runs.folder import begin, clear, make_once
+from isoglot.runs.folder import clear
 from isoglot.runs.listed import (
     LIST,
     add_to_list,
@@ -25,6 +25,7 @@ from isoglot.runs.listed import (
     remove,
     whole_folder,
 )
+from isoglot.runs.record import Record
 
 
 class StoppedError(Exception):
@@ -185,7 +186,7 @@ def test_a_file_may_be_left_out_of_the_list(tmp_path: Path) -> None:
 
 def test_a_run_is_cleared_without_what_the_user_put_there(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    begin(out, {"a": 1})
+    Record(out, {}, what="run").begin({"a": 1})
     for name in (".saving/checkpoint-3/half", "recipe.yaml", "runs/host/events.out.tfevents.1"):
         write_text(out / name, "ours")
     write(out / "checkpoint", config="ours")
@@ -194,39 +195,6 @@ def test_a_run_is_cleared_without_what_the_user_put_there(tmp_path: Path) -> Non
     write_text(out / "checkpoint" / "notes.md", "theirs")
     clear(out)
     assert names(out) == ["checkpoint", "checkpoint/notes.md", "corpus", "corpus/data", "notes.md"]
-
-
-def test_overwriting_refuses_what_was_added(tmp_path: Path) -> None:
-    def make(folder: Path) -> dict[str, int]:
-        write_text(folder / "rows", "1")
-        return {"rows": 1}
-
-    out = tmp_path / "out"
-    make_once(out, {"seed": 1}, make, what="corpus")
-    write_text(out / "notes", "mine")
-    with pytest.raises(ConfigurationError, match="notes"):
-        make_once(out, {"seed": 2}, make, what="corpus", overwrite=True)
-    assert (out / "notes").read_text() == "mine"
-    (out / "notes").unlink()
-    assert make_once(out, {"seed": 2}, make, what="corpus", overwrite=True)[1]
-
-
-@pytest.mark.parametrize("name", ["rows", "manifest.json"])
-@pytest.mark.parametrize("broken", ["", "2"])
-def test_what_is_kept_to_save_time_is_made_anew_where_it_is_damaged(
-    tmp_path: Path, name: str, broken: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    def make(folder: Path) -> dict[str, int]:
-        write_text(folder / "rows", "1")
-        return {"rows": 1}
-
-    out = tmp_path / "out"
-    asked: dict[str, Any] = {"what": "stream", "cached": True}
-    make_once(out, {}, make, **asked)
-    assert not make_once(out, {}, make, **asked)[1]
-    (out / name).write_text(broken)
-    assert make_once(out, {}, make, **asked)[1] and (out / "rows").read_text() == "1"
-    assert name in caplog.text and "rebuilt" in caplog.text
 
 
 def test_a_disk_that_is_read_only_is_named_by_the_output(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -80,16 +81,25 @@ def test_each_step_is_made_once_and_a_stopped_study_goes_on(tmp_path: Path) -> N
     both = Sums(tmp_path, a=[1, 2], b=[1, 3])
     assert both.made().made == {"analyse": 1} and both.made().made == {}
     assert both.known() == {"a": 3, "b": 4} and both.added() == ["1", "2", "3"]
-    (manifest,) = (m for m in both.root.glob("analyse/add-2-*/call.json"))
+    (manifest,) = (m for m in both.root.glob("analyse/add-2-*/manifest.json"))
     manifest.unlink()
     assert both.made().made == {"analyse": 1}
+
+
+def test_a_study_of_an_earlier_release_is_not_measured_again(tmp_path: Path) -> None:
+    sums = Sums(tmp_path, a=[1, 2])
+    sums.made()
+    for manifest in sums.root.glob("*/*/manifest.json"):
+        manifest.with_name("call.json").write_text(json.dumps(json.loads(manifest.read_text())["step"]))
+        manifest.unlink()
+    assert sums.made().made == {} and sums.known() == {"a": 3}
 
 
 def test_a_step_that_is_made_again_deletes_nothing_of_the_users(tmp_path: Path) -> None:
     sums = Sums(tmp_path, a=[1])
     sums.made()
     (folder,) = sums.root.glob("analyse/add-1-*")
-    (folder / "call.json").unlink()
+    (folder / "manifest.json").unlink()
     (folder / "notes").touch()
     assert "notes" in sums.made().failed["a:sum"] and (folder / "notes").exists()
 

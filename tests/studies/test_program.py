@@ -245,7 +245,7 @@ def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
     evaluation, encoder = part.steps[-1].folder, Path(part.encoder)
     shutil.rmtree(encoder)
     assert measure(programs, inspect_programs(programs), selection, progress=notes).made == {}
-    (evaluation / "call.json").unlink()
+    (evaluation / "manifest.json").unlink()
     again = measure(programs, inspect_programs(programs), selection, progress=notes)
     assert again.made == {"pretrain": 1, "evaluate": 1} and encoder.is_dir(), again
 

@@ -74,13 +74,13 @@ MODEL_VERBS = [
     Verb(
         "trim INPUT model --text en.txt --out OUT",
         trimmed,
-        lambda out: written(out, "trim.json", "tokenizer.json"),
+        lambda out: written(out, "manifest.json", "tokenizer.json"),
         values={"text": ["xx.txt", "nonesuch"], "held_out": ["xx.txt", "nonesuch"]},
     ),
     Verb(
         "export INPUT model --to sentence-transformers --out OUT",
         lambda out, **o: iso.export("model", out, **o),
-        lambda out: (written(out, "export.json", "modules.json"), text(out / "README.md")),
+        lambda out: (written(out, "manifest.json", "modules.json"), text(out / "README.md")),
         values={"to": ["sentence-transformers", "nonesuch"], "layer": [1, 0, 9]},
     ),
     Verb(

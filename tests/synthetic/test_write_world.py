@@ -39,11 +39,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def test_rows_of_every_file(made: Made) -> None:
     on_disk = {p.relative_to(made.path).as_posix() for p in made.path.rglob("*") if p.is_file()}
-    assert set(made.files) | {"world.json", LIST} == on_disk
+    assert set(made.files) | {"manifest.json", LIST} == on_disk
     assert made.files["text/en.train.txt"] == made.files["trees/text.train.conllu"] == 60
     assert made.files["ner/en/train"] == 25
     assert {made.files[f"qa/en.{split}.json"] for split in ("dev", "test")} == {8, 9}
-    assert json.loads((made.path / "world.json").read_text())["world"]["seed"] == 3
+    assert json.loads((made.path / "manifest.json").read_text())["world"]["seed"] == 3
 
 
 @pytest.mark.parametrize("split", SPLITS)

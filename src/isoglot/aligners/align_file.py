@@ -22,11 +22,8 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source, by_suffix
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.folder import MANIFEST, make_once
+from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
-
-_RECORD = "alignment.json"
-"""What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
 
 
 def align_file(
@@ -153,21 +150,15 @@ def _write_corpus_once(
             pairs = write_corpus(linked, folder)
         return {"pairs": pairs, "beside": _contents(beside)}
 
-    record, is_new = make_once(
-        out,
-        made_from,
-        make,
-        what="aligned corpus",
-        overwrite=overwrite,
-        name=_RECORD,
-    )
+    record = Record(out, made_from, what="aligned corpus", overwrite=overwrite, part="alignment")
+    manifest, is_new = record.make(make)
     for path, content in _contents(beside).items():
-        if content is None or content != record["beside"].get(path):
+        if content is None or content != manifest["beside"].get(path):
             raise ConfigurationError(
                 f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
                 f"finished; delete {out} to make both again"
             )
-    count = int(record["pairs"])
+    count = int(manifest["pairs"])
     progress.note(
         f"{count:,} pairs aligned: {out}"
         if is_new

@@ -34,9 +34,10 @@ from isoglot.formats.words import WordMode
 from isoglot.modules.allocator import keep_few_primitives
 from isoglot.runs.cluster import ResidentPool
 from isoglot.runs.files import whole_path
-from isoglot.runs.folder import RUN, begin, hash_checkpoint, state_of
+from isoglot.runs.folder import hash_checkpoint
 from isoglot.runs.listed import remove
 from isoglot.runs.lock import occupied
+from isoglot.runs.record import RUN, Record
 from isoglot.runs.reporter import Reporter
 
 _LOG = logging.getLogger(__name__)
@@ -151,9 +152,9 @@ def aligned_by_ray(
     total = corpus_input.manifest.rows
     count = -(-total // job.part_pairs)
     with occupied(job.parts):
-        manifest_values = job.wanted(corpus_input.manifest)
-        if state_of(job.parts, manifest_values, what="alignment run") == "new":
-            begin(Path(job.parts), manifest_values)
+        record = Record(job.parts, job.wanted(corpus_input.manifest), what="alignment run")
+        if record.state() == "new":
+            record.begin(record.made_from)
         todo = [number for number in range(count) if not job.part(number).is_file()]
         done = (count - len(todo)) * job.part_pairs
         if done:

@@ -29,8 +29,7 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, has_unspaced
 from isoglot.modules.allocator import give_back_large_blocks
-from isoglot.runs.fingerprint import FileState, files_of, states
-from isoglot.runs.folder import key_of
+from isoglot.runs.fingerprint import FileState, files_of, key_of, states
 from isoglot.runs.listed import read_whole
 
 _LOG = logging.getLogger(__name__)

@@ -28,7 +28,8 @@ from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.reports.figure_files import ReportFigure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.files import read_json, require_writable, write_text
-from isoglot.runs.folder import MANIFEST, key_of
+from isoglot.runs.fingerprint import key_of
+from isoglot.runs.record import MANIFEST
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.schema import LEXICON
 from isoglot.tasks.cards import changes_of, measured_hash, origin, run_of, seed_of

@@ -17,7 +17,7 @@ from isoglot.finetuning.finetune import FineTuning, remove_weights
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.files import inside, read_json, require_writable, write_json
-from isoglot.runs.folder import key_of
+from isoglot.runs.fingerprint import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.ranks import require_one_process
 from isoglot.runs.reporter import AnyReporter

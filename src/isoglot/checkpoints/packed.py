@@ -53,9 +53,9 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import read_json, whole_path
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.folder import make_once
+from isoglot.runs.record import Record
 
-_WEIGHTS, _MANIFEST = "model.safetensors", "unpacked.json"
+_WEIGHTS = "model.safetensors"
 _LENGTH = 8
 """Bytes before the header of a safetensors file, which say how long it is, and what its length is a multiple of."""
 
@@ -194,7 +194,7 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, 
 
     Nothing is done where that folder is there already; another one is replaced with ``overwrite`` alone.
 
-    ``cached``: As :func:`~isoglot.runs.folder.make_once` has it.
+    ``cached``: As :meth:`isoglot.runs.record.Record.make` has it.
     """
 
     def make(folder: Path) -> dict[str, Any]:
@@ -211,15 +211,8 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, 
             save_file(dict(restored(tensors)), weights, metadata={"format": "pt"})
         return {}
 
-    make_once(
-        out,
-        _fingerprints(file),
-        make,
-        what="unpacked aligner",
-        overwrite=overwrite,
-        name=_MANIFEST,
-        cached=cached,
-    )
+    record = Record(out, _fingerprints(file), what="unpacked aligner", overwrite=overwrite)
+    record.make(make, cached=cached)
     return Path(out)
 
 

@@ -20,7 +20,7 @@ from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.checks import problems_of, shortened
 from isoglot.errors import ConfigurationError, InputError, reason
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.records import parse_object
+from isoglot.runs.json_lines import parse_object
 
 Floats = NDArray[np.float32]
 Tensors = dict[str, NDArray[Any]]

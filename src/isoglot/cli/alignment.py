@@ -301,8 +301,7 @@ def merge(
     """
     from isoglot.aligners.statistical.merging import merge as run
     from isoglot.aligners.statistical.methods import require_room
-    from isoglot.runs.fingerprint import fingerprint
-    from isoglot.runs.folder import key_of
+    from isoglot.runs.fingerprint import fingerprint, key_of
 
     refuse_overwriting(out, models)
     require_writable(out, folder=True)

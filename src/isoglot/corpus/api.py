@@ -23,7 +23,7 @@ from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sou
 from isoglot.languages import codes_of
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
-from isoglot.runs.folder import key_of
+from isoglot.runs.fingerprint import key_of
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
 Engine = Literal["local", "ray"]

@@ -17,9 +17,9 @@ from isoglot.formats.sources import Kind, Source
 from isoglot.options import FileName
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import is_stream, write_text
-from isoglot.runs.fingerprint import files_of, fingerprint
-from isoglot.runs.folder import MANIFEST, key_of, make_once
+from isoglot.runs.fingerprint import files_of, fingerprint, key_of
 from isoglot.runs.listed import recovered
+from isoglot.runs.record import MANIFEST, Record, has_manifest
 
 if TYPE_CHECKING:
     import datasets
@@ -94,6 +94,11 @@ class Manifest(BaseModel):
     inputs: tuple[InputFile, ...]
     options: PrepareOptions
     versions: dict[str, str]
+    alignment: dict[str, Any] = Field(
+        default={},
+        exclude=True,
+        description="What word links were made from, where `isoglot align` made them.",
+    )
 
     @property
     def read(self) -> int:
@@ -106,12 +111,13 @@ class Manifest(BaseModel):
         return sum((count.removed for count in self.languages), Counter())
 
     @staticmethod
-    def expected(
+    def made_from(
         folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
     ) -> dict[str, Any]:
-        """What the manifest of a folder must say for the folder to be left as it is.
+        """What a corpus is made from, as its record has it.
 
-        Inputs that its manifest does not name are not read for it.
+        An input that the manifest of the folder does not name is not read for that: its path alone tells that it is
+        new.
         """
         manifest = read_manifest(folder)
         known = {} if manifest is None else {file.path: file for file in manifest.inputs}
@@ -146,7 +152,7 @@ class Manifest(BaseModel):
 
 def is_prepared(path: str | Path) -> bool:
     """Whether this is a folder that ``isoglot prepare`` wrote, whatever its manifest says."""
-    return (Path(path) / MANIFEST).is_file()
+    return has_manifest(path)
 
 
 def read_manifest(folder: str | Path) -> Manifest | None:
@@ -186,7 +192,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     if manifest is None:
         reason = "has no manifest that can be read" if folder.is_dir() else "does not exist"
         raise InputError(
-            f"{reason}; a complete folder of `isoglot prepare` is needed: run it with --out {folder}",
+            f"{reason}; a complete folder of `isoglot prepare` is needed: run it with [[out='{folder}']]",
             path=folder,
         )
     manifest.require_whole(folder)
@@ -202,7 +208,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     caches = [folder / ".cache", cache_folder()]
     writable = (p for p in caches if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
     cache = next((p for p in caches if (p / name).exists()), None) or next(writable)
-    make_once(cache / name, {}, make, what="unpacked corpus", cached=True)
+    Record(cache / name, {}, what="unpacked corpus").make(make, cached=True)
     return require(open_stream(cache / name), features, role=f"corpus {folder}")
 
 

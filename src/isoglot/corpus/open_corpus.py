@@ -179,7 +179,7 @@ def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> Corpus
     if manifest.kind not in (kinds := _HELD_IN.get(kind, (kind,))):
         raise InputError(
             f"holds a prepared {manifest.kind} corpus, and {' or '.join(kinds)} is needed; name another folder, or "
-            f"prepare one with --kind {kind}",
+            f"prepare one with [[kind='{kind}']]",
             path=path,
         )
     tags = ["" if tag in UNNAMED else tag for tag in source.languages(manifest.kind)]

@@ -33,11 +33,11 @@ from isoglot.formats.sources import Source, expand
 from isoglot.frames import Tabular
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import refuse_overwriting
-from isoglot.runs.fingerprint import files_of, states
-from isoglot.runs.folder import RUN, begin, key_of, state_of, versions
-from isoglot.runs.listed import exchange, require_own, whole_folder
+from isoglot.runs.fingerprint import files_of, key_of, states
+from isoglot.runs.listed import exchange, recovered, require_own, whole_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.pool import WorkPool, usable_cores
+from isoglot.runs.record import RUN, Record, versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +91,9 @@ def prepare(
     paths += [*options.held_out_files, *([] if tokenizer is None else [tokenizer])]
     refuse_overwriting(folder, paths)
     with locked(folder):
-        manifest = _finished(folder, sources, options, paths, overwrite=overwrite)
+        recovered(folder)
+        made_from = Manifest.made_from(folder, sources, options, paths)
+        manifest = _finished(Record(folder, made_from, what="corpus", overwrite=overwrite))
         skipped = manifest is not None
         if manifest is None:
             local = engine == "local"
@@ -109,16 +111,14 @@ def prepare(
     return PrepareSummary(**dict(manifest), path=folder, seconds=time.monotonic() - began, skipped=skipped)
 
 
-def _finished(
-    folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str], *, overwrite: bool
-) -> Manifest | None:
-    """The manifest of a folder that was made from these inputs with these options."""
-    expected = Manifest.expected(folder, sources, options, paths)
-    if state_of(folder, expected, what="corpus", overwrite=overwrite) != "finished":
+def _finished(record: Record) -> Manifest | None:
+    """The manifest of a corpus that is there already; ``None`` if it is to be made, or made again."""
+    if record.state() != "finished":
         return None
+    folder = Path(record.folder)
     manifest = read_manifest(folder)
     problem = "its manifest cannot be read" if manifest is None else manifest.damage(folder)
-    if problem and not overwrite:
+    if problem and not record.overwrite:
         raise ConfigurationError(
             f"{folder}: holds a damaged corpus ({problem}); add [[overwrite=True]] to make it again"
         )
@@ -133,9 +133,10 @@ def _parts_folder(
     parts = folder.with_name(f"{folder.name}.parts").resolve()
     require_own(folder)
     inputs = [InputFile.of(path).recorded() for path in paths]
-    expected = {"digest": key_of({**Manifest.expected(parts, sources, options, paths), "inputs": inputs})}
-    if state_of(parts, expected, what="preparation") == "new":
-        begin(parts, expected)
+    made_from = {"digest": key_of({**Manifest.made_from(parts, sources, options, paths), "inputs": inputs})}
+    record = Record(parts, made_from, what="preparation")
+    if record.state() == "new":
+        record.begin(made_from)
     yield parts
     exchange(parts, folder, unlisted=RUN)
     (folder / RUN).unlink()

@@ -20,7 +20,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import LANGUAGE_TAG
 from isoglot.formats.words import split_words
 from isoglot.runs.files import refuse_overwriting
-from isoglot.runs.folder import make_once
+from isoglot.runs.record import Record
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
 if TYPE_CHECKING:
@@ -78,14 +78,9 @@ def derive_corpus(
     made_with = (request.tokenizer, request.options.models)  # by their content where they are files
     files += [str(path) for path in made_with if path is not None and Path(path).exists()]
     inputs = [InputFile.of(f).recorded() for f in files]
-    identity = {"request": request.model_dump(mode="json", by_alias=True), "kind": kind, "inputs": inputs}
-    manifest, new = make_once(
-        out,
-        identity,
-        lambda folder: _write(names, kind, request, folder, reporter_of(progress)),
-        what="derived corpus",
-        overwrite=overwrite,
-    )
+    made_from = {"request": request.model_dump(mode="json", by_alias=True), "kind": kind, "inputs": inputs}
+    record = Record(out, made_from, what="derived corpus", overwrite=overwrite)
+    manifest, new = record.make(lambda folder: _write(names, kind, request, folder, reporter_of(progress)))
     made_of = {name: manifest[name] for name in DeriveSummary._fields[:-1]}
     return DeriveSummary(**made_of, skipped=not new)
 

@@ -15,7 +15,7 @@ from isoglot.formats.labelled.splits import split_column
 from isoglot.modules.isolation import isolated_state
 from isoglot.results import Result, rows_in
 from isoglot.runs.files import require_writable
-from isoglot.runs.folder import key_of
+from isoglot.runs.fingerprint import key_of
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks import submission
 from isoglot.tasks.base import (

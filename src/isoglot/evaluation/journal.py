@@ -14,7 +14,7 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts
 from isoglot.results import Result, append, rows_in
 from isoglot.runs.files import hidden, is_stream, make_folder
-from isoglot.runs.folder import key_of
+from isoglot.runs.fingerprint import key_of
 from isoglot.runs.lock import locked
 from isoglot.tasks import submission
 from isoglot.tasks.base import Predictions, Task

@@ -26,22 +26,20 @@ from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
 from isoglot.runs.files import read_json, require_writable, write_json, write_text
+from isoglot.runs.fingerprint import key_of
 from isoglot.runs.folder import (
     CHECKPOINT,
-    MANIFEST,
     STAGING,
     WORK,
-    begin,
+    checkpoint_entry,
     clear,
-    finish,
     hash_checkpoint,
-    key_of,
     require_checkpoint,
-    state_of,
 )
 from isoglot.runs.history import HISTORY, Checkpoint
 from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
+from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
 from isoglot.seeding import require_one_seed, seed_for
 from isoglot.tasks import task_class, task_with_data
@@ -173,8 +171,7 @@ class FineTuning:
         """The checkpoint, trained unless it is there already; ``None``: nobody was offered to overwrite another run."""
         existed, main = self.folder.exists(), self.ranks.is_main_process
         with occupied(self.folder) if main else nullcontext():
-            how: dict[str, Any] = {"what": "fine-tuning run", "resume": resume, "overwrite": overwrite}
-            state = state_of(self.folder, {"inputs": self.inputs}, **how)
+            state = self._record(overwrite=overwrite).state(resume=resume)
             self.ranks.wait_for_everyone()  # all have looked before one writes
             weights = self.folder / CHECKPOINT / "config.json"  # which may have been deleted
             if state == "finished" and weights.is_file():
@@ -256,7 +253,7 @@ class FineTuning:
             "changes": self._changes(),
         }
         if self.ranks.is_main_process:
-            begin(self.folder, {**card, "inputs": inputs})
+            self._record().begin({**card, "inputs": inputs})
         tokenizer = load_tokenizer(self.source)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         grid = self.options.grid()
@@ -293,7 +290,7 @@ class FineTuning:
                 if self.ranks.is_main_process:
                     card_file = folder / CHECKPOINT / TASK_FILE
                     _write_card(card_file, {**card, "selection": result["selection"]})
-                    _finish(folder, result)
+                    self._finish(folder, result)
                 self.ranks.wait_for_everyone()
             elif self.ranks.is_main_process:
                 _drop_work(folder)
@@ -305,15 +302,21 @@ class FineTuning:
                 shutil.copytree(best / CHECKPOINT, checkpoint, dirs_exist_ok=True)
             if (best / HISTORY).is_file():
                 write_text(self.folder / HISTORY, (best / HISTORY).read_text(encoding="utf-8"))
-            _finish(self.folder, {name: tried[best][name] for name in ("selection", "steps", "settings")})
+            self._finish(
+                self.folder, {name: tried[best][name] for name in ("selection", "steps", "settings")}
+            )
         self.ranks.wait_for_everyone()
         return self.folder / CHECKPOINT
 
+    def _record(self, folder: Path | None = None, *, overwrite: bool | None = None) -> Record:
+        """The record of the run's folder, or of the folder of one combination of settings."""
+        made_from = {"inputs": self.inputs}
+        return Record(folder or self.folder, made_from, what="fine-tuning run", overwrite=overwrite)
 
-def _finish(folder: Path, result: Mapping[str, Any]) -> None:
-    """Write the manifest of a run, after which nothing resumes it."""
-    finish(folder, result)
-    _drop_work(folder)
+    def _finish(self, folder: Path, result: Mapping[str, Any]) -> None:
+        """Write the manifest of a run, after which nothing resumes it."""
+        self._record(folder).finish({**result, **checkpoint_entry(folder)})
+        _drop_work(folder)
 
 
 def _drop_work(folder: Path) -> None:

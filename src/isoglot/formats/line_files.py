@@ -26,7 +26,7 @@ from isoglot.errors import InputError
 from isoglot.formats.given_row import TableForm
 from isoglot.formats.text_encoding import encoding_of, likely_encoding
 from isoglot.formats.words import is_blank, split_words
-from isoglot.runs.records import parse_object
+from isoglot.runs.json_lines import parse_object
 
 Item = TypeVar("Item")
 Parsed = TypeVar("Parsed")

@@ -34,7 +34,7 @@ from isoglot.formats.rows import Items
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
 from isoglot.formats.words import split_words
-from isoglot.runs.records import parse_object, row_id
+from isoglot.runs.json_lines import parse_object, row_id
 
 FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "jsonl": 0}
 """Format to the number its words count from."""

@@ -42,7 +42,7 @@ from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Source, expand
 from isoglot.formats.tmx import tmx_chunks
 from isoglot.formats.treebanks import tree_fields
 from isoglot.formats.words import is_blank, split_words
-from isoglot.runs.records import parse_object
+from isoglot.runs.json_lines import parse_object
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from isoglot.errors import InputError
 from isoglot.formats.csv_form import csv_line
 from isoglot.formats.given_row import TableForm, free_names
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.runs.records import json_line
+from isoglot.runs.json_lines import json_line
 
 _LOG = logging.getLogger(__name__)
 _MARK = "\ufeff"

@@ -22,7 +22,8 @@ from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import encode_to_layer, max_length, num_layers
 from isoglot.modules.finite import require_finite
 from isoglot.runs.cache import cache_folder
-from isoglot.runs.folder import hash_checkpoint, make_once
+from isoglot.runs.folder import hash_checkpoint
+from isoglot.runs.record import Record
 
 _ROWS, _VECTORS, _KEYS = 10_000, "vectors.npy", "keys.npy"
 _BATCH = 64
@@ -130,7 +131,7 @@ def taught_vectors(
         np.save(folder / _KEYS, keys)
         return {"teacher": teacher.path, "sentences": len(keys)}
 
-    make_once(folder, {}, make, what="teacher's vectors", cached=True)
+    Record(folder, {}, what="teacher's vectors").make(make, cached=True)
     return TaughtVectors(folder)
 
 

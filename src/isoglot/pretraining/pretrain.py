@@ -31,13 +31,13 @@ from isoglot.pretraining.streams import (
     prepared,
 )
 from isoglot.recipe.document import dump_yaml
-from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import require_writable, write_text
-from isoglot.runs.folder import CHECKPOINT, RECIPE
+from isoglot.runs.folder import CHECKPOINT, RECIPE, checkpoint_entry, clear, require_checkpoint
 from isoglot.runs.history import Checkpoint, write_history
 from isoglot.runs.listed import add_to_list, require_own, whole_folder
 from isoglot.runs.lock import occupied
+from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Reporter, Silent, reporter_of
 from isoglot.training.callbacks import LossReports, require_callback
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, save_objectives, why_incomplete
@@ -134,30 +134,35 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
     cache_path: Path,
 ) -> Checkpoint:
     """Train in a folder that no other process works in."""
-    main, what = args.process_index == 0, "pre-training run"
-    identity: dict[str, Any] = {"recipe_hash": recipe.hash}
+    main = args.process_index == 0
     values = recipe.model_dump(mode="json", exclude={"name"})
-    how: dict[str, Any] = {"what": what, "resume": resume, "overwrite": overwrite}
-    state = run_folder.state_of(out, identity, **how, told_by={"values": values})
+    record = Record(
+        out,
+        {"recipe_hash": recipe.hash},
+        what="pre-training run",
+        overwrite=overwrite,
+        explained_by={"values": values},
+    )
+    state = record.state(resume=resume)
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, cache_path, report)
         inputs, encoder = input_hashes(recipe, corpora), encoder_hash(recipe)
         if state != "new":
-            made_from = {"inputs": inputs, "encoder": encoder}
-            state = run_folder.state_of(out, made_from, **{**how, "what": f"{what} on other data or code"})
+            made_from, what = {"inputs": inputs, "encoder": encoder}, f"{record.what} on other data or code"
+            state = Record(out, made_from, what=what, overwrite=overwrite).state(resume=resume)
         if state == "finished" and not (out / CHECKPOINT / "config.json").is_file():
             raise ConfigurationError(
-                f"{out} is finished, but its {CHECKPOINT} is missing; delete {out / run_folder.MANIFEST} and add "
+                f"{out} is finished, but its {CHECKPOINT} is missing; delete {out / MANIFEST} and add "
                 "[[resume=True]] to write it again, or delete the folder to train again"
             )
         if state == "finished":
-            run_folder.require_checkpoint(out)
+            require_checkpoint(out)
             report.note(f"nothing to do: {out} is finished, by this recipe from this data")
             return Checkpoint(out / CHECKPOINT)
         require_writable(out, folder=True)
         require_own(out / CHECKPOINT)
         if main and state == "new" and existed and overwrite:
-            run_folder.clear(out, keep=True)
+            clear(out, keep=True)
         # the newest complete checkpoint has the tokenizer that the run began with
         newest = next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
         tokenizer = load_tokenizer(
@@ -174,13 +179,13 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         if main and state == "new":
             about = {
                 "name": recipe.name,
-                **identity,
+                **record.made_from,
                 "seed": recipe.seed,
                 "inputs": inputs,
                 "encoder": encoder,
                 "changes": recipe.changes,
             }
-            run_folder.begin(out, {**about, "values": values})
+            record.begin({**about, "values": values})
         trainer = build_trainer(recipe, assembly, streams, tokenizer, args)
         if main and not (out / RECIPE).is_file():
             resolved = dump_yaml(explicit(recipe, assembly.modules))
@@ -192,13 +197,15 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
     except BaseException:
         if main and state == "new" and not checkpoints_in(out):
-            run_folder.clear(out, keep=existed)  # nothing was trained
+            clear(out, keep=existed)  # nothing was trained
         raise
     checkpoint = _export(trainer, recipe, out, streams)
     if main:
         write_history(out, trainer.state.log_history)
         steps = {"steps": trainer.batches.steps, "resumed_at": losses.began[0]}
-        run_folder.finish(out, {**steps, "metrics": outcome.metrics, "devices": args.world_size})
+        record.finish(
+            {**steps, "metrics": outcome.metrics, "devices": args.world_size, **checkpoint_entry(out)}
+        )
     trainer.accelerator.wait_for_everyone()
     report.note(f"wrote {checkpoint}")
     return Checkpoint(checkpoint)

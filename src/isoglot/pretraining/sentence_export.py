@@ -31,9 +31,9 @@ from isoglot.modules.encoder_half import WITHOUT_CLASS
 from isoglot.modules.model_folder import model_folder
 from isoglot.pretraining.options import SentenceExport
 from isoglot.runs.files import refuse_overwriting, write_json
-from isoglot.runs.folder import hash_checkpoint, make_once
+from isoglot.runs.folder import hash_checkpoint
+from isoglot.runs.record import Record
 
-_MANIFEST = "export.json"
 _PROTOBUF_LIMIT = 2**31 - 2**20
 """Bytes of one ONNX file; larger weights go into a file beside it."""
 _CARD = """---
@@ -126,7 +126,7 @@ def export_sentences(
     refuse_overwriting(out, [checkpoint])
     source = checkpoint_folder(checkpoint)
     hashed = hash_checkpoint(source) if isinstance(source, Path) else None
-    inputs = {
+    made_from = {
         "encoder": {"path": name or str(checkpoint), "hash": hashed},
         "options": request.model_dump(mode="json"),
     }
@@ -165,8 +165,8 @@ def export_sentences(
         (folder / "README.md").write_text(card, encoding="utf-8")
         return values
 
-    what = "exported encoder"
-    return make_once(out, inputs, write, what=what, overwrite=overwrite, name=_MANIFEST)[1]
+    _, is_new = Record(out, made_from, what="exported encoder", overwrite=overwrite).make(write)
+    return is_new
 
 
 def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:

@@ -26,9 +26,10 @@ from isoglot.modules.model_folder import model_folder
 from isoglot.pretraining.recipe import Recipe
 from isoglot.runs.code import code_hashes
 from isoglot.runs.files import whole_path
-from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.folder import TOKENIZER_FILES, hash_checkpoint, key_of, make_once
+from isoglot.runs.fingerprint import fingerprint, key_of
+from isoglot.runs.folder import TOKENIZER_FILES, hash_checkpoint
 from isoglot.runs.lock import locked
+from isoglot.runs.record import Record
 from isoglot.runs.reporter import Reporter, bars_on_terminals
 
 _LOST = ("empty", "overlong")
@@ -59,7 +60,7 @@ def held_model(
         if not isinstance(model, str | Path):
             path = cache / "models" / f"{Path(folder).name}-{hash_checkpoint(Path(folder))}"
             copy = partial(shutil.copytree, folder, dirs_exist_ok=True)
-            make_once(path, {}, lambda new: {"name": copy(new).name}, what="encoder", cached=True)
+            Record(path, {}, what="encoder").make(lambda new: {"name": copy(new).name}, cached=True)
         there = Path(path).exists()
         return f"model.path={json.dumps(str(Path(path).resolve() if there else path))}"
 
@@ -157,7 +158,7 @@ def load_tokenizer(
         train_tokenizer(Texts(used), training).save_pretrained(str(new))
         return {"options": options}
 
-    make_once(folder, {}, train, what="tokenizer", cached=True)
+    Record(folder, {}, what="tokenizer").make(train, cached=True)
     return read_tokenizer(folder)
 
 

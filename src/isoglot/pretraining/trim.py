@@ -40,14 +40,14 @@ from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.options import TrimRequest
 from isoglot.runs.files import read_json, refuse_overwriting, whole_path, write_json
-from isoglot.runs.fingerprint import files_of
-from isoglot.runs.folder import hash_checkpoint, key_of, make_once
-from isoglot.runs.records import parse_json
+from isoglot.runs.fingerprint import files_of, key_of
+from isoglot.runs.folder import hash_checkpoint
+from isoglot.runs.json_lines import parse_json
+from isoglot.runs.record import Record
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 from isoglot.tasks.language_vectors import read_vectors, write_vectors
 from isoglot.training.checkpoints import OBJECTIVES
 
-_MANIFEST = "trim.json"
 _LEFT_BEHIND = (
     "model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot", "*onnx*", "openvino",
     "vocab.*", "merges.txt", "*.model", "added_tokens.json", "checkpoint-*", "*.partial",
@@ -116,22 +116,16 @@ def trim(
     source, files = checkpoint_folder(encoder), [*request.text, *request.held_out]
     refuse_overwriting(out, [encoder, *files])
     hashed = hash_checkpoint(source) if isinstance(source, Path) else None
-    inputs = {
+    made_from = {
         "encoder": {"path": str(encoder), "hash": hashed},
         # as folders record them that were trimmed when there were such options
         "options": {**request.model_dump(mode="json"), "min_count": 1, "keep_pieces": None},
         "inputs": [InputFile.of(path).recorded() for path in files],
     }
     if in_memory is not None:
-        inputs["texts"] = key_of(in_memory)
-    manifest, is_new = make_once(
-        out,
-        inputs,
-        lambda folder: _write(source, folder, request, in_memory or (), report),
-        what="trimmed encoder",
-        overwrite=overwrite,
-        name=_MANIFEST,
-    )
+        made_from["texts"] = key_of(in_memory)
+    record = Record(out, made_from, what="trimmed encoder", overwrite=overwrite)
+    manifest, is_new = record.make(lambda folder: _write(source, folder, request, in_memory or (), report))
     summary = {name: manifest.get(name) for name in ("pieces", "parameters", "tenfold", "held_out")}
     return TrimSummary(Path(out), **summary, skipped=not is_new)  # type: ignore[arg-type]
 

@@ -19,7 +19,7 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
 from isoglot.projection.tagged import by_character, entity_tags
-from isoglot.runs.records import row_id
+from isoglot.runs.json_lines import row_id
 
 _NAMES = ("spans", "entities", "label", "labels")
 _OF_THE_TEXT = {"text", *_NAMES, "tokens", "words", "tags", "language"}

@@ -18,7 +18,9 @@ from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
-from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN, key_of
+from isoglot.runs.fingerprint import key_of
+from isoglot.runs.folder import CHECKPOINT
+from isoglot.runs.record import MANIFEST, RUN
 
 _FIGURES = "figures"
 _HASH = re.compile("[0-9a-f]{16}")

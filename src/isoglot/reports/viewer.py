@@ -26,7 +26,7 @@ from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched
 from isoglot.link_counts import AlignmentScore
 from isoglot.reports.table import figure
-from isoglot.runs.records import parse_object, read_records
+from isoglot.runs.json_lines import parse_object, read_records
 
 LinkClass = Literal["sure", "possible", "error", "missed", "plain"]
 """A link in the gold's sure links, in its possible ones, in neither; a sure one not found; one without gold."""

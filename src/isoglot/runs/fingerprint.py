@@ -1,4 +1,4 @@
-"""Whether inputs are the same: hashes of their content, remembered while size, times and inode of a file stay.
+"""Whether inputs are the same: hashes of values, and of files, remembered while size, times and inode of a file stay.
 
 Names, sizes and times never stand for content. They only tell that a file whose hash is known need not be read again,
 and not even that while it is a few seconds old: a change in the same tick of the clock would leave no trace in them.
@@ -35,6 +35,16 @@ class FileState(NamedTuple):
     modified: int
     changed: int  # also of its permissions and names
     inode: int
+
+
+def key_of(values: Any) -> str:
+    """16 hexadecimal digits that stand for plain values, whatever the order of their keys."""
+    return blake2b(canonical(values).encode(), digest_size=8).hexdigest()
+
+
+def canonical(values: Any) -> str:
+    """Plain values as JSON, with keys in order; what JSON does not have is written as its text."""
+    return json.dumps(values, sort_keys=True, default=str)
 
 
 def fingerprint(path: str | Path) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoglot.runs.files import write_text
-from isoglot.runs.records import json_line, parse_object
+from isoglot.runs.json_lines import json_line, parse_object
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,6 +13,8 @@ from filelock import FileLock, Timeout
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import hidden, make_folder
 
+RUN_LOCK = ".run.lock"
+"""In a run's folder while a process works there."""
 _LOGGER = logging.getLogger(__name__)
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 _PATIENCE = 1.0

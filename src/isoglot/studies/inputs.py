@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.fingerprint import digest, files_of
-from isoglot.runs.folder import key_of
+from isoglot.runs.fingerprint import digest, files_of, key_of
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 

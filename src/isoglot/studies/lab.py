@@ -18,8 +18,9 @@ from typing import Any
 
 from isoglot.checks import checked, given_texts
 from isoglot.errors import ConfigurationError, IsoglotError
-from isoglot.runs.files import read_json
-from isoglot.runs.folder import clear, key_of, make_unless, require_checkpoint
+from isoglot.runs.fingerprint import key_of
+from isoglot.runs.folder import clear, require_checkpoint
+from isoglot.runs.record import FORMER_NAMES, Record
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.inputs import Input
 from isoglot.studies.parts import NumberSource, StudyPart, TaskScores, Work
@@ -27,8 +28,8 @@ from isoglot.studies.sizes import SCALES, Setting, SizeLog, Sizes, Variants
 from isoglot.studies.step import NAMES, Step, UnavailableError, with_leaves
 from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
-MANIFEST = "call.json"
-"""A step's manifest, written last."""
+_STEP = "step"
+"""What the record of a step is called; a step that trains is a run too, whose manifest it is a part of."""
 _UNHASHED: dict[str, Any] = {**dict.fromkeys(NAMES, True), "keep": True, "finetune": NAMES}
 _FIRST_UNKNOWN = 900_000_001
 """The first stand-in of a number that is not known yet; no size of a study is near it."""
@@ -220,7 +221,7 @@ class Lab:
             folder = self._folders[key] = next(iter(existing), self.root / kind.kind / f"{slug}-{key}")
         text = step.model_dump_json()
         needs = tuple(before for before in self.steps if str(before) in text)
-        manifest = read_json(folder / MANIFEST) or {}
+        manifest = _record(folder).read() or {}
         work = Work(folder, name, step, manifest, self, needs, tuple(self.guesses))
         self.steps[work] = None
         return work
@@ -238,7 +239,7 @@ class Lab:
 
     def run(self, work: Work) -> bool:
         """Make a step in its folder, and say whether that was left to do. What it needs must be there."""
-        step, path = work.step, work.folder / MANIFEST
+        step = work.step
 
         def make(folder: Path) -> dict[str, Any]:
             began = time.monotonic()
@@ -251,13 +252,16 @@ class Lab:
             for need in work.needs:
                 require_checkpoint(need.folder)
             if work.is_lost:
-                clear(work.folder, MANIFEST)
-            _, is_new = make_unless(
-                lambda: read_json(path), work.folder, make, name=MANIFEST, resumes=step.resumes
-            )
+                clear(work.folder, FORMER_NAMES[_STEP])
+            _, is_new = _record(work.folder).make(make, resumes=step.resumes)
         except IsoglotError as error:
             raise IsoglotError(f"{work.title}: {error}") from error
         except Exception as error:
             error.add_note(f"while doing {work.title} in {work.folder}")
             raise
         return is_new
+
+
+def _record(folder: Path) -> Record:
+    """The record of a step's folder, whose name stands for all that the step is made from."""
+    return Record(folder, {}, what=_STEP, part=_STEP)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
-from isoglot.runs.folder import key_of
+from isoglot.runs.fingerprint import key_of
 
 Scale = Literal["tiny", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")

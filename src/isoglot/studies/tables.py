@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from isoglot.errors import ConfigurationError
 from isoglot.results import CELLS, FILE_NAME, RUNS, Cell, Result, write_cells
 from isoglot.runs.files import read_json, write_json, write_text
-from isoglot.runs.folder import CHECKPOINT, RUN
+from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.pool import usable_cores
+from isoglot.runs.record import RUN
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.studies.making import Tally, measure
 from isoglot.studies.parts import NumberSource, StudyPart, Work

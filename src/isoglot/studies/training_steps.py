@@ -15,7 +15,8 @@ from isoglot.finetuning.options import task_with_settings
 from isoglot.recipe.document import dump_yaml
 from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text
-from isoglot.runs.folder import CHECKPOINT, MANIFEST, clear
+from isoglot.runs.folder import CHECKPOINT, clear
+from isoglot.runs.record import MANIFEST
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.inputs import Input, expanded, outside, unset, without_variables
 from isoglot.studies.step import Step, texts_of

@@ -9,13 +9,10 @@ from datasets import Dataset
 
 from isoglot.errors import ConfigurationError
 from isoglot.formats.treebanks import conllu
-from isoglot.runs.folder import make_once
+from isoglot.runs.record import Record
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.synthetic.options import WorldRequest
 from isoglot.synthetic.world import SPLITS, World
-
-WORLD_MANIFEST = "world.json"
-"""Not ``manifest.json``, by which the readers of tasks tell a corpus: here each task has a folder of its own."""
 
 LANGUAGE = "en"
 Render = Callable[[Dataset, str], Iterator[str]]
@@ -56,9 +53,8 @@ def write_world(
         return {"files": files}
 
     report = reporter_of(progress)
-    manifest, made_now = make_once(
-        out, {"world": request.model_dump()}, make, what="world", overwrite=overwrite, name=WORLD_MANIFEST
-    )
+    record = Record(out, {"world": request.model_dump()}, what="world", overwrite=overwrite)
+    manifest, made_now = record.make(make)
     return manifest["files"], made_now
 
 

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.formats.labelled.sources import DataSource, Location
 from isoglot.formats.labelled.splits import split_names
-from isoglot.runs.folder import key_of
+from isoglot.runs.fingerprint import key_of
 from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.runs.files import read_json
-from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN, hash_checkpoint
+from isoglot.runs.folder import CHECKPOINT, hash_checkpoint
+from isoglot.runs.record import MANIFEST, RUN
 
 TASK_FILE = "isoglot_task.json"
 """Beside a fine-tuned model: what it was made from."""

@@ -20,8 +20,8 @@ from isoglot.modules.finite import non_finite
 from isoglot.modules.load import own_dropout
 from isoglot.objectives.base import Objective
 from isoglot.recipe.document import dump_yaml
-from isoglot.runs.folder import versions
 from isoglot.runs.listed import whole_folder
+from isoglot.runs.record import versions
 from isoglot.training.model import AlignmentModel
 
 _LOGGER = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isoglot.errors import InputError
 from isoglot.runs.cache import cache_folder
-from isoglot.runs.folder import MANIFEST, make_once
+from isoglot.runs.record import MANIFEST, Record
 
 _READ_ROWS = 10_000
 
@@ -103,7 +103,7 @@ def cached_stream(
     """
     root = cache_folder() if cache_dir is None else Path(cache_dir)
     folder = root / f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
-    make_once(folder, {}, make, what="stream", name=MANIFEST, cached=True)
+    Record(folder, {}, what="stream").make(make, cached=True)
     return open_stream(folder)
 
 

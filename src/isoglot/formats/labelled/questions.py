@@ -13,7 +13,7 @@ from isoglot.checks import shortened
 from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines
 from isoglot.languages import NAMES, two_letters
-from isoglot.runs.records import parse_json, row_id
+from isoglot.runs.json_lines import parse_json, row_id
 from isoglot.schema import SPAN
 
 ARTICLE = "article"

@@ -16,13 +16,14 @@ from isoglot.formats.labelled.splits import KNOWN_SPLITS, split_names, split_of
 from isoglot.formats.line_files import numbered_lines
 from isoglot.languages import codes, name_of, script_codes
 from isoglot.runs.files import refuse_pipe
+from isoglot.runs.record import has_manifest
 
 if TYPE_CHECKING:  # it imports the libraries, which files are found without
     from datasets import Dataset
 
 HUB = "hub"
 _PART = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)(%?)$")
-_DATASET_FILES = ("state.json", "dataset_dict.json", "manifest.json")
+_DATASET_FILES = ("state.json", "dataset_dict.json")
 _EXTENSION = re.compile(
     r"(\.(tsv|csv|json|jsonl|ndjson|txt|conllu?|iob2?|bio|parquet|arrow))?(\.(gz|xz|zst|bz2))?$",
     re.IGNORECASE,
@@ -182,8 +183,9 @@ def _location(spec: str) -> Location:
 
 
 def is_data_set(path: str | Path) -> bool:
-    """Whether a folder is a data set rather than a folder of files."""
-    return any((Path(path) / name).exists() for name in _DATASET_FILES)
+    """Whether a folder is a data set, of the `datasets` library or of `isoglot prepare`, and no folder of files."""
+    saved = any((Path(path) / name).exists() for name in _DATASET_FILES)
+    return saved or has_manifest(path)
 
 
 def _paths(spec: str, language: str, split: str) -> list[str]:
