@@ -75,11 +75,11 @@ def state_of(
 ) -> FolderState:
     """What a folder holds, compared with what it should be made from.
 
-    ``wanted``: Inputs by name; every one must be as the folder's manifest (or, unfinished, its ``run.json``) has it.
+    ``inputs``: Values by name; every one must be as the folder's manifest (or, unfinished, its ``run.json``) has it.
     ``what``: What such a folder is called in messages: ``fine-tuning run``.
     ``overwrite``: Take a folder of the same kind with other inputs as new; ``None`` where that is not offered.
     ``resume``: Whether an unfinished run may be continued.
-    ``told_by``: More recorded values that name the differences where ``wanted`` is a hash.
+    ``told_by``: More recorded values that name the differences where ``inputs`` has a hash.
     """
     path = Path(folder)
     if path.exists() and not path.is_dir():
@@ -137,7 +137,7 @@ def make_once(
 ) -> tuple[dict[str, Any], bool]:
     """Make a folder, unless it is there already; of several processes one makes it and the others wait.
 
-    ``wanted``: What it is made from, as the manifest records it.
+    ``inputs``: What it is made from, as the manifest records it.
     ``make``: Writes into the folder it is given and returns what else the manifest should record.
     ``cached``: It is only kept to save time: if its files changed since they were written, it is rebuilt.
     """
