@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import torch
 from datasets import Dataset
-from pydantic import Field, PlainSerializer
+from pydantic import Field, PlainSerializer, PrivateAttr
 from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
 from isoglot.checks import checked, did_you_mean, resolve
@@ -210,6 +210,16 @@ class _BuiltSection(OpenSection):
             spec = spec_of(maker)
         return {"options": spec.of({k: v for k, v in values.items() if k not in cls.own_keys()}, cls)}
 
+    def in_use(self, made: Any) -> dict[str, Any]:
+        """Its options with a plain value: given, by default, or filled in by the view or objective ``made``."""
+        values = {}
+        for option in type(self.options).model_fields:
+            value = getattr(self.options, option)
+            value = getattr(made, option, None) if value is None else value
+            if option != "seed" and isinstance(value, str | int | float | bool):
+                values[option] = value
+        return values
+
     def build(
         self, first: Any, corpora: Mapping[str, Dataset], *, seed: int | None = None, **supplied: Any
     ) -> Any:
@@ -300,6 +310,16 @@ class Recipe(PortableSection):
     epochs: EpochsSection | None = None
     steps: Count | None = None
     train: dict[str, Any] = Field(default={})
+    _filled_in: dict[Location, Any] = PrivateAttr(default_factory=dict)
+
+    @property
+    def filled_in(self) -> Mapping[Location, Any]:
+        """Options that views and objectives fill in themselves, by section and name, as the check found them."""
+        return self._filled_in
+
+    def remember_filled_in(self, options: Mapping[Location, Any]) -> None:
+        """Keep what the check found."""
+        self._filled_in.update(options)
 
 
 _SECTIONS: dict[str, type[OpenSection]] = {"model": ModelSection, "tokenizer": TokenizerSection}

@@ -43,18 +43,16 @@ class Pretrain(Step):
     def explicit(self) -> dict[str, Any]:
         """The recipe with what it extends and every default; files need not be there yet."""
         from isoglot.pretraining.build import explicit  # noqa: PLC0415 - loads the libraries
-        from isoglot.pretraining.check import settled  # noqa: PLC0415
+        from isoglot.pretraining.check import try_encoder  # noqa: PLC0415
         from isoglot.pretraining.recipe import typed  # noqa: PLC0415
         from isoglot.recipe.source import read_document  # noqa: PLC0415
 
         document = read_document(self.values(), variables=False)
-        recipe, _ = typed(document)
+        recipe, sections = typed(document)
         if recipe is None:
             raise ConfigurationError(document.problems)
-        try:
-            return explicit(recipe, settled(recipe))
-        except ConfigurationError:  # the encoder to start from is not there yet
-            return explicit(recipe, {})
+        filled_in, _ = try_encoder(sections)  # nothing, while the encoder to start from is not there yet
+        return explicit(recipe, filled_in)
 
     def expanded(self) -> Step:
         """As it is: the recipe fills in variables, and its hash is of what is written."""
