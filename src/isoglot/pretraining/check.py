@@ -35,7 +35,7 @@ from isoglot.pretraining.recipe import (
     typed,
 )
 from isoglot.python_messages import names_arguments
-from isoglot.recipe.document import Document, overridden
+from isoglot.recipe.document import overridden
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import read_document
 from isoglot.training.parts import frozen_layers, require_thaw
@@ -63,19 +63,14 @@ def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequenc
         ConfigurationError: all mistakes, each with its line and the closest known name.
         InputError: the file is not YAML.
     """
-    return _checked(read_document(path_or_name, overrides), path_or_name, overrides)
+    return _load(path_or_name, overrides)
 
 
 def load_run_recipe(
     path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), *, keep_adapter: bool = False
 ) -> Recipe:
     """Read a recipe as :func:`load_recipe` does; with ``keep_adapter`` its adapter is also written separately."""
-    document = read_document(path_or_name, overrides)
-    model = document.values.get("model")
-    if keep_adapter and isinstance(model, dict) and isinstance(model.get("adapter"), dict):
-        keep = "model.adapter.keep=true"
-        document, overrides = overridden(document, keep), [*overrides, keep]
-    recipe = _checked(document, path_or_name, overrides)
+    recipe = _load(path_or_name, overrides, keep_adapter=keep_adapter)
     if keep_adapter and recipe.model.adapter is None:
         raise ConfigurationError(
             "--keep-adapter needs an adapter; add --set 'model.adapter={type: lora, rank: 8}'"
@@ -83,10 +78,13 @@ def load_run_recipe(
     return recipe
 
 
-def _checked(
-    document: Document, path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str]
+def _load(
+    path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str], *, keep_adapter: bool = False
 ) -> Recipe:
-    """The recipe of a document, with all that is wrong with it as one error."""
+    document = read_document(path_or_name, overrides)
+    if keep_adapter and "adapter" in _entries(document.values, "model"):
+        overrides = [*overrides, "model.adapter.keep=true"]
+        document = overridden(document, overrides[-1])
     recipe, sections = typed(document)
     parts = None if recipe is None else recipe.parts
     filled_in, refused = try_encoder(sections, parts)
@@ -106,9 +104,7 @@ def _checked(
     if recipe is None or problems or document.problems:
         document.add(problems)
         raise document.error("recipe" if isinstance(path_or_name, Mapping) else f"recipe {path_or_name}")
-    recipe.remember_raw(document.raw)
-    recipe.remember_overrides(overrides)
-    recipe.remember_filled_in(filled_in)
+    recipe.remember(document.raw, overrides, filled_in)
     return recipe
 
 

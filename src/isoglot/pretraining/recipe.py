@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import torch
 from datasets import Dataset
-from pydantic import Field, PlainSerializer, PrivateAttr
+from pydantic import Field, PlainSerializer
 from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
 from isoglot.checks import checked, did_you_mean, resolve
@@ -310,16 +310,6 @@ class Recipe(PortableSection):
     epochs: EpochsSection | None = None
     steps: Count | None = None
     train: dict[str, Any] = Field(default={})
-    _filled_in: dict[Location, Any] = PrivateAttr(default_factory=dict)
-
-    @property
-    def filled_in(self) -> Mapping[Location, Any]:
-        """Options that views and objectives fill in themselves, by section and name, as the check found them."""
-        return self._filled_in
-
-    def remember_filled_in(self, options: Mapping[Location, Any]) -> None:
-        """Keep what the check found."""
-        self._filled_in.update(options)
 
 
 _SECTIONS: dict[str, type[OpenSection]] = {"model": ModelSection, "tokenizer": TokenizerSection}

@@ -6,7 +6,6 @@ mistakes, ``${NAME}`` stands for an environment variable. Numbers are finite.
 
 import io
 import math
-import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -27,11 +26,10 @@ from isoglot.errors import (
     Origin,
     Problem,
 )
+from isoglot.recipe.variables import VARIABLE, expand, unset
 
 T = TypeVar("T")
 
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""``${NAME}``, an environment variable."""
 _TYPED_TAGS = ("int", "float", "bool", "null")
 _ALTERNATIVES: dict[Location, str] = {
     ("steps",): "epochs",
@@ -78,9 +76,8 @@ class Document:
 
     def unset(self) -> dict[Location, list[str]]:
         """Where environment variables are needed that are not set, and which."""
-        needed = {k: list(dict.fromkeys(VARIABLE.findall(text))) for k, text in self.raw.items()}
-        missing = {k: [name for name in names if name not in os.environ] for k, names in needed.items()}
-        return {k: names for k, names in missing.items() if names}
+        missing = {location: unset(text) for location, text in self.raw.items()}
+        return {location: names for location, names in missing.items() if names}
 
     def require_variables(self) -> None:
         """Record the variables that are not set, once all that an override or an extending recipe replaces is gone."""
@@ -179,11 +176,6 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
     if node.style is None and VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
         return parse_value(expanded)  # a plain scalar that is one variable is typed by its value
     return expanded
-
-
-def expand(text: str) -> str:
-    """A text with environment variables replaced; one that is not set stays as it is."""
-    return VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
 
 
 def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Document:

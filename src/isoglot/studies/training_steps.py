@@ -13,11 +13,12 @@ from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.recipe.document import dump_yaml
+from isoglot.recipe.variables import VARIABLE, expand, unset
 from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST, clear
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.inputs import Input, expanded, outside, unset, without_variables
+from isoglot.studies.inputs import Input, outside
 from isoglot.studies.step import Step, texts_of
 from isoglot.tasks import build_task, task_class
 
@@ -66,7 +67,7 @@ class Pretrain(Step):
         recipes = {origin.name for origin in document.origins.values()} - {""}
         sections = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
         written = list(document.raw.values())
-        filled_in = {expanded(text) for text in written if not unset(text)}
+        filled_in = {expand(text) for text in written}
         texts = set(texts_of(sections)) - filled_in - set(written)
         paths = sorted(text for text in texts if text.startswith(("/", ".", "~")))
         shipped = set(map(str, builtin_recipes().values()))
@@ -181,11 +182,11 @@ def _found(task: TaskSpec, spec: str, language: str, split: str) -> tuple[list[s
     """
     from isoglot.tasks.base import locations_of  # noqa: PLC0415
 
-    is_template, is_folder = "{" in without_variables(spec), not Path(spec).suffix
+    is_template, is_folder = "{" in VARIABLE.sub("", spec), not Path(spec).suffix
     problem = f"{spec}: no {split} data for {language!r}" if is_folder and not is_template else ""
     if unset(spec):
         return [], problem
-    path = expanded(spec)
+    path = expand(spec)
     try:
         locations = locations_of(task.model_copy(update={"data": [path]}).build(), language, split)
     except ConfigurationError as error:
