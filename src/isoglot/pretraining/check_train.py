@@ -6,9 +6,8 @@ from typing import Any
 
 from isoglot.checks import closest, did_you_mean, missing_package
 from isoglot.errors import ConfigurationError, Location, Problem
-from isoglot.recipe.document import Document
+from isoglot.recipe.document import VARIABLE, Document
 from isoglot.recipe.spec import spec_of
-from isoglot.recipe.variables import VARIABLE
 
 ELSEWHERE: dict[str, str] = {
     "output_dir": "give `isoglot pretrain --out DIR`",

@@ -6,6 +6,7 @@ mistakes, ``${NAME}`` stands for an environment variable. Numbers are finite.
 
 import io
 import math
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -26,10 +27,11 @@ from isoglot.errors import (
     Origin,
     Problem,
 )
-from isoglot.recipe.variables import VARIABLE, expand, unset
 
 T = TypeVar("T")
 
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""``${NAME}``, an environment variable."""
 _TYPED_TAGS = ("int", "float", "bool", "null")
 _ALTERNATIVES: dict[Location, str] = {
     ("steps",): "epochs",
@@ -76,7 +78,7 @@ class Document:
 
     def unset(self) -> dict[Location, list[str]]:
         """Where environment variables are needed that are not set, and which."""
-        missing = {location: unset(text) for location, text in self.raw.items()}
+        missing = {location: unset_in(text) for location, text in self.raw.items()}
         return {location: names for location, names in missing.items() if names}
 
     def require_variables(self) -> None:
@@ -176,6 +178,16 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
     if node.style is None and VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
         return parse_value(expanded)  # a plain scalar that is one variable is typed by its value
     return expanded
+
+
+def expand(text: str) -> str:
+    """A text with environment variables replaced; one that is not set stays as it is."""
+    return VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
+
+
+def unset_in(text: str) -> list[str]:
+    """The environment variables that a text names and that are not set, each once."""
+    return [name for name in dict.fromkeys(VARIABLE.findall(text)) if name not in os.environ]
 
 
 def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Document:

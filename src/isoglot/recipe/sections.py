@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 from isoglot.checks import checked
 from isoglot.errors import ConfigurationError, Location, Problem, collected
 from isoglot.options import Count, NotNegative, Options, Positive, PositiveShare
-from isoglot.recipe.variables import VARIABLE, expand
+from isoglot.recipe.document import VARIABLE, expand
 from isoglot.results import flattened
 
 

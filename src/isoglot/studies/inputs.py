@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.variables import expand, unset
+from isoglot.recipe.document import expand, unset_in
 from isoglot.runs.fingerprint import digest, files_of
 from isoglot.runs.folder import key_of
 
@@ -20,7 +20,7 @@ class Input(NamedTuple):
     @classmethod
     def of(cls, path: str) -> "Input":
         """Look for a file, folder or pattern; names of the hub and other values, which have no root, count as there."""
-        if unset(path):
+        if unset_in(path):
             return cls(path, there=False)
         name = expand(path)
         rooted = (name != path and "/" in name) or name.startswith((".", "/", "~"))
@@ -44,7 +44,7 @@ def outside(paths: Iterable[str], studies: str) -> list[Input]:
 
 def require_set(text: str) -> None:
     """Refuse a text with an environment variable that is not set."""
-    if missing := unset(text):
+    if missing := unset_in(text):
         raise ConfigurationError(
             f"{text}: environment variable {missing[0]} is not set; type `export {missing[0]}=...`"
         )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from isoglot.errors import IsoglotError
-from isoglot.recipe.variables import expand
+from isoglot.recipe.document import expand
 from isoglot.runs.code import code_files
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.inputs import Input, outside, require_set

@@ -12,8 +12,8 @@ from isoglot.checks import resolve
 from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
-from isoglot.recipe.document import dump_yaml
-from isoglot.recipe.variables import VARIABLE, expand, unset
+from isoglot.options import Precision
+from isoglot.recipe.document import VARIABLE, dump_yaml, expand, unset_in
 from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST, clear
@@ -184,7 +184,7 @@ def _found(task: TaskSpec, spec: str, language: str, split: str) -> tuple[list[s
 
     is_template, is_folder = "{" in VARIABLE.sub("", spec), not Path(spec).suffix
     problem = f"{spec}: no {split} data for {language!r}" if is_folder and not is_template else ""
-    if unset(spec):
+    if unset_in(spec):
         return [], problem
     path = expand(spec)
     try:
@@ -267,7 +267,7 @@ class Evaluate(Step):
     languages: list[str]
     finetune: Finetune | None = None
     split: Literal["dev", "test"] = "test"
-    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    precision: Precision = "float32"
     keep: bool = False  # the fine-tuned weights; no part of the hash
 
     def explicit(self) -> dict[str, Any]:
