@@ -213,13 +213,14 @@ def try_encoder(
     model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))
     filled_in: dict[Location, Any] = {}
     problems: list[Problem] = []
-    config = encoder = None
-    if model is not None:
-        with collected(problems):
-            config = model.config(training=None if tokenizer is None else tokenizer.training)
-    if config is None:
-        # What is wrong with a checkpoint is reported when it is loaded.
-        return filled_in, [] if model is None or model.path is not None else problems
+    if model is None:
+        return filled_in, problems
+    config: Any = None
+    encoder: Any = None
+    with collected(problems):
+        config = model.config(training=None if tokenizer is None else tokenizer.training)
+    if config is None:  # what is wrong with a checkpoint is reported when it is loaded
+        return filled_in, [] if model.path is not None else problems
     longest = longest_input(config)
     for location, section in sections.items():
         if isinstance(section, ViewSection):
