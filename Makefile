@@ -30,6 +30,7 @@ demo: $(STAMP)  ## four encoders from scratch on generated data, what transfers,
 check: $(STAMP) docs  ## lint, format, types, the documentation's links
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
+	$(RUN) pytest tests/test_docstrings.py
 	$(RUN) mypy
 
 format: $(STAMP)  ## put the code into the project's format

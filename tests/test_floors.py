@@ -44,7 +44,7 @@ TEST_ONLY = {"testing": {"testing"}}
 
 
 def part_of(module: str) -> str:
-    """``isoglot.formats.readers`` -> ``corpus``."""
+    """``isoglot.formats.readers`` -> ``formats``."""
     return module.split(".")[1]
 
 

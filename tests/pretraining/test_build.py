@@ -13,7 +13,7 @@ from transformers import PreTrainedConfig
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import longest_input
 from isoglot.pretraining.build import batch_options, build_model
-from isoglot.pretraining.check import load_recipe, on_shell
+from isoglot.pretraining.check import load_recipe, try_encoder
 from isoglot.pretraining.recipe import ObjectiveSection, ViewSection
 from isoglot.pretraining.streams import load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder
@@ -176,15 +176,15 @@ def test_what_views_refuse_is_told_together(tiny_recipe: Path) -> None:
 
 def test_objectives_meet_the_real_architecture_before_its_weights(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe)
-    config = recipe.model.config()
-    assert config is not None
     sections = {
-        "near": ObjectiveSection.of({"type": "in_batch_contrast", "view": "pair", "layer": 1}),
-        "far": ObjectiveSection.of({"type": "in_batch_contrast", "view": "pair", "layer": 3}),
-        "words": ObjectiveSection.of({"type": "embedding_alignment", "copied_vocabulary": 9}),
+        ("model",): recipe.model,
+        ("objectives", "near"): ObjectiveSection.of({"type": "denoising_word_alignment", "view": "pair"}),
+        ("objectives", "far"): ObjectiveSection.of({"type": "in_batch_contrast", "view": "pair", "layer": 3}),
+        ("objectives", "words"): ObjectiveSection.of({"type": "embedding_alignment", "copied_vocabulary": 9}),
     }
-    made, problems = on_shell(recipe.model, config, sections)
-    assert set(made) == {"near"} and made["near"].top_layer == 1, "one that takes a tokenizer waits for it"
+    made, problems = try_encoder(sections)
+    assert set(made) == {("objectives", "near")}, "one that takes a tokenizer waits for it"
+    assert made["objectives", "near"].layer == 2
     assert [problem.location for problem in problems] == [("objectives", "far", "layer")]
     assert "layers 0 (embeddings) to 2" in problems[0].text
 

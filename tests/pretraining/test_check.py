@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recipe_world import complaints
+from transformers import PreTrainedModel
 
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import MISSING_FILE, ConfigurationError
 from isoglot.formats.sources import Source
+from isoglot.modules.load import empty_masked_lm
+from isoglot.pretraining import check
 from isoglot.pretraining.build import explicit
-from isoglot.pretraining.check import load_recipe, settled
+from isoglot.pretraining.check import load_recipe, load_run_recipe
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.source import builtin_recipes
 
 
 def test_a_good_recipe_loads_and_its_defaults_can_be_spelt_out(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe)
-    view = explicit(recipe, settled(recipe))["views"]["pair"]
+    view = explicit(recipe)["views"]["pair"]
     assert view["probability"] == 0.3, "given values stay"
     assert view["count"] == "bernoulli" and view["pair_template"] == "hf", (
         "defaults come from the view's signature"
@@ -191,7 +195,7 @@ def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
     tiny_recipe.write_text(tiny_recipe.read_text().replace("max_length: 64, ", ""))
     pointer = "objectives.pointer={type: denoising_word_alignment, view: pair}"
     recipe = load_recipe(tiny_recipe, [pointer])
-    values = explicit(recipe, settled(recipe))
+    values = explicit(recipe)
     assert values["views"]["pair"]["max_length"] == 64, "what the encoder has positions for"
     assert values["objectives"]["pointer"]["layer"] == 2
     assert "purpose" not in values and "seed" not in values["objectives"]["pointer"]
@@ -200,12 +204,33 @@ def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
     again = tiny_recipe.parent / "again.yaml"
     again.write_text(text)
     recipe = load_recipe(again)
-    assert explicit(recipe, settled(recipe)) == values
+    assert explicit(recipe) == values
+
+
+def test_a_recipe_is_checked_once(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeping the adapter and printing every value take what the one check has found."""
+    checked = []
+
+    def counted(*args: Any) -> PreTrainedModel:
+        checked.append(args)
+        return empty_masked_lm(*args)
+
+    monkeypatch.setattr(check, "empty_masked_lm", counted)
+    recipe = load_run_recipe(tiny_recipe, ["model.adapter={type: lora, rank: 2}"], keep_adapter=True)
+    assert explicit(recipe)["model"]["adapter"] == {"type": "lora", "rank": 2, "keep": True}
+    assert recipe.changes == {
+        "model.adapter.type": "lora",
+        "model.adapter.rank": 2,
+        "model.adapter.keep": True,
+    }
+    assert len(checked) == 1
+    with pytest.raises(ConfigurationError, match="needs an adapter"):
+        load_run_recipe(tiny_recipe, keep_adapter=True)
 
 
 def test_what_a_stream_is_limited_to_is_printed(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe, ["streams.bitext.limit=7"])
-    stream = explicit(recipe, settled(recipe))["streams"]["bitext"]
+    stream = explicit(recipe)["streams"]["bitext"]
     assert stream["encode"]["max_length"] == 64 and stream["encode"]["overlong"] == "drop"
     assert (stream["limit"], stream["duplicates"], stream["clean_whitespace"]) == (7, "keep", True)
 

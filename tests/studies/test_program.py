@@ -163,6 +163,11 @@ def _word_alignment(**options: object) -> dict[str, object]:
             {"path": "/none", "source": {"colums": 1}, "method": "hmm", "symmetrisation": "intersect"},
             "colums",
         ),
+        (
+            Align,
+            {"path": "/none", "source": {}, "method": "hmm", "iteration": 3},
+            "did you mean .*iterations",
+        ),
         (CollectText, {"sources": [{"path": "/none", "lang": "en"}]}, "lang"),
         (Prepare, {"source": {"path": "/none", "lang": "en"}, "options": {}}, "lang"),
     ],

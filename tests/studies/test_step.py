@@ -9,7 +9,7 @@ import pytest
 from study_steps import Add
 
 from isoglot.errors import ConfigurationError
-from isoglot.studies.inputs import Input, expanded, outside
+from isoglot.studies.inputs import Input, outside
 from isoglot.studies.lab import Lab
 from isoglot.studies.parts import Work
 from isoglot.studies.step import texts_of, with_leaves
@@ -85,7 +85,7 @@ def test_variables_are_filled_in_where_a_step_is_made(monkeypatch: pytest.Monkey
     step = Add(log="${HERE}/log", number=1)
     assert (step.log, step.expanded()) == ("${HERE}/log", Add(log="/here/log", number=1))
     with pytest.raises(ConfigurationError, match="export NOWHERE="):
-        expanded("${NOWHERE}/y")
+        Add(log="${NOWHERE}/y", number=1).expanded()
 
 
 def test_trees_are_changed_leaf_by_leaf() -> None:

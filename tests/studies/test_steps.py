@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,8 @@ def test_a_bitext_gets_word_links(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"{r['source']}\t{r['target']}\n" for r in tiny_bitext(30)))
     source = {"source_language": "en", "target_language": "xx"}
-    step = Align(path=str(path), source=source, method="fast_align", symmetrisation="intersect")
+    aligner: dict[str, Any] = {"method": "fast_align", "symmetrisation": "intersect"}
+    step = Align(path=str(path), source=source, **aligner)
     facts = run(step, tmp_path)
     corpus = load_corpus(tmp_path / "aligned")
     assert facts["pairs"] == len(corpus) == 30

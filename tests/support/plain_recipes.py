@@ -24,5 +24,5 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     document = read_document(path_or_name, overrides)
     recipe, _ = typed(document)
     assert recipe is not None
-    recipe.remember_raw(document.raw)
+    recipe.remember(document.raw)
     return recipe

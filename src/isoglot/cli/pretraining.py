@@ -251,14 +251,14 @@ def pretrain(
 
     With several devices: torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR
     """
-    from isoglot.pretraining.check import load_run_recipe, settled
+    from isoglot.pretraining.check import load_run_recipe
 
     loaded = load_run_recipe(recipe, changes.overrides, keep_adapter=keep_adapter)
     if check:
         from isoglot.pretraining.build import explicit
         from isoglot.recipe.document import dump_yaml
 
-        typer.echo(dump_yaml(explicit(loaded, settled(loaded))), nl=False)
+        typer.echo(dump_yaml(explicit(loaded)), nl=False)
         return
     if out is None:
         raise typer.BadParameter("a folder for the run is needed; add --out runs/NAME", param_hint="--out")

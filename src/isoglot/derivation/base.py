@@ -54,17 +54,18 @@ class Underivable(Exception):  # noqa: N818 - a reason to pass a sentence over, 
 
 
 class Transform(Protocol):
-    """A map from a language to a derived one.
-
-    Args:
-        key: number of the sentence; all randomness depends on it and on the transform's seed alone.
-
-    Raises:
-        Underivable: the sentence has no image (syntax of a non-projective tree).
-    """
+    """A map from a language to a derived one."""
 
     def __call__(self, sentence: Sentence, *, key: int) -> DerivedSentence:
-        """The sentence in the derived language."""
+        """The sentence in the derived language.
+
+        Args:
+            sentence: sentence of the original language.
+            key: number of the sentence; all randomness depends on it and on the transform's seed alone.
+
+        Raises:
+            Underivable: the sentence has no image (syntax of a non-projective tree).
+        """
 
 
 def compose(*transforms: Transform) -> Transform:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 class ProjectionHead(nn.Module):
     """Map from a sentence state to the space of the contrast.
 
-    ``mlp``: z = W₂ ReLU(W₁ h) with W₁ (hidden, hidden) and W₂ (size, hidden) (PPA, Eq. 2); ``linear``: one
+    ``kind``: ``mlp``: z = W₂ ReLU(W₁ h) with W₁ (hidden, hidden) and W₂ (size, hidden) (PPA, Eq. 2); ``linear``: one
     matrix (InfoXLM); ``none``: z is h. A ``bias`` starts at 0; the papers write none.
     """
 

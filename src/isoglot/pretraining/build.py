@@ -109,11 +109,13 @@ def build_model(
     return Assembly(model, views)
 
 
-def explicit(recipe: Recipe, modules: Mapping[Location, Any]) -> dict[str, Any]:
-    """The recipe with the values that will be used, those among them that the views and objectives ``made`` fill in.
+def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> dict[str, Any]:
+    """The recipe with the values that will be used.
 
-    A stream has all of its limits and filters, but those of a corpus that is prepared already.
+    A stream has all of its limits and filters, but those of a corpus that is prepared already. Options that are not
+    given have the values that ``modules`` fill in: the run's views and objectives; by default those of the check.
     """
+    modules = recipe.filled_in if modules is None else modules
     values = recipe.model_dump(mode="json", exclude_none=True)
     for name, stream in recipe.streams.items():
         entry = values["streams"][name]
@@ -127,12 +129,8 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any]) -> dict[str, Any]:
             entry |= {k: v for k, v in filters.items() if k not in entry and v not in ([], {})}
     for key in MADE:
         for name, section in getattr(recipe, key).items():
-            entry = values[key][name]
-            for option in type(section.options).model_fields:
-                value = getattr(section.options, option)
-                value = getattr(modules.get((key, name)), option, None) if value is None else value
-                if option not in entry and option != "seed" and isinstance(value, str | int | float | bool):
-                    entry[option] = value
+            entry, used = values[key][name], section.in_use(modules.get((key, name)))
+            entry |= {option: value for option, value in used.items() if option not in entry}
     return values
 
 

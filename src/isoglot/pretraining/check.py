@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from torch import nn
-from transformers import PreTrainedConfig
 
 from isoglot.checks import did_you_mean
 from isoglot.corpus.manifest import is_prepared
@@ -26,17 +25,16 @@ from isoglot.errors import (
 from isoglot.formats.sources import Source, expand
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.load import empty_masked_lm, longest_input
-from isoglot.objectives.base import Objective
 from isoglot.pretraining.check_train import train_problems
 from isoglot.pretraining.recipe import (
     MADE,
-    ModelSection,
     ObjectiveSection,
     Recipe,
     StreamSection,
     ViewSection,
     typed,
 )
+from isoglot.recipe.document import overridden
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import read_document
 from isoglot.training.parts import frozen_layers, require_thaw
@@ -63,14 +61,37 @@ def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequenc
         ConfigurationError: all mistakes, each with its line and the closest known name.
         InputError: the file is not YAML.
     """
+    return _load(path_or_name, overrides)
+
+
+def load_run_recipe(
+    path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), *, keep_adapter: bool = False
+) -> Recipe:
+    """Read a recipe as :func:`load_recipe` does; with ``keep_adapter`` its adapter is also written separately."""
+    recipe = _load(path_or_name, overrides, keep_adapter=keep_adapter)
+    if keep_adapter and recipe.model.adapter is None:
+        raise ConfigurationError(
+            "[[keep_adapter]] needs an adapter; add [[model.adapter='{type: lora, rank: 8}']]"
+        )
+    return recipe
+
+
+def _load(
+    path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str], *, keep_adapter: bool = False
+) -> Recipe:
     document = read_document(path_or_name, overrides)
+    if keep_adapter and "adapter" in _entries(document.values, "model"):
+        overrides = [*overrides, "model.adapter.keep=true"]
+        document = overridden(document, overrides[-1])
     recipe, sections = typed(document)
     parts = None if recipe is None else recipe.parts
+    filled_in, refused = try_encoder(sections, parts)
     problems = [
         *_name_problems(document.values, sections),
-        *_encoder_problems(document.values, sections, parts),
+        *_pieces_problems(document.values, sections),
+        *refused,
+        *train_problems(document),
     ]
-    problems += train_problems(document)
     for name, entry in _entries(document.values, "streams").items():
         if not any(location[:2] == ("streams", name) for location in document.unset()):
             file_mistakes = file_problems(sections.get(("streams", name)), entry)
@@ -81,23 +102,8 @@ def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequenc
     if recipe is None or problems or document.problems:
         document.add(problems)
         raise document.error("recipe" if isinstance(path_or_name, Mapping) else f"recipe {path_or_name}")
-    recipe.remember_raw(document.raw)
-    recipe.remember_overrides(overrides)
+    recipe.remember(document.raw, overrides, filled_in)
     return recipe
-
-
-def load_run_recipe(
-    path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), *, keep_adapter: bool = False
-) -> Recipe:
-    """Read a recipe as :func:`load_recipe` does; with ``keep_adapter`` its adapter is also written separately."""
-    recipe = load_recipe(path_or_name, overrides)
-    if not keep_adapter:
-        return recipe
-    if recipe.model.adapter is None:
-        raise ConfigurationError(
-            "[[keep_adapter]] needs an adapter; add [[model.adapter={'type': 'lora', 'rank': 8}]]"
-        )
-    return load_recipe(path_or_name, [*overrides, "model.adapter.keep=true"])
 
 
 def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Problem]:
@@ -177,10 +183,8 @@ def _strings(tree: object) -> list[str]:
     return [tree] if isinstance(tree, str) else []
 
 
-def _encoder_problems(
-    values: Mapping[str, Any], sections: Sections, parts: PartsSection | None
-) -> Iterator[Problem]:
-    """The encoder takes its settings and has the layers to freeze, its views have room, its objectives can be made."""
+def _pieces_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Problem]:
+    """An encoder from scratch has a tokenizer, and one from a checkpoint the tokenizer that it was trained with."""
     model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))
     if model is None:
         return
@@ -193,61 +197,54 @@ def _encoder_problems(
     if model.path is None and values.get("tokenizer") is None:
         text = "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         yield Problem(text, ("model",))
+
+
+def try_encoder(
+    sections: Sections, parts: PartsSection | None = None
+) -> tuple[dict[Location, Any], list[Problem]]:
+    """Make the objectives on the encoder's real architecture without its weights, which takes no memory.
+
+    Returns:
+        By section and name, the options that views and objectives fill in; and what the encoder, its views, parts and
+        objectives refuse. An objective is left out that takes a corpus or the tokenizer, which are not there yet, or
+        that reads weights.
+    """
+    model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))
+    filled_in: dict[Location, Any] = {}
     problems: list[Problem] = []
-    config = None
+    if model is None:
+        return filled_in, problems
+    config: Any = None
+    encoder: Any = None
     with collected(problems):
         config = model.config(training=None if tokenizer is None else tokenizer.training)
-    if config is None:
-        yield from problems if model.path is None else ()  # for a checkpoint it is reported when it is loaded
-        return
+    if config is None:  # what is wrong with a checkpoint is reported when it is loaded
+        return filled_in, [] if model.path is not None else problems
+    longest = longest_input(config)
     for location, section in sections.items():
         if isinstance(section, ViewSection):
+            filled_in[location] = SimpleNamespace(max_length=longest)
             with collected(problems, *location):
-                section.require_room(longest_input(config))
-    objectives = {str(location[1]): s for location, s in sections.items() if isinstance(s, ObjectiveSection)}
-    yield from [*problems, *on_shell(model, config, objectives, parts)[1]]
-
-
-def on_shell(
-    model: ModelSection,
-    config: PreTrainedConfig,
-    objectives: Mapping[str, ObjectiveSection],
-    parts: PartsSection | None = None,
-) -> tuple[dict[str, Objective], list[Problem]]:
-    """Objectives made on the encoder's real architecture without its weights, and what they and its parts refuse.
-
-    Left out is one that takes a corpus or the tokenizer, which are not there yet, or that reads weights.
-    """
-    built: dict[str, Objective] = {}
-    try:
+                section.require_room(longest)
+    refused: list[Problem] = []
+    with collected(refused):
         encoder = empty_masked_lm(config, model.settings.get("attention"))
-    except ConfigurationError as error:
-        return built, error.problems if model.path is None else []
-    problems: list[Problem] = []
+    if encoder is None:
+        return filled_in, problems if model.path is not None else [*problems, *refused]
     if model.adapter is not None:
         with collected(problems, "model", "adapter"):
             add_adapter(encoder, model.adapter)
     with collected(problems):
         frozen_layers(encoder, parts or PartsSection())
-    for name, section in objectives.items():
+    for location, section in sections.items():
+        if not isinstance(section, ObjectiveSection):
+            continue
         if section.options.takes("tokenizer") or section.options.corpora & section.options.model_fields_set:
             continue
-        with suppress(RuntimeError), collected(problems, "objectives", name):  # without weights to read
-            built[name] = section.build(encoder, {}, tokenizer=None, seed=0)
-    return built, problems
-
-
-def settled(recipe: Recipe) -> dict[Location, Any]:
-    """What views and objectives fill in themselves, as far as it is known before the run."""
-    config = recipe.model.config(training=None if recipe.tokenizer is None else recipe.tokenizer.training)
-    longest = None if config is None else longest_input(config)
-    modules: dict[Location, Any] = {
-        ("views", name): SimpleNamespace(max_length=longest) for name in recipe.views
-    }
-    if config is not None:
-        objectives = on_shell(recipe.model, config, recipe.objectives)[0]
-        modules |= {("objectives", name): objective for name, objective in objectives.items()}
-    return modules
+        with suppress(RuntimeError), collected(problems, *location):  # without weights to read
+            objective = section.build(encoder, {}, tokenizer=None, seed=0)
+            filled_in[location] = SimpleNamespace(**section.in_use(objective))
+    return filled_in, problems
 
 
 def file_problems(stream: StreamSection | None, values: Mapping[str, Any]) -> Iterator[Problem]:

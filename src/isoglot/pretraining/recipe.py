@@ -210,6 +210,16 @@ class _BuiltSection(OpenSection):
             spec = spec_of(maker)
         return {"options": spec.of({k: v for k, v in values.items() if k not in cls.own_keys()}, cls)}
 
+    def in_use(self, made: Any) -> dict[str, Any]:
+        """Its options with a plain value: given, by default, or filled in by the view or objective ``made``."""
+        values = {}
+        for option in type(self.options).model_fields:
+            value = getattr(self.options, option)
+            value = getattr(made, option, None) if value is None else value
+            if option != "seed" and isinstance(value, str | int | float | bool):
+                values[option] = value
+        return values
+
     def build(
         self, first: Any, corpora: Mapping[str, Dataset], *, seed: int | None = None, **supplied: Any
     ) -> Any:

@@ -78,9 +78,8 @@ class Document:
 
     def unset(self) -> dict[Location, list[str]]:
         """Where environment variables are needed that are not set, and which."""
-        needed = {k: list(dict.fromkeys(VARIABLE.findall(text))) for k, text in self.raw.items()}
-        missing = {k: [name for name in names if name not in os.environ] for k, names in needed.items()}
-        return {k: names for k, names in missing.items() if names}
+        missing = {location: unset_in(text) for location, text in self.raw.items()}
+        return {location: names for location, names in missing.items() if names}
 
     def require_variables(self) -> None:
         """Record the variables that are not set, once all that an override or an extending recipe replaces is gone."""
@@ -184,6 +183,11 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
 def expand(text: str) -> str:
     """A text with environment variables replaced; one that is not set stays as it is."""
     return VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
+
+
+def unset_in(text: str) -> list[str]:
+    """The environment variables that a text names and that are not set, each once."""
+    return [name for name in dict.fromkeys(VARIABLE.findall(text)) if name not in os.environ]
 
 
 def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Document:

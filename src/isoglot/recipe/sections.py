@@ -37,14 +37,29 @@ class PortableSection(Section):
 
     _raw: dict[Location, str] = PrivateAttr(default_factory=dict)
     _replaced: list[str] = PrivateAttr(default_factory=list)
+    _filled_in: dict[Location, Any] = PrivateAttr(default_factory=dict)
 
-    def remember_raw(self, raw: Mapping[Location, str]) -> None:
-        """Keep strings as they were written, where a variable was expanded in them."""
+    def remember(
+        self,
+        raw: Mapping[Location, str],
+        overrides: Iterable[str] = (),
+        filled_in: Mapping[Location, Any] | None = None,
+    ) -> None:
+        """Keep how the recipe was written and what its check found.
+
+        Args:
+            raw: Strings as they were written, where a variable was expanded in them.
+            overrides: Values that were replaced, ``section.key=value`` each.
+            filled_in: Options that views and objectives fill in themselves, by section and name.
+        """
         self._raw.update(raw)
-
-    def remember_overrides(self, overrides: Iterable[str]) -> None:
-        """Keep which values were replaced by ``section.key=value``."""
         self._replaced += [override.partition("=")[0] for override in overrides]
+        self._filled_in.update(filled_in or {})
+
+    @property
+    def filled_in(self) -> Mapping[Location, Any]:
+        """Options that views and objectives fill in themselves, as far as the check could tell before the run."""
+        return self._filled_in
 
     @property
     def changes(self) -> dict[str, Any]:

@@ -41,8 +41,8 @@ def read_document(
 ) -> Document:
     """Read a recipe, what it extends, and the overrides (``section.key=value``); mistakes are in its ``problems``.
 
-    ``given`` is a file, the name of a built-in recipe, or what a file would hold as dictionaries. ``variables``:
-    Whether an environment variable that is not set is a mistake.
+    ``recipe``: A file, the name of a built-in recipe, or what a file would hold as dictionaries.
+    ``variables``: Whether an environment variable that is not set is a mistake.
     """
     document = _of_values(recipe) if isinstance(recipe, Mapping) else _read_file(find(recipe), seen=())
     for override in given_texts(overrides, "overrides"):

@@ -123,16 +123,13 @@ def require_options(subject: Any, **values: Any) -> None:
     """Refuse options in Python as a recipe's are: those of a dataclass's own object, or ``values`` for a callable."""
     is_object = not isinstance(subject, type) and is_dataclass(subject)
     maker: Any = type(subject) if is_object else subject
-    spec = spec_of(maker)
     if is_object:
-        values = {
-            n: getattr(subject, n) for n in spec.model_fields.keys() - spec.corpora if hasattr(subject, n)
-        }
-    try:
-        checked(spec, values)
-    except ConfigurationError as error:
-        if problems := [p for p in error.problems if p.kind != "missing"]:
-            raise ConfigurationError(problems) from error
+        spec = spec_of(maker)
+        options = spec.model_fields.keys() - spec.corpora
+        values = {name: getattr(subject, name) for name in options if hasattr(subject, name)}
+    # The other parameters have values that no recipe could give, such as an encoder.
+    others = [name for name in inspect.signature(maker).parameters if name not in values]
+    checked(spec_of(maker, *others), values)
     if is_object and hasattr(subject, "check_options"):
         subject.check_options()
 

@@ -47,7 +47,7 @@ class MapPanel(_FigurePart):
 
 
 class EmbeddingMap(_Figure):
-    """``embedding_map``: word vectors projected to the plane, aligned pairs joined (WEAM, Fig. 2)."""
+    """Figure of kind ``embedding_map``: word vectors projected to the plane, aligned pairs joined (WEAM, Fig. 2)."""
 
     kind: Literal["embedding_map"]
     panels: Annotated[list[MapPanel], Field(min_length=1)]
@@ -63,7 +63,7 @@ class ScatterPoint(_FigurePart):
 
 
 class Scatter(_Figure):
-    """``scatter``: one quantity against another with Spearman's rank correlation (ALIGN-MLM, Fig. 3)."""
+    """Figure of kind ``scatter``: one quantity against another with Spearman's rank correlation (ALIGN-MLM, Fig. 3)."""
 
     kind: Literal["scatter"]
     x_label: str

@@ -1,16 +1,13 @@
 """What steps of a study read from outside: files, folders, patterns, names of the hub and environment variables."""
 
 import glob
-import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from isoglot.errors import ConfigurationError
+from isoglot.recipe.document import expand, unset_in
 from isoglot.runs.fingerprint import digest, files_of, key_of
-
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 class Input(NamedTuple):
@@ -22,9 +19,9 @@ class Input(NamedTuple):
     @classmethod
     def of(cls, path: str) -> "Input":
         """Look for a file, folder or pattern; names of the hub and other values, which have no root, count as there."""
-        if unset(path):
+        if unset_in(path):
             return cls(path, there=False)
-        name = expanded(path)
+        name = expand(path)
         rooted = (name != path and "/" in name) or name.startswith((".", "/", "~"))
         return cls(path, not rooted or bool(glob.glob(str(Path(name).expanduser()))))  # noqa: PTH207
 
@@ -33,7 +30,7 @@ class Input(NamedTuple):
         """A hash of the files' names and contents, or of any other value; empty for a missing one."""
         if not self.there:
             return ""
-        name = str(Path(expanded(self.path)).expanduser())
+        name = str(Path(expand(self.path)).expanduser())
         paths = [Path(path) for path in sorted(glob.glob(name))]  # noqa: PTH207
         files = [(f, str(f.relative_to(p) if p.is_dir() else f.name)) for p in paths for f in files_of(p)]
         return key_of([(label, digest([file], size=8)) for file, label in files] or name)
@@ -44,20 +41,9 @@ def outside(paths: Iterable[str], studies: str) -> list[Input]:
     return [Input.of(path) for path in dict.fromkeys(paths) if studies not in path]
 
 
-def expanded(text: str) -> str:
-    """A text with its ``${NAME}`` filled in."""
-    if missing := unset(text):
+def require_set(text: str) -> None:
+    """Refuse a text with an environment variable that is not set."""
+    if missing := unset_in(text):
         raise ConfigurationError(
             f"{text}: environment variable {missing[0]} is not set; type `export {missing[0]}=...`"
         )
-    return _VARIABLE.sub(lambda m: os.environ[m[1]], text)
-
-
-def unset(text: str) -> list[str]:
-    """The environment variables that a text names and that are not set."""
-    return [name for name in _VARIABLE.findall(text) if name not in os.environ]
-
-
-def without_variables(text: str) -> str:
-    """A text with its ``${NAME}`` left out."""
-    return _VARIABLE.sub("", text)

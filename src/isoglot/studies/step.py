@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from isoglot.errors import IsoglotError
+from isoglot.recipe.document import expand
 from isoglot.runs.code import code_files
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.inputs import Input, expanded, outside
+from isoglot.studies.inputs import Input, outside, require_set
 
 
 class UnavailableError(IsoglotError):
@@ -67,8 +68,10 @@ class Step(BaseModel):
     def expanded(self) -> Step:
         """The same with variables of the environment filled in, as it is run."""
         values = self.model_dump(mode="json", exclude_unset=True)
+        for text in texts_of(values):
+            require_set(text)
         return type(self).model_validate(
-            with_leaves(values, lambda v: expanded(v) if isinstance(v, str) else v)
+            with_leaves(values, lambda value: expand(value) if isinstance(value, str) else value)
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import AnyAligner, LinkFormat
@@ -204,17 +204,20 @@ class Prepare(Step):
 
 
 class Align(Step):
-    """A bitext with word links in ``aligned``, as ``isoglot align --words unicode`` makes it."""
+    """A bitext with word links in ``aligned``, as ``isoglot align --words unicode`` makes it.
 
+    All fields but these two are options of the aligner, under the names of :func:`isoglot.align`: ``method="hmm"``,
+    ``symmetrisation="intersect"``.
+    """
+
+    model_config = ConfigDict(extra="allow")
     doing: ClassVar[str] = "aligning"
     path: str
     source: dict[str, Any]  # further keys of the source (`columns`, `source_language`, …)
-    method: str
-    symmetrisation: str
 
     def check(self) -> tuple[Source, AnyAligner]:
         """The source, and the aligner."""
-        aligner = aligner_request(method=self.method, symmetrisation=self.symmetrisation)
+        aligner = aligner_request(**(self.model_extra or {}))
         source = checked(Source, {"path": self.path, **self.source})
         return source, aligner
 

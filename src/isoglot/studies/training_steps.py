@@ -12,13 +12,14 @@ from isoglot.checks import resolve
 from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
-from isoglot.recipe.document import dump_yaml
+from isoglot.options import Precision
+from isoglot.recipe.document import VARIABLE, dump_yaml, expand, unset_in
 from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, clear
 from isoglot.runs.record import MANIFEST
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.inputs import Input, expanded, outside, unset, without_variables
+from isoglot.studies.inputs import Input, outside
 from isoglot.studies.step import Step, texts_of
 from isoglot.tasks import build_task, task_class
 
@@ -44,18 +45,16 @@ class Pretrain(Step):
     def explicit(self) -> dict[str, Any]:
         """The recipe with what it extends and every default; files need not be there yet."""
         from isoglot.pretraining.build import explicit  # noqa: PLC0415 - loads the libraries
-        from isoglot.pretraining.check import settled  # noqa: PLC0415
+        from isoglot.pretraining.check import try_encoder  # noqa: PLC0415
         from isoglot.pretraining.recipe import typed  # noqa: PLC0415
         from isoglot.recipe.source import read_document  # noqa: PLC0415
 
         document = read_document(self.values(), variables=False)
-        recipe, _ = typed(document)
+        recipe, sections = typed(document)
         if recipe is None:
             raise ConfigurationError(document.problems)
-        try:
-            return explicit(recipe, settled(recipe))
-        except ConfigurationError:  # the encoder to start from is not there yet
-            return explicit(recipe, {})
+        filled_in, _ = try_encoder(sections)  # nothing, while the encoder to start from is not there yet
+        return explicit(recipe, filled_in)
 
     def expanded(self) -> Step:
         """As it is: the recipe fills in variables, and its hash is of what is written."""
@@ -69,7 +68,7 @@ class Pretrain(Step):
         recipes = {origin.name for origin in document.origins.values()} - {""}
         sections = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
         written = list(document.raw.values())
-        filled_in = {expanded(text) for text in written if not unset(text)}
+        filled_in = {expand(text) for text in written}
         texts = set(texts_of(sections)) - filled_in - set(written)
         paths = sorted(text for text in texts if text.startswith(("/", ".", "~")))
         shipped = set(map(str, builtin_recipes().values()))
@@ -184,11 +183,11 @@ def _found(task: TaskSpec, spec: str, language: str, split: str) -> tuple[list[s
     """
     from isoglot.tasks.base import locations_of  # noqa: PLC0415
 
-    is_template, is_folder = "{" in without_variables(spec), not Path(spec).suffix
+    is_template, is_folder = "{" in VARIABLE.sub("", spec), not Path(spec).suffix
     problem = f"{spec}: no {split} data for {language!r}" if is_folder and not is_template else ""
-    if unset(spec):
+    if unset_in(spec):
         return [], problem
-    path = expanded(spec)
+    path = expand(spec)
     try:
         locations = locations_of(task.model_copy(update={"data": [path]}).build(), language, split)
     except ConfigurationError as error:
@@ -269,7 +268,7 @@ class Evaluate(Step):
     languages: list[str]
     finetune: Finetune | None = None
     split: Literal["dev", "test"] = "test"
-    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    precision: Precision = "float32"
     keep: bool = False  # the fine-tuned weights; no part of the hash
 
     def explicit(self) -> dict[str, Any]:

@@ -2,19 +2,19 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
+from isoglot.checks import did_you_mean
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.losses.base import LossOutput
 from isoglot.modules.encoder import base_of, layer_modules, unwrapped
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, OpenBatch, require_objective
-from isoglot.recipe.spec import require_options
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -66,7 +66,9 @@ class AlignmentModel(nn.Module):
         language_embeddings: nn.Embedding | None = None,
     ) -> None:
         super().__init__()
-        require_options(AlignmentModel, normalisation=normalisation)
+        if normalisation not in (known := get_args(Normalisation)):
+            text = f"got {normalisation!r}; {did_you_mean(normalisation, known)}"
+            raise ConfigurationError(Problem(text, ("normalisation",)))
         if not isinstance(objectives, Mapping):
             raise ConfigurationError(
                 f"objectives: expected a dictionary from names to objectives, got a {type(objectives).__name__}"

@@ -202,8 +202,7 @@ def visit(
 ) -> None:
     """E-step over the sentences ``part[0]`` to ``part[1]`` − 1; adds to ``expected``.
 
-    ``table`` has the word pairs by source word; ``words`` both directions' :class:`WordTables` or :class:`WordCounts`;
-    ``own`` is written anew.
+    ``table`` has the word pairs by source word; ``words`` both directions' :class:`WordTables` or :class:`WordCounts`.
     """
     for piece in pieces(*sides, *part):
         slots = _found_slots(piece, table)
