@@ -71,7 +71,7 @@ def load_run_recipe(
     recipe = _load(path_or_name, overrides, keep_adapter=keep_adapter)
     if keep_adapter and recipe.model.adapter is None:
         raise ConfigurationError(
-            "[[keep_adapter]] needs an adapter; add [[model.adapter='{type: lora, rank: 8}']]"
+            "[[keep_adapter]] needs an adapter; add [[model.adapter={'type': 'lora', 'rank': 8}]]"
         )
     return recipe
 

@@ -112,7 +112,8 @@ class Record:
             return "finished"
         if not resume:
             raise ConfigurationError(
-                f"{folder}: holds an unfinished {self.what}; add [[resume=True]] to continue it, or delete it to start again"
+                f"{folder}: holds an unfinished {self.what}; add [[resume=True]] to continue it, or delete it to start "
+                "again"
             )
         _warn_of_versions(path, recorded.get("versions"))
         return "unfinished"
