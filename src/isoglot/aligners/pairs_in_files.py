@@ -11,6 +11,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED, by_suffix
 from isoglot.formats.words import WordMode, note_of_spaces, other_space
+from isoglot.named_options import spelled
 
 _LOG = logging.getLogger(__name__)
 Warn = Callable[[int, str], None]
@@ -105,7 +106,7 @@ def tags_noticed(pairs: Iterator[SentencePair]) -> Iterator[SentencePair]:
                 noticed = True
                 _LOG.warning(
                     "pair %d: the tag %s is text here, and its characters are linked as words; leave tags out before "
-                    "aligning, or carry them to a translation: isoglot project [[kind='markup']], isoglot.project_tags",
+                    "aligning, or carry them to a translation: `isoglot project --kind markup`, isoglot.project_tags",
                     number,
                     found[0],
                 )
@@ -176,8 +177,10 @@ class _Notices:
     def _warn_of_running_text(self) -> None:
         if sum(self._running) >= max(_GLUED_SHARE * len(self._running), 1):
             _LOG.warning(
-                "punctuation stays part of words; for text that is not tokenised, use "
-                "[[words='unicode']] (%d of the first %d pairs)",
+                spelled(
+                    "punctuation stays part of words; for text that is not tokenised, use "
+                    "[[words='unicode']] (%d of the first %d pairs)"
+                ),
                 sum(self._running),
                 len(self._running),
             )

@@ -29,6 +29,7 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, has_unspaced
 from isoglot.modules.allocator import give_back_large_blocks
+from isoglot.named_options import spelled
 from isoglot.runs.fingerprint import FileState, files_of, key_of, states
 from isoglot.runs.listed import read_whole
 
@@ -270,8 +271,9 @@ def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, m
         if aligner.words == "unicode" and any(
             has_unspaced(word) for side in aligner.model.words for word in side
         ):
-            _LOG.warning(
+            note = spelled(
                 "%s: words of scripts without spaces stand as single characters there, as the model learned them; "
-                "segment the text first, or take [[phrases]], which joins them to pieces", settings.lexicon,
-            )  # fmt: skip
+                "segment the text first, or take [[phrases]], which joins them to pieces"
+            )
+            _LOG.warning(note, settings.lexicon)
         aligner.model.write_lexicon(settings.lexicon)

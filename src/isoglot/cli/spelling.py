@@ -82,6 +82,6 @@ class FlagSpelling:
 
 def _typed(value: Any) -> str:
     """A value as a shell takes it; a placeholder stays as it is."""
-    text = str(value)
+    text = "none" if value is None else str(value)
     bare = isinstance(value, Placeholder) or not any(mark in text for mark in " '\"{}$&|;<>()*?!#`\\")
     return text if bare else shlex.quote(text)

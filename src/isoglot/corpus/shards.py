@@ -163,7 +163,7 @@ class Ledger:
         if self._described:
             notes.append(
                 f"units whose id, tags, notes or properties are left out: {self._described:,}; a corpus holds texts "
-                "alone, and `isoglot filter` keeps them ([[duplicates]] pair drops duplicates there)"
+                "alone, and `isoglot filter` keeps them (--duplicates pair drops duplicates there)"
             )
         known = ", ".join(sorted(self._flags)) or "none"
         unknown = (name for name in self._options.held_out_flags if name != "*" and name not in self._flags)

@@ -26,6 +26,7 @@ from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.adapter import adapter_of, plain_state, save_plain, write_adapter
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
+from isoglot.named_options import spelled
 from isoglot.runs.folder import CHECKPOINT, WORK
 from isoglot.runs.history import write_history
 from isoglot.runs.listed import whole_folder
@@ -78,8 +79,11 @@ def train_head(  # noqa: PLR0913 - what one run is made of
         raise ConfigurationError("no training rows are left; check the training data")
     unknown = number_rows(rows, dataset, attached(model))
     if unknown:
-        progress.note(f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added; "
-                      "name the ids with [[language_ids=IDS]]")  # fmt: skip
+        note = (
+            f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added; name the ids "
+            "with [[language_ids=IDS]]"
+        )
+        progress.note(spelled(note))
     switched = ORIGINAL in dataset.features
     if switched and options.single("batch_size") % options.copies:
         raise ConfigurationError(

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from isoglot.errors import InputError
 from isoglot.formats.given_row import TableForm
+from isoglot.named_options import spelled
 
 _LOG = logging.getLogger(__name__)
 _MARK = "\ufeff"
@@ -83,7 +84,7 @@ def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 @lru_cache(64)  # a file is read more than once
 def _say(path: str, delimiter: str) -> None:
     name = _NAMES.get(delimiter, repr(delimiter))
-    _LOG.warning("%s: read with a %s between columns; [[delimiter]] names another one", path, name)
+    _LOG.warning(spelled("%s: read with a %s between columns; [[delimiter]] names another one"), path, name)
 
 
 def csv_line(cells: Sequence[str], form: TableForm) -> str:

@@ -17,6 +17,7 @@ from isoglot.formats.labelled.hub import HubSpec
 from isoglot.formats.labelled.sources import Location
 from isoglot.formats.labelled.tags import UNLABELLED, UPOS, check_tag, read_tags
 from isoglot.formats.labelled.withheld import ADVICE
+from isoglot.named_options import spelled
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, EncodedRow, RowOutput, takes_segments
@@ -145,8 +146,10 @@ class TaggingTask(HeadTask):
                 rows.append(EncodedRow(inputs, number, labelled))
         if not skipped and not training and 2 * bare > count:
             _LOG.warning(
-                "%d of %d words have their tag on a piece that is only a space; a tagger that learned from another "
-                "language hardly saw tags there: fine-tune with [[label_piece='text']]",
+                spelled(
+                    "%d of %d words have their tag on a piece that is only a space; a tagger that learned from another "
+                    "language hardly saw tags there: fine-tune with [[label_piece='text']]"
+                ),
                 bare,
                 count,
             )

@@ -16,6 +16,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.named_options import spelled
 from isoglot.objectives.base import Batch
 from isoglot.runs.reporter import Reporter
 from isoglot.training.batches import TokenBudgetBatches
@@ -126,7 +127,7 @@ def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
     """What to report of a warm-up as long as the run, whose learning rate only rises; empty for a shorter one."""
     if (warmup := args.get_warmup_steps(steps)) < steps:
         return ""
-    return (
+    return spelled(
         f"warm-up of {warmup:,} steps, training of {steps:,}: the learning rate only rises, to "
         f"{steps / warmup:.0%} of its peak; [[{setting}=0.1]] is a share"
     )

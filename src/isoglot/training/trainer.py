@@ -15,6 +15,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import has_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.encoder import base_of
+from isoglot.named_options import spelled
 from isoglot.recipe.sections import PartsSection
 from isoglot.runs.workers import fork_server
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
@@ -106,9 +107,12 @@ class AlignmentTrainer(CheckpointingTrainer):
         """Warn where every tensor of the encoder and its embeddings is, in a model's state, as it was at first."""
         if all(_bits(state[name]) == value for name, value in self.began.items()):
             _LOGGER.warning(
-                "the encoder did not change: all its %d tensors are as they were before this run; raise "
-                "train.learning_rate, train for more steps than warm up or are frozen, or give a part of the encoder a "
-                "rate ([[parts.encoder=1]])",
+                spelled(
+                    "the encoder did not change: all its %d tensors are as they were before this run; raise "
+                    "train.learning_rate, train for more steps than warm up or are frozen, or give a part of the "
+                    "encoder a "
+                    "rate ([[parts.encoder=1]])"
+                ),
                 len(self.began),
             )
 

@@ -8,12 +8,17 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.taught import untaught
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
+from isoglot.named_options import spelled
 
 _FEW, _ENOUGH_WORDS = 0.6, 400
 """A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
 _LOGGER = logging.getLogger(__name__)
 _UNTAUGHT = (
     "%s %s; its links may be worse than usual: compare those of [[method='hmm']], which learns from pairs"
+)
+_FEW_LINKS = (
+    "%.2f links per word, and %s had %.2f on the development set with the fewest: many links are likely missing; tune "
+    "it on links of these languages, or lower [[min_probability]]"
 )
 
 
@@ -30,13 +35,14 @@ def report_poor_fit(
         for language in set(pair.languages) - seen:
             seen.add(language)
             if (note := untaught(model, language)) is not None:
-                _LOGGER.warning(_UNTAUGHT, model, note)
+                _LOGGER.warning(spelled(_UNTAUGHT), model, note)
         links += len(pair.links)
         words += sum(map(len, pair.words))
         yield pair
     if usual is not None and words >= _ENOUGH_WORDS and 2 * links < _FEW * usual * words:
         _LOGGER.warning(
-            "%.2f links per word, and %s had %.2f on the development set with the fewest: many links are likely "
-            "missing; tune it on links of these languages, or lower [[min_probability]]",
-            2 * links / words, model, usual,
-        )  # fmt: skip
+            spelled(_FEW_LINKS),
+            2 * links / words,
+            model,
+            usual,
+        )

@@ -35,7 +35,7 @@ class EflomalAligner:
         check_symmetriser(symmetrisation)
         self.symmetrisation: Symmetriser = symmetrisation
         self.program = program
-        self.arguments = ["[[model]]", "3", "[[n_samplers]]", "3", *shlex.split(arguments)]
+        self.arguments = ["--model", "3", "--n-samplers", "3", *shlex.split(arguments)]
 
     def executable(self) -> str:
         """The path of the program."""
