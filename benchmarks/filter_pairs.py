@@ -35,13 +35,13 @@ from scipy.stats import rankdata
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.checkpoints.folder import BOX
+from isoglot.core.seeding import generator_for
 from isoglot.corpus.filter.filters import clean
 from isoglot.mining.filter_pairs import filter_pairs
 from isoglot.mining.options import VectorOptions
 from isoglot.mining.pair_rules import copied_share
 from isoglot.mining.vectors import sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import nearest_both_ways
-from isoglot.seeding import generator_for
 from sentence_vectors import remembered
 
 Pair = tuple[str, str]

@@ -33,13 +33,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from isoglot.core.seeding import generator_for
 from isoglot.corpus.filter.filters import clean
 from isoglot.mining.mine import MinedPair, best_pairs, mine
 from isoglot.mining.options import MineRequest, VectorOptions
 from isoglot.mining.vectors import sentence_encoder, unit_vectors
 from isoglot.modules.large_search import by_faiss
 from isoglot.modules.neighbours import Neighbours, nearest_both_ways
-from isoglot.seeding import generator_for
 
 NEWS = ("de", "ru", "zh", "fi")
 CODES = {"de": "deu", "es": "spa", "fr": "fra", "zh": "cmn", "hi": "hin"}

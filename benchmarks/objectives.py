@@ -35,11 +35,11 @@ from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
+from isoglot.formats.schema import BITEXT, LEXICON
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm
 from isoglot.modules.self_labelling import self_label
 from isoglot.objectives import OBJECTIVES
-from isoglot.schema import BITEXT, LEXICON
 from isoglot.training.collate import Collator
 from isoglot.training.model import AlignmentModel
 from isoglot.views import VIEWS

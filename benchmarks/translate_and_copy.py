@@ -20,9 +20,9 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
 
 from isoglot.aligners.embedding.piece_states import cut_words, layer_states
+from isoglot.core.seeding import generator_for
 from isoglot.modules.encoder import encode, num_layers
 from isoglot.modules.masked_lm_head import masked_lm_head
-from isoglot.seeding import generator_for
 
 
 @dataclass(frozen=True, slots=True)

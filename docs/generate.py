@@ -27,7 +27,7 @@ from isoglot.corpus.pack.packing import PackOptions
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.formats.sources import Source
 from isoglot.modules.adapter_options import AdapterOptions
-from isoglot.options import Options
+from isoglot.core.options import Options
 from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import builtin_recipes

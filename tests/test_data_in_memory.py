@@ -18,7 +18,7 @@ import pytest
 from datasets import Dataset, IterableDataset
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.rows import table_of
 from isoglot.testing import tiny_model, tiny_tokenizer
 

@@ -15,18 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_recipes import load
 
+from isoglot.core.errors import IsoglotError
 from isoglot.corpus.labelled_tables import read_table
 from isoglot.derivation.order_model import OrderModel
-from isoglot.errors import IsoglotError
 from isoglot.formats.labelled.pairs import read_pairs
 from isoglot.formats.labelled.questions import read_questions
 from isoglot.formats.labelled.tags import read_tags
 from isoglot.formats.link_files import read_links
 from isoglot.formats.readers import read
+from isoglot.formats.schema import LEXICON, TAGGED
 from isoglot.formats.sources import Kind, Source
-from isoglot.results import read as read_results
-from isoglot.results import read_cells
-from isoglot.schema import LEXICON, TAGGED
+from isoglot.results.rows import read as read_results
+from isoglot.results.rows import read_cells
 
 SENTENCES = (
     ("the house is old", "das Haus ist alt"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.checks import EXTRAS, missing_package
+from isoglot.core.checks import EXTRAS, missing_package
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from isoglot.errors import ConfigurationError
-from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
+from isoglot.core.errors import ConfigurationError
+from isoglot.formats.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
 from isoglot.testing import (
     FAMILIES,
     tiny_aligned,

@@ -16,7 +16,7 @@ from unknown_text import ENGLISH, FAMILIES, KNOWN, SCRIPTS, small_encoder
 
 import isoglot as iso
 from isoglot.cli import app
-from isoglot.errors import UnknownWordsWarning
+from isoglot.core.errors import UnknownWordsWarning
 from isoglot.mining.align_sentences import SentenceGroup
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext

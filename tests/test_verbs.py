@@ -12,7 +12,7 @@ from datasets import Dataset
 
 import isoglot as iso
 from isoglot.cli.program import app
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 NOT_FUNCTIONS = {

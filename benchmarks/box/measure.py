@@ -23,7 +23,7 @@ from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.scoring import score
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.link_counts import AlignmentScore
+from isoglot.results.link_counts import AlignmentScore
 
 DEVELOPMENT = ("en-es.xlwa.dev", "en-it.xlwa.dev", "en-nl.xlwa.dev", "en-zh.pud", "en-ja.pud", "en-ar.pud")
 TEST = ("en-es.xlwa.test", "en-it.xlwa.test", "en-nl.xlwa.test", "de-en", "en-fr", "ro-en", "en-hi")

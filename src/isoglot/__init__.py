@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"isoglot.{name}")
     if name not in _HOMES:
-        from isoglot.checks import did_you_mean  # noqa: PLC0415 - only for the message
+        from isoglot.core.checks import did_you_mean  # noqa: PLC0415 - only for the message
 
         raise AttributeError(f"module 'isoglot' has no attribute {name!r}; {did_you_mean(name, _HOMES)}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from isoglot.checks import is_number
-from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Seed, Workers, option, settings_option
+from isoglot.core.checks import is_number
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Options, Seed, Workers, option, settings_option
 
 
 class StudyRequest(Options):

@@ -12,11 +12,11 @@ import torch
 from datasets import Dataset
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerFast
 
-from isoglot.checks import did_you_mean
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.errors import ConfigurationError
+from isoglot.formats.schema import ALIGNED, BITEXT, LEXICON, TEXT
 from isoglot.modules.load import model_config
-from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT
 
 _TOKENIZERS = {
     "bert": ("wordpiece", "bert"),

@@ -16,10 +16,10 @@ from isoglot.aligners.options import FastAlign, LinkFormat
 from isoglot.aligners.pairs_in_files import read_pairs
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.cli import app
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.links import Alignment
 from isoglot.formats.sources import Source
 

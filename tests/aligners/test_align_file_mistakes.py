@@ -6,8 +6,8 @@ import pytest
 from commands import run
 
 from isoglot.aligners.pairs_in_files import read_pairs
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import Source
 
 LINES = 40

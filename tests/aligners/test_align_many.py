@@ -15,8 +15,8 @@ import isoglot as iso
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import LinkFormat
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.open_corpus import corpus_sources
-from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 PAIRS = [("the river.", "ta potamo."), ("", "ta"), ("the captain sings", "ta 大河 canta"), ("a", "un")]

@@ -21,9 +21,9 @@ from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import LinkFormat
 from isoglot.cli import app
+from isoglot.core.errors import ConfigurationError, InputError, UnknownWordsWarning
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError, InputError, UnknownWordsWarning
 from isoglot.formats.sources import Source
 from isoglot.runs.pool import WorkPool
 from isoglot.testing import tiny_aligned

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from isoglot.aligners.aligner import Aligner
 from isoglot.aligners.alignment import LinkTable, with_links
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
 

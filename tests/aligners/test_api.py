@@ -14,7 +14,7 @@ import isoglot as iso
 from isoglot.aligners import with_encoder, with_statistics
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.inline_tags import Tag
 from isoglot.formats.words import split_words
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenizer

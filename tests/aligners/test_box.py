@@ -20,8 +20,8 @@ from isoglot.aligners.embedding.taught import BOX_LANGUAGES, NEAREST, untaught
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.folder import BOX_FILE, checkpoint_folder
 from isoglot.cli import app
+from isoglot.core.languages import name_of, two_letters
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.languages import name_of, two_letters
 from isoglot.modules.load import load_masked_lm
 
 ENGLISH = "the woman buys a small house"

@@ -10,7 +10,7 @@ from isoglot.aligners.embedding.choice import (
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions, values_of
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import scoring_of
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 SOFTMAX = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1, "min_probability": 0.3}

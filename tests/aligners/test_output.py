@@ -13,7 +13,7 @@ from commands import run
 
 from isoglot.aligners.options import LinkFormat
 from isoglot.aligners.output import write_lines
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 
 

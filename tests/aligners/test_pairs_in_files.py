@@ -9,8 +9,8 @@ import pytest
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import FastAlign, Hmm
 from isoglot.aligners.pairs_in_files import more_bitext, read_pairs
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats import line_files
 from isoglot.formats.inline_tags import Tag
 from isoglot.formats.sentence_pair import SentencePair

@@ -12,8 +12,8 @@ from isoglot.aligners.align_file import align_file
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import LinkFormat
 from isoglot.aligners.pieces import load_cut, piece_links
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.open_corpus import corpus_sources
-from isoglot.errors import ConfigurationError
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_bitext

@@ -9,7 +9,7 @@ import pytest
 from commands import run
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 _CLASS = '''
 import isoglot as iso

@@ -16,7 +16,7 @@ from repeated_bitext import bitext
 import isoglot as iso
 from isoglot.aligners.statistical.merging import merge
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.mining.filter_pairs import filter_pairs
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from isoglot.aligners.scoring import Readings, score_pair
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.link_counts import AlignmentScore
+from isoglot.results.link_counts import AlignmentScore
 
 
 def read(links, gold) -> Readings:

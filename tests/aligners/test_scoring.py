@@ -12,10 +12,10 @@ from references import reference
 
 import isoglot as iso
 from isoglot.aligners.scoring import score
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.link_counts import AlignmentScore
+from isoglot.results.link_counts import AlignmentScore
 
 links = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8)
 

@@ -13,7 +13,7 @@ from references import fast_align_reference
 from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.statistical.options import SYMMETRISERS
 from isoglot.aligners.symmetrise import symmetrise_table
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.links import Alignment
 
 Links = frozenset[tuple[int, int]]

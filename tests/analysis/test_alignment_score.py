@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from isoglot.analysis.alignment_score import alignment_score, draw, nearest_numbers, score_vectors
 from isoglot.analysis.options import Subset
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 def noisy(size: int, width: int, noise: float, seed: int = 0) -> torch.Tensor:

@@ -23,10 +23,10 @@ from isoglot.analysis.options import (
     SimilarityRequest,
     Subset,
 )
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.derivation.vocabulary import VocabularyCopy
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.reports.render import report
-from isoglot.results import read
+from isoglot.results.rows import read
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
 from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
 

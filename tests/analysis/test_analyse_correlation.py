@@ -9,10 +9,10 @@ import pytest
 
 from isoglot.analysis.analyse_correlation import analyse_correlation, paper_points, study_points
 from isoglot.analysis.options import CorrelationRequest
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.charts import draw
 from isoglot.reports.figure_files import Scatter, read_figure
-from isoglot.results import Result, append
+from isoglot.results.rows import Result, append
 
 
 def scatter(path: Path) -> Scatter:

@@ -18,7 +18,7 @@ from isoglot.analysis.options import (
     AlignmentsRequest,
     LayersRequest,
 )
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.figure_files import Lines
 from isoglot.reports.viewer import read_alignments
 from isoglot.tasks import build_task

@@ -13,7 +13,7 @@ from isoglot.analysis import analyse_map as analyse_map_module
 from isoglot.analysis.analyse import Job
 from isoglot.analysis.analyse_map import analyse_map
 from isoglot.analysis.options import MapRequest, Projection
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.figure_files import EmbeddingMap
 from isoglot.reports.figure_files import read_figure as figure
 from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_tokenizer

@@ -15,9 +15,9 @@ from isoglot.analysis.options import (
 )
 from isoglot.analysis.similarity import linear_cka
 from isoglot.analysis.vectors import sentence_vectors
+from isoglot.core.errors import InputError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import InputError
 from isoglot.formats.sources import Source
 from isoglot.testing import tiny_model, tiny_tokenizer
 

@@ -12,10 +12,10 @@ from safetensors.torch import save_file
 
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score, trained_pairs
 from isoglot.analysis.options import ScoreOptions, Subset
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.vocabulary import VocabularyCopy
-from isoglot.errors import ConfigurationError
-from isoglot.schema import LEXICON
+from isoglot.formats.schema import LEXICON
 from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
 
 

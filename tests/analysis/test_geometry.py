@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import skew
 
 from isoglot.analysis.geometry import anisotropy, hubness, top_component_share
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 def normal(rows: int, width: int, seed: int) -> torch.Tensor:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.analysis.similarity import linear_cka, neighbour_overlap, own_neighbours, retrieval
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 def normal(rows: int, width: int, seed: int) -> torch.Tensor:

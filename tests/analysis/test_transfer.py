@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from isoglot.analysis.transfer import TransferOptions, run_folders, transfer
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import Measure, collect
-from isoglot.results import read
+from isoglot.results.rows import read
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 

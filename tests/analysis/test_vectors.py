@@ -7,8 +7,8 @@ import torch
 
 from isoglot.aligners.embedding.piece_states import cut_words
 from isoglot.analysis.vectors import linked_vectors, sentence_vectors, unit_vectors, word_vectors
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import generator_for
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import generator_for
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_bitext, tiny_model, tiny_tokenizer
 
 

@@ -21,7 +21,7 @@ from isoglot.analysis.word_map import (
     project,
     static_vectors,
 )
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 COUNTS = Counter(

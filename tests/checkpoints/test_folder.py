@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from isoglot.checkpoints.reading import reading
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checkpoints.packed import pack, quantised, unpack
 from isoglot.checkpoints.packed_file import is_packed, restored, sentence_file
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.load import load_masked_lm
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.fingerprint import fingerprint

@@ -30,7 +30,7 @@ from isoglot.checkpoints.packed_file import (
     read_upper,
     sentence_file,
 )
-from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 CASES = 200

@@ -17,7 +17,7 @@ from isoglot.aligners.embedding.choice import keep_choice, kept_choice
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checkpoints.packed import pack, unpack
 from isoglot.checkpoints.packed_file import choice_beside, sentence_file
-from isoglot.errors import ConfigurationError, DiskError
+from isoglot.core.errors import ConfigurationError, DiskError
 from isoglot.runs.listed import LIST
 from isoglot.testing import tiny_model, tiny_tokenizer
 

@@ -14,7 +14,7 @@ from verb_calls import write_model
 
 import isoglot
 from isoglot.cli.spelling import FlagSpelling
-from isoglot.named_options import NO_VALUE
+from isoglot.core.named_options import NO_VALUE
 
 PAIRS = [("a b", "c d"), ("e", "f"), ("g", "h"), ("i j", "k")]
 TSV = "".join(f"{one}\t{other}\n" for one, other in PAIRS)

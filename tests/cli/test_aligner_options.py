@@ -12,7 +12,7 @@ from commands import COMMANDS
 import isoglot as iso
 from isoglot.aligners.options import aligner_options
 from isoglot.cli.spelling import FlagSpelling
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.testing import tiny_bitext
 
 ROWS = tiny_bitext(30)

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from commands import run
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 

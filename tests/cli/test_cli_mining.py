@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from isoglot.cli import app
-from isoglot.errors import IsoglotError
+from isoglot.core.errors import IsoglotError
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 RUNNER = CliRunner()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from small_commands import VERBS, build_inputs, content, finished, start
 
-from isoglot.results import read
+from isoglot.results.rows import read
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from commands import bitext_file, in_a_process, runner
 
 from isoglot import cli
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ import typer
 from commands import run as in_process
 from typer.testing import CliRunner
 
-from isoglot.checks import validated
 from isoglot.cli.flags import parse_settings, with_flags
 from isoglot.cli.help import GroupedCommand
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Label, Options, extra_of, given_fields, option
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.options import Label, Options, extra_of, given_fields, option
 
 
 class Inner(Options):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cli_outcome import Isoglot
 
-from isoglot.errors import ConfigurationError, DiskError
+from isoglot.core.errors import ConfigurationError, DiskError
 from isoglot.runs.files import inside, require_writable
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError
-from isoglot.results import Cell, Result, append, write_cells
+from isoglot.core.errors import ConfigurationError
+from isoglot.results.rows import Cell, Result, append, write_cells
 
 RUNNER = CliRunner()
 

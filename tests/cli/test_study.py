@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.recipe.document import parse_value
 
 SMALL = [

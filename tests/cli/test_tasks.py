@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from isoglot.cli import app
 from isoglot.cli.tasks import _folders
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.results import read
+from isoglot.results.rows import read
 from isoglot.tasks import TASKS, task_options
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError
-from isoglot.results import read
+from isoglot.core.errors import ConfigurationError
+from isoglot.results.rows import read
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 RUN = CliRunner()

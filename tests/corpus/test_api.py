@@ -10,7 +10,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 
 ROWS = [("a house", "ein Haus"), ("a house", "ein Haus"), ("", "leer"), ("a\u2028dog", "ein Hünd")]
 COLUMNS = {"en": [row[0] for row in ROWS], "de": [row[1] for row in ROWS]}

@@ -7,9 +7,9 @@ import pytest
 from datasets import Dataset
 from labelled_files import text_file
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.labelled_tables import read_table
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.schema import PAIR, SPAN, TAGGED
+from isoglot.formats.schema import PAIR, SPAN, TAGGED
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 from edits import change_unseen
 from reading import PAIR, texts, tsv
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.manifest import InputFile, load_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import Source
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.record import MANIFEST
 
 TAGS = ("en", "xx")

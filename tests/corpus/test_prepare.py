@@ -9,10 +9,10 @@ from edits import change_unseen
 from reading import PAIR, texts, tsv
 from tokenizers import Tokenizer, models
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import Source
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import psutil
 import pytest
 
+from isoglot.core.errors import InputError
 from isoglot.corpus import prepare as module
 from isoglot.corpus.manifest import read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import InputError
 from isoglot.formats import line_files
 from isoglot.formats.readers import Reader
 from isoglot.formats.sources import Source

@@ -7,12 +7,12 @@ import unicodedata
 
 import pytest
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.alphabet import ALPHABETS, Transliteration
 from isoglot.derivation.base import Sentence
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.sharing import draw_shared
 from isoglot.derivation.spec import build
-from isoglot.errors import ConfigurationError
 
 LATIN = [
     chr(c) for c in (*range(0x21, 0x250), *range(0x1E00, 0x1F00)) if unicodedata.category(chr(c))[0] in "LNPS"

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.alphabet import Transliteration
 from isoglot.derivation.base import Sentence, Underivable, compose
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order_model import BUILT_IN, BUILT_IN_MODELS, built_in_model
 from isoglot.derivation.spec import build
 from isoglot.derivation.syntax import HEAD_CLASSES, Syntax, to_ud1
-from isoglot.errors import ConfigurationError
 from isoglot.synthetic.world import World
 
 SPEC = "en~head-final@N~head-final@V"

@@ -10,6 +10,7 @@ import pytest
 from small_trees import CONLLU
 from transformers import AutoTokenizer
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
@@ -21,7 +22,6 @@ from isoglot.derivation.options import DeriveRequest, DeriverOptions, OrderFitRe
 from isoglot.derivation.order_fit import fit_order_models
 from isoglot.derivation.order_model import OrderModel
 from isoglot.derivation.vocabulary import VocabularyCopy
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import Source
 from isoglot.testing import tiny_bitext, tiny_tokenizer
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import reference
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.base import Sentence, compose
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order import END_MARKS, Inversion, Permutation, sentence_bounds
-from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_tokenizer
 
 WORDS = st.lists(st.sampled_from(["a", "b", "cat", "mat.", ".", "!", "?", "U.S."]), max_size=12).map(tuple)

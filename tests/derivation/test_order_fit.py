@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from small_trees import CONLLU, SVO
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.base import Sentence, moved
 from isoglot.derivation.options import OrderFitRequest, TransformOptions
 from isoglot.derivation.order_fit import fit, fit_order_models, observed_groups
 from isoglot.derivation.order_model import OrderModel
 from isoglot.derivation.syntax import Syntax
-from isoglot.errors import ConfigurationError
 
 
 def test_a_fit_recovers_the_model_that_made_the_data() -> None:

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import reference
 
+from isoglot.core.errors import InputError
 from isoglot.derivation.order_model import OrderModel
-from isoglot.errors import InputError
 
 TAGS = ("DET", "ADJ", "NOUN")
 RELATIONS = ("det", "amod", "nmod")

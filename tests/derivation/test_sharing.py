@@ -7,13 +7,13 @@ import pytest
 from small_vocabularies import LINES, WORLD_LINES, tokenizer_of
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.base import Sentence
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.rows import Deriver
 from isoglot.derivation.sharing import draw_shared, gold_lexicon
 from isoglot.derivation.spec import build
 from isoglot.derivation.vocabulary import TokenTransliteration, VocabularyCopy
-from isoglot.errors import ConfigurationError
 
 
 def unwritable(tokenizer: PreTrainedTokenizerBase) -> int:

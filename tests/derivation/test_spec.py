@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.base import Sentence
 from isoglot.derivation.options import DeriverOptions, TransformOptions
 from isoglot.derivation.order import Inversion
 from isoglot.derivation.spec import build
-from isoglot.errors import ConfigurationError
 
 
 def test_mistakes_are_named() -> None:

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_trees import SVO
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.base import Sentence, Underivable, moved
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order_model import OrderModel
 from isoglot.derivation.syntax import Syntax, is_projective, parse_spec, to_ud1
-from isoglot.errors import ConfigurationError
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Source
 

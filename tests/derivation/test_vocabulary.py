@@ -13,13 +13,13 @@ from small_vocabularies import LINES, WORLD_LINES, tokenizer_of
 from tokenizers import pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.derivation.base import Sentence, compose
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order import Inversion
 from isoglot.derivation.vocabulary import TokenTransliteration, VocabularyCopy
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.testing import tiny_tokenizer
 
 

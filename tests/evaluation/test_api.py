@@ -14,9 +14,9 @@ from labelled_files import json_lines
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.sources import DataSource
-from isoglot.results import read
+from isoglot.results.rows import read
 from isoglot.tasks import build_task
 from isoglot.tasks.retrieval import Tatoeba
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_lexicon, tiny_model, tiny_tokenizer

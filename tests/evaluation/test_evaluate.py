@@ -7,12 +7,12 @@ import pytest
 from labelled_files import json_lines, tagged_words
 
 from isoglot.cli.console import print_results
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.results import Result
+from isoglot.results.rows import Result
 from isoglot.tasks import build_task
 
 

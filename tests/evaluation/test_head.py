@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.tasks import build_task

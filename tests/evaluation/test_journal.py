@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from labelled_files import json_lines
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.example_counts import CountsFile
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.results import read
+from isoglot.results.example_counts import CountsFile
+from isoglot.results.rows import read
 from isoglot.tasks import build_task
 from isoglot.tasks.base import Task
 from isoglot.testing import tiny_bitext

@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 TOPICS = {"text": ["the old river", "a quiet horse"] * 8, "label": ["water", "animals"] * 8}

@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 from labelled_files import json_lines
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, grouped, hold_out, training_rows
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions

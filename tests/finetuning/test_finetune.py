@@ -8,13 +8,13 @@ from edits import change_unseen
 from labelled_files import tagged_words, text_file
 from own_modules import OwnModules
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.projection.project import project
-from isoglot.results import read
+from isoglot.results.rows import read
 from isoglot.tasks import build_task
 
 

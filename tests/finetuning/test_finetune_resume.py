@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.finetuning import train as finetune_train
 from isoglot.finetuning.finetune import finetune, remove_weights
 from isoglot.finetuning.options import FinetuneOptions

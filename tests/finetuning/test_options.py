@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.reports.papers import paper_table
 

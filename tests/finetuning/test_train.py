@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from transformers import TrainerCallback, TrainerState
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
-from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.core.errors import ConfigurationError, TrainingError
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Watcher, _arguments, _items

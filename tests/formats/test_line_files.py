@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats import line_files as streams
 from isoglot.formats.line_files import LineFile, Meter, decode_lines
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.aligners.scoring import Readings
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import FORMATS, LinkReader, read_links
 from isoglot.formats.sentence_pair import SentencePair
 

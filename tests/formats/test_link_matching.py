@@ -12,7 +12,7 @@ import pytest
 
 from isoglot.aligners.options import FileScoring, Gold
 from isoglot.aligners.scoring import ScoreReport, score_file
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.markup_lines import first_tag, parse_markup
 
 

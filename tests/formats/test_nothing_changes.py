@@ -19,8 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 from isoglot.cli import app
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import Source
 from isoglot.mining.filter_pairs import filter_files, filter_pairs
 from isoglot.mining.options import FilterRequest

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from reading import PAIR, rows, write
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats import line_files as streams
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Source, resolve_format, sources_from

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from reading import rows, write
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats import line_files as streams
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Source

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.plain_values import plain
 from isoglot.formats.rows import Items, RowTable, free_names, rows_of, table_of
 

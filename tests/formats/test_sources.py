@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Kind, Source, expand
 

@@ -10,8 +10,8 @@ from reading import rows, write
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import FastAlign
+from isoglot.core.errors import InputError
 from isoglot.corpus.open_corpus import corpus_sources
-from isoglot.errors import InputError
 from isoglot.formats import line_files as streams
 
 TAGS = ("en", "de")

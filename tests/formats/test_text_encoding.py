@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from reading import rows
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats import line_files
 from isoglot.formats.line_files import numbered_lines
 from isoglot.formats.text_encoding import encoding_of

@@ -3,7 +3,7 @@ from xml.sax.saxutils import escape
 import pytest
 from reading import PAIR, rows, write
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.readers import Reader
 from isoglot.formats.sources import Source
 

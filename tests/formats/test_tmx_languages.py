@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from reading import write
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats import tmx as module
 from isoglot.formats.line_files import LineFile
 from isoglot.formats.readers import read

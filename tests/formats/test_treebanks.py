@@ -1,7 +1,7 @@
 import pytest
 from reading import rows, write
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 
 CONLLU = """# text = don't go
 1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from isoglot import losses
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses import EncodedSentences, Loss
 from isoglot.objectives import OBJECTIVES
 from isoglot.testing import tiny_model

@@ -4,7 +4,7 @@ import pytest
 import torch
 from references import reference
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses import (
     DenoisingWordAlignment,
 )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses import (
     EmbeddingAlignment,
 )

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses import (
     InBatchContrast,
 )

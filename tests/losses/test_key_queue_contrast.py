@@ -5,7 +5,7 @@ import torch
 from references import reference
 from torch import nn
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses import (
     KeyQueueContrast,
 )

@@ -4,7 +4,7 @@ import pytest
 import torch
 from word_exchange_loops import linked_pairs, swapped_states
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses.word_exchange import exchange
 from isoglot.testing import tiny_model
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.mining.align_sentences import align_sentence_files, align_sentences
 from isoglot.mining.options import SentenceAlignRequest
 

@@ -14,10 +14,10 @@ import torch
 from datasets import Dataset
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Source
 from isoglot.mining.filter_pairs import filter_files, filter_pairs

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.mining.align_sentences import align_sentences
 from isoglot.mining.filter_pairs import filter_pairs
 from isoglot.mining.histogram import Histogram

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.mining.filter_pairs import filter_pairs
 from isoglot.mining.pair_rules import copied_share
 

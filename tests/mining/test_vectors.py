@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.mining.options import VectorOptions
 from isoglot.mining.vectors import raw_vectors, sentence_encoder, unit_vectors
 from isoglot.tasks.text_vectors import TextEncoder

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 
-from isoglot import checks
-from isoglot.errors import ConfigurationError
+from isoglot.core import checks
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.adapter import (
     add_adapter,
     load_plain_state,

@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, load_config, require_fitting
 from isoglot.testing import FAMILIES, tiny_model, tiny_tokenizer
 

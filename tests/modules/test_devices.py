@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.devices import compute_dtype, is_faster_in_bfloat16, resolve_device
 
 

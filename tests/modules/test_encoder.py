@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AlbertConfig, AlbertForMaskedLM, XLMConfig, XLMWithLMHeadModel
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import (
     dropout_off,
     encode,

@@ -14,7 +14,7 @@ import isoglot as iso
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.aligners.embedding.piece_states import cut_words, layer_states
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import encode, layer_modules, max_length, num_layers
 from isoglot.tasks.text_vectors import TextEncoder
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings, layer_modules
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import masked_lm_head

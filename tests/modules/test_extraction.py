@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from references import reference
 from scipy.ndimage import binary_propagation
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.extraction import (
     backward_links,
     distort,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from isoglot.errors import IsoglotError
+from isoglot.core.errors import IsoglotError
 from isoglot.modules.finite import all_finite, non_finite, require_finite
 
 

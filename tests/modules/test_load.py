@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from transformers import BertModel, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings, max_length, num_layers
 from isoglot.modules.load import ARCHITECTURES, load_masked_lm
 

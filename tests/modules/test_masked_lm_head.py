@@ -26,7 +26,7 @@ from transformers import (
     XLMWithLMHeadModel,
 )
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import encode, num_layers
 from isoglot.modules.load import load_masked_lm
 from isoglot.modules.masked_lm_head import MaskedLMHead, masked_lm_head, start_new_head

@@ -11,7 +11,7 @@ from transformers import AutoModel
 
 from isoglot.checkpoints.packed import pack, quantised, unpack
 from isoglot.checkpoints.packed_file import can_run, read_packed, restored
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import encode, max_length, num_layers
 from isoglot.modules.packed_encoder import PackedEmbedding, PackedEncoder
 from isoglot.runs.files import write_json

@@ -13,7 +13,7 @@ from torch import nn
 from transformers import AutoModelForMaskedLM
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import base_of, unwrapped
 from isoglot.modules.model_folder import model_folder
 from isoglot.objectives import (

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from word_pairs import linked_sentences, word_vector
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.anchor import AnchorObjective
 from isoglot.objectives.contextual_alignment import ContextualAlignmentObjective

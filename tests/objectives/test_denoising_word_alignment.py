@@ -10,7 +10,7 @@ from link_loops import link_sets
 from pointer_world import Given, make_batch, shell
 from references import reference
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses.denoising_word_alignment import pointer_loss
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.self_labelling import self_label

@@ -6,7 +6,8 @@ import pytest
 import torch
 from datasets import Dataset
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.formats.schema import LEXICON
 from isoglot.losses import embedding_alignment
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.embedding_alignment import (
@@ -15,7 +16,6 @@ from isoglot.objectives.embedding_alignment import (
     lexicon_pairs,
 )
 from isoglot.objectives.masked_lm import MaskedLMObjective
-from isoglot.schema import LEXICON
 from isoglot.testing import FAMILIES, tiny_lexicon, tiny_model, tiny_tokenizer
 
 

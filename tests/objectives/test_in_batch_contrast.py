@@ -7,7 +7,7 @@ import torch
 from sentence_pairs import make_batch
 from torch import nn
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
 from isoglot.testing import tiny_model

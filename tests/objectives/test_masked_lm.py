@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm
 from isoglot.objectives.masked_lm import MaskedLMObjective

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.self_training import SelfTrainingObjective
 from isoglot.testing import tiny_model

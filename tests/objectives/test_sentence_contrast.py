@@ -12,7 +12,7 @@ from sentence_pairs import make_batch
 from torch import nn
 from torch.multiprocessing.spawn import spawn
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import encode, layer_modules
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.in_batch_contrast import InBatchContrastObjective

@@ -10,8 +10,8 @@ import torch
 from datasets import Dataset
 
 from isoglot.aligners.embedding.loading import load_encoder
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.encode import encode_stream
-from isoglot.errors import ConfigurationError
 from isoglot.losses import SentenceDistillation
 from isoglot.modules.encoder import encode
 from isoglot.modules.encodings import Encodings

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from word_exchange_loops import linked_pairs, swapped_states
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.objectives.masked_lm import MaskedLMObjective

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.papers.demo import run_demo
-from isoglot.results import read
+from isoglot.results.rows import read
 
 NAMES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]
 TINY = {

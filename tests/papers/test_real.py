@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from shipped_studies import works_of
 
-from isoglot.results import read_cells
+from isoglot.results.rows import read_cells
 from isoglot.runs.reporter import Silent
 from isoglot.studies.analysis_steps import BestLinks
 from isoglot.studies.making import measure

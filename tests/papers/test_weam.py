@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from shipped_studies import encoders, program, resolved, steps_of, trained, works_of
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Pretrain

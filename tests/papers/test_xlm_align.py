@@ -11,7 +11,7 @@ from shipped_studies import STUDIES, resolved, steps_of, trained, works_of
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import score
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair

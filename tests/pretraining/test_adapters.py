@@ -10,7 +10,7 @@ from recipe_world import smaller
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
 

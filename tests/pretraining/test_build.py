@@ -10,7 +10,7 @@ import torch
 from datasets import Dataset
 from transformers import PreTrainedConfig
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.load import longest_input
 from isoglot.pretraining.build import batch_options, build_model
 from isoglot.pretraining.check import load_recipe, try_encoder

@@ -10,9 +10,9 @@ import pytest
 from recipe_world import complaints
 from transformers import PreTrainedModel
 
+from isoglot.core.errors import MISSING_FILE, ConfigurationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import MISSING_FILE, ConfigurationError
 from isoglot.formats.sources import Source
 from isoglot.modules.load import empty_masked_lm
 from isoglot.pretraining import check

@@ -8,7 +8,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import generator_for
 from isoglot.pretraining.build import batch_options, build_model, build_trainer
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.inspect import describe, inspect_recipe, table
@@ -16,7 +17,6 @@ from isoglot.pretraining.pretrain import training_arguments
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
-from isoglot.seeding import generator_for
 from isoglot.testing import tiny_tokenizer
 from isoglot.views import MaskedPair, MaskedText, SentencePairView
 

@@ -15,7 +15,7 @@ from pretrain_runs import command, run
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from isoglot.errors import ConfigurationError, InputError, TrainingError
+from isoglot.core.errors import ConfigurationError, InputError, TrainingError
 from isoglot.pretraining.check import load_recipe
 
 

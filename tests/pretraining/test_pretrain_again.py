@@ -17,7 +17,7 @@ from own_modules import OwnModules
 from pretrain_runs import command, run
 from safetensors.torch import load_file
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.listed import add_to_list
 from isoglot.studies.training_steps import _hours
 

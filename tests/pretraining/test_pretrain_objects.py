@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from safetensors.torch import load_file
 from transformers import TrainerCallback
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
 from isoglot.recipe.source import builtin_recipes

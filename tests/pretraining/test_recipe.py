@@ -10,7 +10,7 @@ from good_recipe import complaints, recipe_file
 from plain_recipes import load
 from pydantic import ValidationError
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.pretraining.recipe import typed
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.source import builtin_recipes, read_document

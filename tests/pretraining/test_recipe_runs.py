@@ -14,7 +14,7 @@ import torch
 from recipe_run import STATEFUL, make, remembered
 from recipe_world import smaller
 
-from isoglot.errors import ConfigurationError, IsoglotError, TrainingError
+from isoglot.core.errors import ConfigurationError, IsoglotError, TrainingError
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
 

@@ -11,7 +11,7 @@ import torch
 from commands import run
 from transformers import AutoTokenizer
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, num_layers
 from isoglot.pretraining.options import SentenceExport
 from isoglot.pretraining.sentence_export import encoder_up_to, export_sentences

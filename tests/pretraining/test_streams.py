@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from plain_recipes import load
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.pretraining.recipe import StreamSection
 from isoglot.pretraining.streams import encoded, encoding, input_hashes, load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 import isoglot as iso
 from isoglot.cli import app
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import Source
 from isoglot.formats.words import split_words
 from isoglot.pretraining.options import SentenceExport, TrimRequest

@@ -10,7 +10,7 @@ from labelled_files import text_file
 from tagged_lines import carried
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 
 SAVE = "Speichern Sie die Datei. Sie können sie dann schließen."
 RAIN = "Es regnet. Am Ende gehen wir jedoch."

@@ -11,7 +11,7 @@ from commands import run
 from labelled_files import text_file
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 UNITS = (

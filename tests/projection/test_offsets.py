@@ -9,9 +9,9 @@ import pytest
 from labelled_files import written
 
 import isoglot as iso
+from isoglot.core.errors import InputError
 from isoglot.corpus.labelled_tables import read_table
-from isoglot.errors import InputError
-from isoglot.schema import TAGGED
+from isoglot.formats.schema import TAGGED
 
 
 def test_offsets_become_offsets_and_tags(tmp_path: Path) -> None:

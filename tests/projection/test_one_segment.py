@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import isoglot as iso
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 
 
 def test_tags_of_one_segment_come_with_their_problems() -> None:

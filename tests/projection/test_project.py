@@ -15,12 +15,12 @@ from unspaced import with_pieces
 
 import isoglot as iso
 from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.core.errors import ConfigurationError, InputError, IsoglotError, UnknownWordsWarning
 from isoglot.corpus.labelled_tables import read_table
-from isoglot.errors import ConfigurationError, InputError, IsoglotError, UnknownWordsWarning
 from isoglot.formats.labelled.tags import read_tags
+from isoglot.formats.schema import TAGGED
 from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.projection.questions import Answers
-from isoglot.schema import TAGGED
 from isoglot.testing import tiny_bitext
 
 CONLLU = (

@@ -9,10 +9,10 @@ import pytest
 from labelled_files import written
 
 import isoglot as iso
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.labelled_tables import read_table
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.questions import read_questions
-from isoglot.schema import SPAN
+from isoglot.formats.schema import SPAN
 from isoglot.tasks import build_task
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_recipes import load
 
-from isoglot.errors import InputError, IsoglotError
+from isoglot.core.errors import InputError, IsoglotError
 from isoglot.recipe.document import dump_yaml, parse_value
 from isoglot.recipe.source import read_document
 

@@ -6,7 +6,7 @@ import pytest
 from good_recipe import GOOD, complaints, recipe_file
 from plain_recipes import load
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 def test_extends_merges_sections_replaces_values_and_deletes_by_null(good: Path, tmp_path: Path) -> None:

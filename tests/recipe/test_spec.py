@@ -11,9 +11,9 @@ import pytest
 from datasets import Dataset
 from pydantic import Field
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Share
 from isoglot.objectives import OBJECTIVES
-from isoglot.options import Share
 from isoglot.recipe.spec import require_options, spec_of
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 from isoglot.views import VIEWS

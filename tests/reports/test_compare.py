@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.compare import compare, orderings
 from isoglot.reports.export import to_csv, to_latex, to_text
 from isoglot.reports.papers import PaperTable, paper_table, paper_tables
 from isoglot.reports.stats import Score
 from isoglot.reports.table import Table, TableRow
-from isoglot.results import Cell
+from isoglot.results.rows import Cell
 
 TABLES = [table.name for table in paper_tables() if table.kind == "results"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.reports.curves import Curve, curve_figures, read_curves
 from isoglot.reports.runs import gather
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.reports.figure_files import read_figure
 
 POINT = {"x": 0, "y": 0, "word": "a"}

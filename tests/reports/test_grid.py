@@ -7,7 +7,7 @@ import pytest
 from isoglot.reports.grid import _caption, overview, result_tables
 from isoglot.reports.scores import Measure, collect
 from isoglot.reports.table import Table, TableRow
-from isoglot.results import Result
+from isoglot.results.rows import Result
 
 
 def results(

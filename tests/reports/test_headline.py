@@ -6,10 +6,10 @@ from itertools import chain
 
 import pytest
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.headline import headlines
 from isoglot.reports.scores import collect
-from isoglot.results import Result
+from isoglot.results.rows import Result
 
 
 def rows(task: str, **runs: list[float]) -> list[Result]:

@@ -11,7 +11,7 @@ from isoglot.reports.options import CompareOptions
 from isoglot.reports.render import comparison_tables, report
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import collect
-from isoglot.results import Cell, Result, append, write_cells
+from isoglot.results.rows import Cell, Result, append, write_cells
 
 
 def row(value: float, recipe: str, seed: int = 1, run: str = "align_mlm", language: str = "de") -> Result:

@@ -13,7 +13,7 @@ from report_demo import write_demo, write_studies
 
 from isoglot.reports.options import ReportOptions
 from isoglot.reports.render import report
-from isoglot.results import Result, append
+from isoglot.results.rows import Result, append
 
 pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, permutation_test
 
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, shares
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.reports import paired as module
 from isoglot.reports.paired import compare, paired
+from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts, shares
 
 
 def _f1(rng: np.random.Generator, examples: int) -> ExampleCounts:

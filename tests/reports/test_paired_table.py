@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.example_counts import ENDING, CountsFile, shares
 from isoglot.reports.options import ReportOptions
 from isoglot.reports.paired_table import paired_table
 from isoglot.reports.render import report
 from isoglot.reports.runs import gather
-from isoglot.results import Result, append
+from isoglot.results.example_counts import ENDING, CountsFile, shares
+from isoglot.results.rows import Result, append
 
 
 def _measured(
@@ -77,7 +77,7 @@ def test_counts_alone_are_something_to_report(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [b"", b"{}"])
 def test_a_damaged_file_is_named(tmp_path: Path, wrong: bytes) -> None:
-    from isoglot.errors import InputError
+    from isoglot.core.errors import InputError
 
     (tmp_path / f"test-de{ENDING}").write_bytes(wrong)
     with pytest.raises(InputError, match=ENDING):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.papers import corrections, paper_table, paper_tables
 from isoglot.reports.stats import rank_correlation
 

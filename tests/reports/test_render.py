@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from report_demo import write_demo, write_run, write_studies
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.reports.options import ReportOptions
 from isoglot.reports.render import report
-from isoglot.results import Cell, Result, append, write_cells
+from isoglot.results.rows import Cell, Result, append, write_cells
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onmouseover='alert(3)"
 VOID = {"meta", "br", "input", "circle", "line", "path", "rect", "polygon", "polyline"}

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.reports.runs import gather
-from isoglot.results import Result
+from isoglot.results.rows import Result
 
 ROW = Result(run="mbert", task="tatoeba", language="de", metric="accuracy", value=70.5, examples=1000)
 

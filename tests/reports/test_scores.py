@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.grid import result_tables
 from isoglot.reports.scores import Combination, Measure, collect, main_measures, run_label
-from isoglot.results import Result
+from isoglot.results.rows import Result
 from isoglot.tasks import TASKS, task_class
 
 XNLI = Measure("xnli", "test", "accuracy")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.reports.viewer import Viewer, quality, read_alignments
 
 PAIR = {

@@ -13,7 +13,7 @@ import pytest
 import torch
 from own_modules import OwnModules
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.objectives import MaskedLMObjective
 from isoglot.runs.code import code_files, code_hashes
 

@@ -20,9 +20,9 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
+from isoglot.core.errors import ConfigurationError, DiskError
 from isoglot.corpus.open_corpus import Spool
-from isoglot.errors import ConfigurationError, DiskError
-from isoglot.results import Result, append
+from isoglot.results.rows import Result, append
 from isoglot.runs.disk import disk_problem
 from isoglot.runs.files import whole_file, whole_path
 

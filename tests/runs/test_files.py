@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isoglot.errors import ConfigurationError, DiskError
+from isoglot.core.errors import ConfigurationError, DiskError
 from isoglot.runs.files import (
     hidden,
     is_stream,

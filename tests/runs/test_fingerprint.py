@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs import fingerprint as module
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import digest_of

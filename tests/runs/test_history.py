@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.runs.history import HISTORY, Checkpoint, write_history
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from isoglot.errors import ConfigurationError, DiskError
+from isoglot.core.errors import ConfigurationError, DiskError
 from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import clear
 from isoglot.runs.listed import (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.lock import locked, occupied
 
 HOLD = """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from isoglot.errors import IsoglotError
+from isoglot.core.errors import IsoglotError
 from isoglot.runs.pool import WorkPool
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.listed import whole_folder

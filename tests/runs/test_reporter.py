@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.reporter import ProgressBars, Silent, bars_on_terminals, reporter_of
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.scoring import score
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source

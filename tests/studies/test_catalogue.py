@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.studies.catalogue import builtin_studies, find_studies
 
 OWN = '''"""My studies."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from own_task import OWN_TASK
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.studies.lab import Lab
 from isoglot.studies.sizes import Setting, typed
 from isoglot.studies.step import UnavailableError

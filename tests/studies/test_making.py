@@ -14,8 +14,8 @@ import pytest
 from study_programs import add_sum, built
 from study_programs import made as made_here
 
-from isoglot.errors import ConfigurationError
-from isoglot.results import Cell, read_cells
+from isoglot.core.errors import ConfigurationError
+from isoglot.results.rows import Cell, read_cells
 from isoglot.runs.reporter import Silent
 from isoglot.studies.catalogue import Study
 from isoglot.studies.lab import Lab

@@ -15,8 +15,8 @@ from own_modules import OwnModules
 from study_programs import add_sum, built, made, study
 from study_steps import Add
 
-from isoglot.errors import ConfigurationError
-from isoglot.results import read_cells
+from isoglot.core.errors import ConfigurationError
+from isoglot.results.rows import read_cells
 from isoglot.studies.analysis_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.lab import Lab

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from labelled_files import tagged_words
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune

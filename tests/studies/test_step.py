@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from study_steps import Add
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.studies.inputs import Input, outside
 from isoglot.studies.lab import Lab
 from isoglot.studies.parts import Work

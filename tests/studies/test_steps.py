@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.manifest import load_corpus
 from isoglot.derivation.derive_corpus import derive_corpus
 from isoglot.derivation.options import DeriveRequest
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import read_links
 from isoglot.runs.reporter import Silent
 from isoglot.studies.lab import Lab

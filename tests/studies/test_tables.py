@@ -14,7 +14,7 @@ from isoglot.reports.compare import compare
 from isoglot.reports.render import report
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import collect
-from isoglot.results import read, read_cells
+from isoglot.results.rows import read, read_cells
 from isoglot.studies.analysis_steps import StatisticalAlignment
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.lab import Lab

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from own_modules import OwnModules
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.source import read_document
 from isoglot.studies.analysis_steps import DrawFigure, ScoreEmbeddings

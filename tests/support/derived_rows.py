@@ -10,7 +10,7 @@ from datasets import Dataset
 from isoglot.derivation.options import DeriverOptions
 from isoglot.derivation.rows import Deriver
 from isoglot.derivation.spec import build
-from isoglot.schema import SCHEMAS, require
+from isoglot.formats.schema import SCHEMAS, require
 
 
 def derived_row(kind: str, row: dict[str, Any], spec: str = "inv", **options: Any) -> Any:

@@ -14,7 +14,7 @@ from commands import COMMANDS
 
 import isoglot as iso
 from isoglot.cli.spelling import FlagSpelling
-from isoglot.errors import IsoglotError
+from isoglot.core.errors import IsoglotError
 
 ONE_DOOR = {
     "quiet": "Python has progress=False",

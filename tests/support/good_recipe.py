@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from plain_recipes import load
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 GOOD = """\
 # what it is for

@@ -22,7 +22,7 @@ from result_doors import (
 
 import isoglot as iso
 from isoglot.aligners.options import LayerScoring, ModelScoring
-from isoglot.options import option_names
+from isoglot.core.options import option_names
 
 QUIET: dict[str, Any] = {"progress": False}
 POS = {"language": "en", "data": ["{language}.tsv", "dev={language}.tsv"], "epochs": 1, "batch_size": 4}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from isoglot.errors import MISSING_FILE, ConfigurationError
+from isoglot.core.errors import MISSING_FILE, ConfigurationError
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.recipe import Recipe, typed
 from isoglot.recipe.source import read_document

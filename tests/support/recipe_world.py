@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Source
 from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.source import builtin_recipes, read_document

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.reports.papers import paper_table
-from isoglot.results import Cell, Result, append, write_cells
+from isoglot.results.rows import Cell, Result, append, write_cells
 
 LANGUAGES = ("en", "es", "de", "ar", "hi", "zh")
 GAIN = {"mlm": 0.0, "tlm": 2.1, "weam": 3.4, "ppa": 3.0}

@@ -3,8 +3,8 @@
 from datasets import Dataset
 
 from isoglot.corpus.encode.store import stream_manifest
+from isoglot.formats.schema import ALIGNED
 from isoglot.formats.words import split_words
-from isoglot.schema import ALIGNED
 
 
 def stream_words(corpus, stream, index):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from isoglot.schema import TREEBANK, require
+from isoglot.formats.schema import TREEBANK, require
 from isoglot.synthetic.world import World
 
 WORLD = World(seed=3)

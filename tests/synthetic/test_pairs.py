@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from semantics import Reader, label_of
 
-from isoglot.schema import PAIR, require
+from isoglot.formats.schema import PAIR, require
 from isoglot.synthetic.families import entailment_families, paraphrase_families
 from isoglot.synthetic.pairs import balanced, entailment_label, pair_key, stored_weights
 from isoglot.synthetic.world import World

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from isoglot.schema import SPAN, require
+from isoglot.formats.schema import SPAN, require
 from isoglot.synthetic.stories import SCENES, Scene, story_patterns
 from isoglot.synthetic.world import World
 from shallow_readers import span_baselines

@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from isoglot.errors import ConfigurationError
-from isoglot.schema import TAGGED, TEXT, require
+from isoglot.core.errors import ConfigurationError
+from isoglot.formats.schema import TAGGED, TEXT, require
 from isoglot.synthetic.lexicon import CLOSED, build_lexicon
 from isoglot.synthetic.world import World
 

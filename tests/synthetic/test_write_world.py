@@ -9,12 +9,12 @@ from typing import NamedTuple
 import pytest
 from pydantic import ValidationError
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.derive_corpus import derive_corpus
 from isoglot.derivation.input import read_rows
 from isoglot.derivation.options import DeriveRequest, TransformOptions
-from isoglot.errors import ConfigurationError
+from isoglot.formats.schema import SPAN
 from isoglot.runs.listed import LIST
-from isoglot.schema import SPAN
 from isoglot.synthetic.options import WorldRequest
 from isoglot.synthetic.world import SPLITS, World
 from isoglot.synthetic.write_world import write_world

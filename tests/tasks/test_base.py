@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 from labelled_files import json_lines
 
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.formats.labelled.sources import DataSource
 from isoglot.tasks import build_task, task_with_data
 from isoglot.tasks.base import check_locations, load_rows, locations_of, take_part

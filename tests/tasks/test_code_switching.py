@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from datasets import Dataset
 
-from isoglot.errors import ConfigurationError
-from isoglot.schema import PAIR, SPAN
+from isoglot.core.errors import ConfigurationError
+from isoglot.formats.schema import PAIR, SPAN
 from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from own_task import OWN_TASK
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.finetuning.options import PRESETS, FinetuneOptions, task_with_settings
 from isoglot.tasks import TASKS, TaskFacts, build_task, is_probe, task_class, task_options

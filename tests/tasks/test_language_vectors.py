@@ -9,7 +9,7 @@ import torch
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune

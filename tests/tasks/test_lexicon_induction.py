@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.tasks import build_task
 from isoglot.tasks.text_vectors import TextEncoder

@@ -7,11 +7,11 @@ import pytest
 from datasets import Dataset
 from labelled_files import json_lines
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.labelled.pairs import UNTRANSLATED
 from isoglot.formats.labelled.sources import DataSource
 from isoglot.formats.plain_values import NO_LABEL
-from isoglot.schema import PAIR
+from isoglot.formats.schema import PAIR
 from isoglot.tasks.features import FIRST_LANGUAGE
 from isoglot.tasks.pairs import PAWSX, XNLI
 from isoglot.testing import tiny_model, tiny_tokenizer

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from datasets import Dataset
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.labelled.questions import read_questions
 from isoglot.formats.labelled.tags import read_tags
-from isoglot.schema import SPAN
+from isoglot.formats.schema import SPAN
 from isoglot.tasks import build_task
 from isoglot.tasks.questions import _cut, _first_answer, _positions
 from isoglot.tasks.spans import Window

@@ -7,7 +7,7 @@ import torch
 from datasets import Dataset
 from labelled_files import json_lines
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.tasks import build_task, retrieval
 

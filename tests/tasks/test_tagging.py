@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labelled_files import json_lines
 
-from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.formats.labelled.tags import read_tags
-from isoglot.schema import TAGGED
+from isoglot.formats.schema import TAGGED
 from isoglot.tasks import build_task
 from isoglot.tasks.tagging import TaggingTask, _windows
 from isoglot.testing import tiny_model, tiny_tokenizer

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labelled_files import json_lines
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
-from isoglot.schema import LABELLED
+from isoglot.formats.schema import LABELLED
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_model, tiny_tokenizer
 

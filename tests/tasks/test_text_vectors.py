@@ -12,7 +12,7 @@ import torch
 from datasets import Dataset
 from tokenizers.pre_tokenizers import ByteLevel
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, input_embeddings
 from isoglot.tasks.text_vectors import TextEncoder
 from isoglot.testing import tiny_model, tiny_tokenizer

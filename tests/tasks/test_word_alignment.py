@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from labelled_files import json_lines
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.tasks import build_task
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from training_fakes import make_trainer
 
-from isoglot.errors import TrainingError
+from isoglot.core.errors import TrainingError
 from isoglot.runs.reporter import Silent
 from isoglot.training.callbacks import LossReports, StepMeter, real_tokens
 

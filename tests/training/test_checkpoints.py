@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from training_fakes import differing, make_model, make_trainer, weights
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from isoglot.errors import TrainingError
+from isoglot.core.errors import TrainingError
 from isoglot.training import checkpoints
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import generator_for
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import generator_for
 from isoglot.testing import tiny_tokenizer
 from isoglot.training.collate import Collator, pad
 from isoglot.views.base import View, padding_value

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from training_fakes import Queue, make_model, make_trainer, tokenizer
 
-from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.core.errors import ConfigurationError, TrainingError
 from isoglot.losses.base import LossOutput
 from isoglot.objectives.base import Batch, Objective
 from isoglot.objectives.masked_lm import MaskedLMObjective

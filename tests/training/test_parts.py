@@ -11,7 +11,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from training_fakes import make_model, make_trainer, tokenizer, weights
 from transformers import AlbertConfig, AlbertForMaskedLM, TrainerCallback
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.recipe.sections import PartsSection

@@ -9,7 +9,7 @@ import torch
 from own_pickle import Touch
 from training_fakes import differing, make_trainer, weights
 
-from isoglot.errors import TrainingError
+from isoglot.core.errors import TrainingError
 from isoglot.runs.listed import add_to_list
 from isoglot.training import checkpoints
 

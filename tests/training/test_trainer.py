@@ -10,7 +10,7 @@ import torch
 from training_fakes import make_model, make_trainer, weights
 from transformers import AutoModelForMaskedLM
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.training import checkpoints
 from isoglot.training.batches import BatchOptions
 

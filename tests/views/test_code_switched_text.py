@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import generator_for
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import generator_for
 from isoglot.testing import tiny_lexicon, tiny_tokenizer
 from isoglot.views.base import IGNORE_INDEX, View
 from isoglot.views.code_switched_text import CodeSwitchedText

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.templates import pair_template
 from isoglot.corpus.pack.packing import language_id
-from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_tokenizer
 from isoglot.views.instance import length_limit, packed_instance, target_first, truncated_lengths
 

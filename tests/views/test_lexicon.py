@@ -8,8 +8,8 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.errors import ConfigurationError
-from isoglot.schema import LEXICON
+from isoglot.core.errors import ConfigurationError
+from isoglot.formats.schema import LEXICON
 from isoglot.testing import FAMILIES, tiny_lexicon, tiny_tokenizer
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 

@@ -9,9 +9,9 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import generator_for
 from isoglot.corpus.pack.packing import PackOptions, pack_stream
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import generator_for
 from isoglot.testing import FAMILIES, tiny_bitext, tiny_tokenizer
 from isoglot.views.base import IGNORE_INDEX, View
 from isoglot.views.masked_pair import MaskedPair

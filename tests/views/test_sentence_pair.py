@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import generator_for
 from isoglot.corpus.encode.pieces import piece_key
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import generator_for
 from isoglot.testing import tiny_tokenizer
 from isoglot.views.base import View
 from isoglot.views.masked_pair import MaskedPair

@@ -15,9 +15,9 @@ from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
 from isoglot.aligners.with_encoder import with_reports
 from isoglot.checkpoints.folder import BOX
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source, by_suffix
 from isoglot.runs.files import check_outputs

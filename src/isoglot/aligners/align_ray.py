@@ -24,10 +24,10 @@ from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pairs_in_files import read_pairs
 from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.encode.unknown import UNLINKED, UnknownWords
 from isoglot.corpus.manifest import Manifest
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, prepared_input
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
 from isoglot.formats.words import WordMode

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import same_language
 from isoglot.formats.sources import UNNAMED
-from isoglot.languages import same_language
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -12,12 +12,12 @@ from isoglot.aligners.load_aligner import load_aligner
 from isoglot.aligners.options import STATISTICAL, is_saved_model
 from isoglot.aligners.pairs_in_files import tags_noticed
 from isoglot.checkpoints.folder import BOX
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.frames import ResultList
+from isoglot.core.options import name_of_torch
 from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory, with_links, without_results
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode
-from isoglot.frames import ResultList
-from isoglot.options import name_of_torch
 from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
 
 if TYPE_CHECKING:

@@ -5,16 +5,16 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from isoglot.checks import shortened
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.labelled_tables import in_languages
 from isoglot.corpus.manifest import load_corpus
-from isoglot.errors import ConfigurationError
 from isoglot.formats.labelled.splits import split_column
 from isoglot.formats.link_files import read_links
 from isoglot.formats.links import link_outside
+from isoglot.formats.schema import ALIGNED, require
 from isoglot.formats.sentence_pair import SentencePair, require_words
-from isoglot.link_counts import require_sure
-from isoglot.schema import ALIGNED, require
+from isoglot.results.link_counts import require_sure
 
 
 def side_length(pairs: Sequence[SentencePair]) -> float:

@@ -1,6 +1,6 @@
 """How files of links and of gold links are read, at both doors."""
 
-from isoglot.options import Options, option
+from isoglot.core.options import Options, option
 
 
 class GoldReading(Options):

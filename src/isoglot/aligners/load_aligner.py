@@ -22,9 +22,9 @@ from isoglot.aligners.options import (
     paths_of,
 )
 from isoglot.checkpoints.folder import BOX, checkpoint_folder
-from isoglot.checks import closest, resolve, validated
-from isoglot.errors import ConfigurationError
-from isoglot.options import fields_of
+from isoglot.core.checks import closest, resolve, validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import fields_of
 from isoglot.runs.code import code_hashes
 from isoglot.runs.files import check_outputs
 from isoglot.runs.folder import hash_checkpoint

@@ -12,9 +12,9 @@ from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, LinkFilter
 from isoglot.aligners.link_options import GoldReading, LinksReading
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checkpoints.folder import BOX
-from isoglot.checks import validated
-from isoglot.errors import ConfigurationError
-from isoglot.options import (
+from isoglot.core.checks import validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import (
     Options,
     OutputFile,
     Workers,

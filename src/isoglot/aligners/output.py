@@ -11,8 +11,8 @@ from typing import Any
 
 from isoglot.aligners.alignment import column
 from isoglot.aligners.options import NUMBERED, LinkFormat
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.options import PrepareOptions
-from isoglot.errors import ConfigurationError
 from isoglot.formats.given_row import with_values
 from isoglot.formats.inline_tags import offsets_and_xml
 from isoglot.formats.link_files import FORMATS

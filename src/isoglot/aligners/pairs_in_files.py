@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from isoglot.aligners.alignment import WINDOW
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.named_options import spelled
 from isoglot.corpus.open_corpus import Corpus, corpus_sources, open_corpus
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED, by_suffix
 from isoglot.formats.words import WordMode, note_of_spaces, other_space
-from isoglot.named_options import spelled
 
 _LOG = logging.getLogger(__name__)
 Warn = Callable[[int, str], None]

@@ -12,8 +12,8 @@ import numpy as np
 
 from isoglot.aligners.embedding.running_text import PieceBounds, bounds_of
 from isoglot.checkpoints.folder import packed_file
-from isoglot.checks import missing_package
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import missing_package
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import word_of_piece
 

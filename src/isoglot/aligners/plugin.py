@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from isoglot.aligners.aligner import Aligner, Use, require_languages
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.links import link_outside
 from isoglot.formats.sentence_pair import SentencePair
 

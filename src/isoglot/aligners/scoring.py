@@ -1,6 +1,6 @@
 """Scores of word links against gold links: precision, recall, F1 and alignment error rate over a corpus.
 
-A sentence without any link still counts in |S|; see :class:`isoglot.link_counts.AlignmentScore`.
+A sentence without any link still counts in |S|; see :class:`isoglot.results.link_counts.AlignmentScore`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 from isoglot.aligners.link_options import GoldReading, LinksReading
 from isoglot.aligners.options import FileScoring, Gold, ModelScoring
-from isoglot.checks import validated
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.checks import validated
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.options import Options, OutputFile
 from isoglot.formats.link_files import LinkReader, LinksInMemory
 from isoglot.formats.link_matching import matched
 from isoglot.formats.links import Alignment, Link, link_outside
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.link_counts import AlignmentScore, require_sure
-from isoglot.options import Options, OutputFile
+from isoglot.results.link_counts import AlignmentScore, require_sure
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 
 Links = frozenset[Link]

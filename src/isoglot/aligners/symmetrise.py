@@ -22,8 +22,8 @@ import numpy.typing as npt
 from isoglot.aligners.alignment import LinkTable, starts_and_end
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.options import SYMMETRISERS, Symmetriser
-from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import ConfigurationError
 
 
 def check_symmetriser(method: str) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from isoglot.aligners.embedding.choice import ATTACHED, Choice, RatedChoice, keep_choice
 from isoglot.aligners.gold import gold_pairs, require_usable, side_length
 from isoglot.aligners.options import layer_numbers
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.frames import Tabular
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.frames import Tabular
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
 if TYPE_CHECKING:

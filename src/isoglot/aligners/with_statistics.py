@@ -24,12 +24,12 @@ from isoglot.aligners.statistical.decoding import SentenceAlignments
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.named_options import spelled
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, has_unspaced
 from isoglot.modules.allocator import give_back_large_blocks
-from isoglot.named_options import spelled
 from isoglot.runs.fingerprint import FileState, files_of, key_of, states
 from isoglot.runs.listed import read_whole
 

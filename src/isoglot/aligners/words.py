@@ -6,10 +6,10 @@ from typing import Any
 
 from datasets import Dataset, Features, List, Value
 
+from isoglot.formats.schema import ALIGNED, BITEXT, require
 from isoglot.formats.words import WordMode, sentence_words
 from isoglot.runs.code import code_hashes
 from isoglot.runs.reporter import bars_on_terminals
-from isoglot.schema import ALIGNED, BITEXT, require
 
 LINK_COLUMNS = {"link_probabilities": List(Value("float32")), "alignment_score": Value("float32")}
 """Columns that an aligner adds beside those of ALIGNED: each link's probability and a score of the pair."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from isoglot.analysis.options import Subset
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.finite import all_finite
 from isoglot.modules.neighbours import nearest_both_ways, unit
 

@@ -19,19 +19,19 @@ from isoglot.aligners.options import layer_numbers
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest
 from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.derivation.sharing import COPY_FILE
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.sources import DataSource
+from isoglot.formats.schema import LEXICON
 from isoglot.formats.sources import UNNAMED, Kind
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.reports.figure_files import ReportFigure
-from isoglot.results import FILE_NAME, Result, append
+from isoglot.results.rows import FILE_NAME, Result, append
 from isoglot.runs.files import read_json, require_writable, write_text
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.record import MANIFEST
 from isoglot.runs.reporter import AnyReporter, reporter_of
-from isoglot.schema import LEXICON
 from isoglot.tasks.cards import changes_of, measured_hash, origin, run_of, seed_of
 from isoglot.tasks.description import changed_options
 from isoglot.tasks.lexicon_induction import LexiconInductionTask

@@ -7,12 +7,12 @@ from statistics import fmean
 
 from isoglot.analysis.analyse import Job
 from isoglot.analysis.options import CorrelationRequest
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.figure_files import Scatter, ScatterPoint
 from isoglot.reports.papers import PAPERS, paper_table
 from isoglot.reports.scores import run_label
 from isoglot.reports.stats import Correlation, rank_correlation
-from isoglot.results import Result, read
+from isoglot.results.rows import Result, read
 
 _SCORE, _DELTA = "alignment_score", "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
@@ -111,7 +111,7 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     if not any(points.values()):
         raise ConfigurationError(
             f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "
-            f"scores of {', '.join(sorted(by_run))}; give both the same run name ([[label]])"
+            f"scores of {', '.join(sorted(by_run))}; give both the same run name ([[labels]])"
         )
     return dict(points)
 

@@ -14,7 +14,7 @@ from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.gold import gold_pairs
 from isoglot.analysis.analyse import Job, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.figure_files import Lines, LineSeries
 
 _PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")

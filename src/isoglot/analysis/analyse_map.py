@@ -12,9 +12,9 @@ from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.analysis import word_map
 from isoglot.analysis.analyse import Job, corpus_rows
 from isoglot.analysis.options import MapRequest
-from isoglot.checks import is_number
+from isoglot.core.checks import is_number
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.errors import ConfigurationError
 from isoglot.formats.line_files import numbered_lines
 from isoglot.modules.encoder import layer_number
 from isoglot.reports.figure_files import EmbeddingMap, MapPanel, MapPoint

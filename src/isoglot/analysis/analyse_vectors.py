@@ -14,10 +14,10 @@ from isoglot.analysis.geometry import anisotropy, hubness, top_component_share
 from isoglot.analysis.options import GeometryRequest, SimilarityRequest
 from isoglot.analysis.similarity import linear_cka, neighbour_overlap, retrieval
 from isoglot.analysis.vectors import linked_vectors, sentence_vectors, unit_vectors
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import generator_for
 from isoglot.formats.sources import Kind
 from isoglot.reports.figure_files import Lines, LineSeries
-from isoglot.seeding import generator_for
 
 
 def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:

@@ -19,15 +19,15 @@ from isoglot.analysis.options import (
     MapRequest,
     SimilarityRequest,
 )
-from isoglot.checks import did_you_mean, validated
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import did_you_mean, validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.frames import ResultList
+from isoglot.core.languages import codes_of
+from isoglot.core.options import Options, models_in, one_or_more, option_names
+from isoglot.core.seeding import require_one_seed
 from isoglot.finetuning.options import settings_for, task_with_settings
-from isoglot.frames import ResultList
-from isoglot.languages import codes_of
-from isoglot.options import Options, models_in, one_or_more, option_names
-from isoglot.results import Result
+from isoglot.results.rows import Result
 from isoglot.runs.reporter import AnyReporter
-from isoglot.seeding import require_one_seed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

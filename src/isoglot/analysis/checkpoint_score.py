@@ -14,9 +14,9 @@ from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.analysis.alignment_score import EmbeddingScore, alignment_score
 from isoglot.analysis.options import ScoreOptions
 from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.sharing import COPY_FILE
 from isoglot.derivation.vocabulary import VocabularyCopy
-from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.word_vectors import mean_rows
 from isoglot.objectives.embedding_alignment import lexicon_pairs

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.neighbours import top_neighbours, unit
 
 _ROWS = 1024

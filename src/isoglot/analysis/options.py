@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from isoglot.core.options import FileName, Options, Seed, one_or_more, option, settings_option
 from isoglot.formats.sources import LinkReading, PairReading
-from isoglot.options import FileName, Options, Seed, one_or_more, option, settings_option
 
 _Id = Annotated[int, Field(ge=0)]
 _GOLD = "Gold links with their words (JSON lines: src, tgt, sure, possible)"

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from isoglot.analysis.alignment_score import nearest_numbers
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.neighbours import similarity_blocks, unit
 
 

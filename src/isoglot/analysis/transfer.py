@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import FineTuning, remove_weights
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.results import FILE_NAME, Result, append
+from isoglot.results.rows import FILE_NAME, Result, append
 from isoglot.runs.files import inside, read_json, require_writable, write_json
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.lock import occupied

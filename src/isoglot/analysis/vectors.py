@@ -14,7 +14,7 @@ from isoglot.aligners.embedding.piece_states import (
     layer_states,
     word_states,
 )
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.words import split_words
 from isoglot.recipe.spec import require_options
 

@@ -17,12 +17,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.analysis.checkpoint_score import mean_pieces
 from isoglot.analysis.options import Projection
 from isoglot.analysis.vectors import linked_vectors
-from isoglot.checks import missing_package
+from isoglot.core.checks import missing_package
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import seed_for
 from isoglot.corpus.encode.pieces import PieceEncoder
-from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.objectives.embedding_alignment import entry_pieces
-from isoglot.seeding import seed_for
 
 FloatArray = NDArray[np.float64]
 

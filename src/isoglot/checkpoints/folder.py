@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.folder import CHECKPOINT, TOKENIZER_FILES
 from isoglot.runs.listed import recovered
 

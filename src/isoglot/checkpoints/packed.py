@@ -49,7 +49,7 @@ from isoglot.checkpoints.packed_file import (
     sentence_file,
 )
 from isoglot.checkpoints.reading import ALIGNER_FILE, reading
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import read_json, whole_path
 from isoglot.runs.fingerprint import fingerprint

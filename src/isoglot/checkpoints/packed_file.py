@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from isoglot.checkpoints.reading import ALIGNER_FILE
-from isoglot.checks import problems_of, shortened
-from isoglot.errors import ConfigurationError, InputError, reason
+from isoglot.core.checks import problems_of, shortened
+from isoglot.core.errors import ConfigurationError, InputError, reason
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.json_lines import parse_object
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from isoglot.errors import ConfigurationError, IsoglotError, memory_problem, reason
+from isoglot.core.errors import ConfigurationError, IsoglotError, memory_problem, reason
 
 ALIGNER_FILE = "aligner.json"
 """Layer and method of an encoder as an aligner, beside its weights."""

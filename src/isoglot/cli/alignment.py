@@ -28,14 +28,14 @@ from isoglot.aligners.options import (
 )
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, SideLanguages, with_flags
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Options, option, settings_option
 from isoglot.formats.sources import PairReading
-from isoglot.options import Options, option, settings_option
 from isoglot.runs.files import refuse_overwriting, require_writable
 
 if TYPE_CHECKING:
     from isoglot.aligners.scoring import ScoreReport
-    from isoglot.link_counts import AlignmentScore
+    from isoglot.results.link_counts import AlignmentScore
 
 
 Bitext = Annotated[

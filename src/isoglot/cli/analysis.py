@@ -20,7 +20,7 @@ from isoglot.cli.console import Console, print_table, printed
 from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
-from isoglot.options import Label, Options, option
+from isoglot.core.options import Label, Options, option
 
 Results = Annotated[
     list[str] | None,

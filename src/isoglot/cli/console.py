@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from isoglot.errors import UnknownWordsWarning
+from isoglot.core.errors import UnknownWordsWarning
 
 if TYPE_CHECKING:
-    from isoglot.results import Result
+    from isoglot.results.rows import Result
 
     _Taken = Callable[[Sequence[Result]], None]
 

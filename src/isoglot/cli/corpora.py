@@ -11,10 +11,10 @@ import typer
 
 from isoglot.cli.console import Console, print_table
 from isoglot.cli.flags import RemakeFlags, SideLanguages, with_flags
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Workers, option
 from isoglot.corpus.options import PrepareOptions
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import READING, Reading, sources_from
-from isoglot.options import Workers, option
 
 
 class InputLanguages(SideLanguages):

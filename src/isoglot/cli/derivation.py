@@ -8,9 +8,9 @@ import typer
 
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RemakeFlags, ReplaceFlags, with_flags
+from isoglot.core.options import option
 from isoglot.derivation.options import DeriveRequest, OrderFitRequest
 from isoglot.formats.sources import READING, LinkReading, Reading
-from isoglot.options import option
 from isoglot.synthetic.options import WorldRequest
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from isoglot.errors import IsoglotError, memory_problem
+from isoglot.core.errors import IsoglotError, memory_problem
 from isoglot.runs.disk import disk_problem
 
 _INTERRUPTED = 130

@@ -12,12 +12,12 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from isoglot.checks import is_number, validated
 from isoglot.cli.spelling import COMMAS, FlagSpelling
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.core.checks import is_number, validated
+from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.core.named_options import spelled_by
+from isoglot.core.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
 from isoglot.formats.sources import READING
-from isoglot.named_options import spelled_by
-from isoglot.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
 
 _WIDEST_METAVAR = 30
 

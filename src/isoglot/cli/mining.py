@@ -9,9 +9,9 @@ import typer
 from isoglot.cli.alignment import Bitext, BitextReading
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
+from isoglot.core.options import Options, OutputFile, OutputText, option
 from isoglot.formats.sources import UNNAMED
 from isoglot.mining.options import FilterRequest, MineRequest, SentenceAlignRequest
-from isoglot.options import Options, OutputFile, OutputText, option
 
 PairsOut = Annotated[
     str, typer.Option("--out", "-o", help="File to write: .tsv, .csv, .jsonl or .tmx, also .gz; - for TSV.")

@@ -16,8 +16,8 @@ from isoglot.cli.flags import (
     with_flags,
 )
 from isoglot.cli.tasks import Checkpoint
+from isoglot.core.options import Options, option
 from isoglot.formats.sources import Reading
-from isoglot.options import Options, option
 from isoglot.pretraining.options import SentenceExport, TrimRequest
 from isoglot.runs.files import file_to_write
 

@@ -22,7 +22,7 @@ from isoglot.cli import (
     tasks,
 )
 from isoglot.cli.help import add_commands, name_of
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.ranks import require_numbers
 
 _COMMANDS: dict[Any, str] = {

@@ -11,8 +11,8 @@ from typer.core import TyperGroup
 from isoglot.cli.console import print_table
 from isoglot.cli.flags import with_flags
 from isoglot.cli.help import add_commands
-from isoglot.errors import ConfigurationError
-from isoglot.options import option
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import option
 from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.runs.files import file_to_write
 

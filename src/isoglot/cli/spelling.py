@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from isoglot.named_options import NO_VALUE, Placeholder, yaml_text
+from isoglot.core.named_options import NO_VALUE, Placeholder, yaml_text
 
 COMMAS = "VALUE,..."
 """Placeholder of a flag that takes several values with commas."""

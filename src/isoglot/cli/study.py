@@ -12,8 +12,8 @@ import typer
 
 from isoglot.cli.console import Console, print_results
 from isoglot.cli.flags import CompareFlags, RunFlags, with_flags
-from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Seed, Workers, option, settings_option
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Options, Seed, Workers, option, settings_option
 from isoglot.study_request import StudyRequest, part_and_cells
 
 if TYPE_CHECKING:

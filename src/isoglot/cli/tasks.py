@@ -12,10 +12,10 @@ import typer
 
 from isoglot.cli.console import Console, printed
 from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, with_flags
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import FileName, Options, OutputFile, Seed, option, settings_option
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
-from isoglot.options import FileName, Options, OutputFile, Seed, option, settings_option
 from isoglot.runs.files import inside
 from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.ranks import require_one_process

@@ -11,16 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from isoglot.checks import did_you_mean, shortened, validated
+from isoglot.core.checks import did_you_mean, shortened, validated
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.languages import codes_of
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import PrepareSummary
 from isoglot.corpus.prepare import prepare as prepare_sources
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.plain_values import cell
 from isoglot.formats.records import wanted_columns
 from isoglot.formats.rows import CONTAINERS, Items, RowTable, rows_of
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
-from isoglot.languages import codes_of
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import key_of

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset, Features, Value
 
+from isoglot.core.errors import InputError, reason
+from isoglot.core.languages import codes
 from isoglot.corpus.manifest import is_prepared, load_corpus
-from isoglot.errors import InputError, reason
 from isoglot.formats.labelled.questions import ARTICLE
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, SPLIT_COLUMNS, split_name, split_names
 from isoglot.formats.line_files import each, numbered_objects
-from isoglot.languages import codes
-from isoglot.schema import require
+from isoglot.formats.schema import require
 
 _SIDES = {"source": "target", "target": "source"}
 _TURNED = _SIDES | {f"{side}_language": f"{turned}_language" for side, turned in _SIDES.items()}

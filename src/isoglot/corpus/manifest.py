@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
+from isoglot.core.errors import InputError
+from isoglot.core.options import FileName
 from isoglot.corpus.options import PrepareOptions
-from isoglot.errors import InputError
 from isoglot.formats.sources import Kind, Source
-from isoglot.options import FileName
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import is_stream, write_text
 from isoglot.runs.fingerprint import files_of, fingerprint, key_of
@@ -185,7 +185,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
         >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP
     """
     from isoglot.corpus.encode.store import open_stream, write_batches  # noqa: PLC0415 - slow to import
-    from isoglot.schema import SCHEMAS, require  # noqa: PLC0415 - slow to import
+    from isoglot.formats.schema import SCHEMAS, require  # noqa: PLC0415 - slow to import
 
     folder = recovered(path)
     manifest = read_manifest(folder)
@@ -218,7 +218,7 @@ def row_batches(
     """The rows ``start`` to ``stop`` − 1 of a prepared folder, at most ``size`` at a time."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
 
-    from isoglot.columns import ARROW  # noqa: PLC0415 - imports pyarrow
+    from isoglot.core.columns import ARROW  # noqa: PLC0415 - imports pyarrow
 
     at, stop = 0, manifest.rows if stop is None else stop
     for name, whole in manifest.shards.items():

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, field_validator, model_validator
 
+from isoglot.core.options import Options, one_or_more, option
 from isoglot.formats.sources import READING, Kind
-from isoglot.options import Options, one_or_more, option
 
 FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")
 """The filters in the order in which they run, cheap ones first; a row counts for the first one that drops it.

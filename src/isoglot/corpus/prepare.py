@@ -21,16 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.core.frames import Tabular
 from isoglot.corpus.filter.filters import Part, RowTests, check_rules, tokenizer_path
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare_worker import ChunkTask, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.shards import Ledger, shard_groups
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.formats.line_files import Meter
 from isoglot.formats.readers import Reader
 from isoglot.formats.sources import Source, expand
-from isoglot.frames import Tabular
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.fingerprint import files_of, key_of, states

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from isoglot.columns import ARROW
+from isoglot.core.columns import ARROW
+from isoglot.core.errors import IsoglotError
 from isoglot.corpus.filter.filters import Part, RowTests, filter_rows
 from isoglot.corpus.options import PrepareOptions
-from isoglot.errors import IsoglotError
 from isoglot.formats.line_files import Chunk
 from isoglot.formats.readers import Reader
 from isoglot.formats.sources import LANGUAGES, Source

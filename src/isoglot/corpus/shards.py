@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from isoglot.core.seeding import seed_for
 from isoglot.corpus.filter.filters import Part
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.formats.sources import Source
 from isoglot.formats.words import note_of_spaces
-from isoglot.seeding import seed_for
 
 _SHARD_BYTES = 256 << 20
 

@@ -4,9 +4,9 @@ import string
 import unicodedata
 from collections.abc import Collection
 
-from isoglot.checks import did_you_mean
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.base import DerivedSentence, Sentence
-from isoglot.errors import ConfigurationError
 
 ALPHABETS: dict[str, tuple[int, int]] = {
     "armenian": (0x0531, 0x0561),

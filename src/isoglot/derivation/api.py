@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from isoglot.checks import validated
+from isoglot.core.checks import validated
+from isoglot.core.languages import codes_of
 from isoglot.derivation.derive_corpus import DeriveSummary, derive_corpus
 from isoglot.derivation.idle_options import require_used
 from isoglot.derivation.options import DeriveRequest
 from isoglot.formats.sources import Reading
-from isoglot.languages import codes_of
 from isoglot.runs.reporter import AnyReporter
 
 

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.manifest import InputFile
 from isoglot.derivation.input import INPUT_KINDS, kind_of, read_rows
 from isoglot.derivation.options import DeriveRequest
@@ -16,7 +17,6 @@ from isoglot.derivation.parses import Parses
 from isoglot.derivation.rows import Deriver
 from isoglot.derivation.sharing import COPY_FILE
 from isoglot.derivation.spec import build, parse_names
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import LANGUAGE_TAG
 from isoglot.formats.words import split_words
 from isoglot.runs.files import refuse_overwriting

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Options, extra_of, given_fields
 from isoglot.derivation.input import kind_of
 from isoglot.derivation.options import DeriveRequest
 from isoglot.derivation.sharing import COPY_FILE
 from isoglot.derivation.spec import TRANSFORMS, parse_names
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Reading
-from isoglot.options import Options, extra_of, given_fields
 
 
 def require_used(request: DeriveRequest, reading: Options, path: str, languages: Sequence[str]) -> None:

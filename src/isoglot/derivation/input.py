@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.manifest import is_prepared, read_manifest
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.errors import ConfigurationError
 from isoglot.formats.line_files import jsonl_columns
 from isoglot.formats.sources import Kind, bare_suffix
 
@@ -80,7 +80,7 @@ def read_rows(
     from isoglot.formats.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs  # noqa: PLC0415
     from isoglot.formats.labelled.questions import NOT_FOUND, read_questions  # noqa: PLC0415
     from isoglot.formats.labelled.tags import read_tags  # noqa: PLC0415
-    from isoglot.schema import PAIR, SPAN, TAGGED  # noqa: PLC0415
+    from isoglot.formats.schema import PAIR, SPAN, TAGGED  # noqa: PLC0415
 
     kinds: dict[str, tuple[Features, str, Callable[..., Iterable[Any]]]] = {
         "tagged": (TAGGED, "tagged sentences", read_tags),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from isoglot.options import FileName, Options, internal, option
+from isoglot.core.options import FileName, Options, internal, option
 
 _READING, _SCRIPT, _ORDER, _SYNTAX, _ROWS = (
     "How to read", "trans: another script", "inv, perm: another order", "syn: another syntax", "Labels and sides",

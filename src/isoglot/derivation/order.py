@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import seed_for
 from isoglot.derivation.base import DerivedSentence, Sentence
 from isoglot.derivation.options import TransformOptions
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import seed_for
 
 END_MARKS = ".!?"
 """Tokens that end a sentence. The paper says "the period token"; its code has all three."""

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.arrangements import Arrangements, arrangements, pair_names, run_names
 from isoglot.derivation.base import Sentence, Underivable
 from isoglot.derivation.input import read_rows
 from isoglot.derivation.options import OrderFitRequest
 from isoglot.derivation.order_model import OrderModel
 from isoglot.derivation.syntax import HEAD_CLASSES, groups, is_projective, to_ud1
-from isoglot.errors import ConfigurationError
 from isoglot.runs.files import make_folder, require_writable
 
 _LOGGER = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.derivation.arrangements import arrangements, pair_names, run_names
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.line_files import each, numbered_lines
 from isoglot.runs.files import write_text
 

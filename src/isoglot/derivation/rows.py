@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.base import DerivedSentence, Sentence, Transform, Underivable, moved
 from isoglot.derivation.labels import (
     Passage,
@@ -17,7 +18,6 @@ from isoglot.derivation.labels import (
 )
 from isoglot.derivation.options import DeriverOptions
 from isoglot.derivation.order import sentence_bounds
-from isoglot.errors import ConfigurationError
 from isoglot.formats.labelled.splits import SPLIT_COLUMNS
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import is_blank, split_words

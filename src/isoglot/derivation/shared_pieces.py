@@ -14,7 +14,7 @@ from tokenizers import Regex, pre_tokenizers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 SEPARATOR = "\U00016fe0"
 """Tangut iteration mark."""

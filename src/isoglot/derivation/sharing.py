@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from isoglot.seeding import seed_for
+from isoglot.core.seeding import seed_for
 
 COPY_FILE = "vocabulary_copy.json"
 """The file by which the folder of a :class:`~isoglot.derivation.vocabulary.VocabularyCopy` is known."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.alphabet import Transliteration
 from isoglot.derivation.base import Transform, compose
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order import Inversion, Permutation
 from isoglot.derivation.sharing import draw_shared
-from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from isoglot.derivation.vocabulary import VocabularyCopy

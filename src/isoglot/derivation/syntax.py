@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import seed_for
 from isoglot.derivation.arrangements import MAX_GROUP
 from isoglot.derivation.base import DerivedSentence, Sentence, Underivable
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order_model import BUILT_IN, OrderModel, built_in_model
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import seed_for
 
 HEAD_CLASSES = {"NOUN": "N", "PROPN": "N", "PRON": "N", "VERB": "V"}
 """Which model orders the dependents of which heads: ``N`` of nouns, names and pronouns, ``V`` of verbs."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import AddedToken, PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.derivation.base import DerivedSentence, Sentence
@@ -27,7 +28,6 @@ from isoglot.derivation.shared_pieces import (
     spellings,
 )
 from isoglot.derivation.sharing import COPY_FILE, draw_shared
-from isoglot.errors import ConfigurationError, InputError
 
 SCRIPTS: dict[str, tuple[int, int]] = {"tangut": (0x17000, 6136), "hangul": (0xAC00, 11172)}
 """Blocks of letters that copies are written in: first character, and how many there are."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.checks import validated
+from isoglot.core.checks import validated
+from isoglot.core.frames import ResultList
+from isoglot.core.languages import codes_of
 from isoglot.evaluation import evaluate as verb
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.frames import ResultList
-from isoglot.languages import codes_of
 from isoglot.modules.model_folder import model_folder
-from isoglot.results import Result
+from isoglot.results.rows import Result
 from isoglot.runs.reporter import AnyReporter
 from isoglot.tasks import task_with_data
 

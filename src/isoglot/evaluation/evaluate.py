@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows, require_own_predictions
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.formats.labelled.splits import split_column
 from isoglot.modules.isolation import isolated_state
-from isoglot.results import Result, rows_in
+from isoglot.results.rows import Result, rows_in
 from isoglot.runs.files import require_writable
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.reporter import AnyReporter, reporter_of

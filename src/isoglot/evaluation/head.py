@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from datasets import Dataset
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.devices import resolve_device

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.example_counts import ENDING, CountsFile, ExampleCounts
-from isoglot.results import Result, append, rows_in
+from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts
+from isoglot.results.rows import Result, append, rows_in
 from isoglot.runs.files import hidden, is_stream, make_folder
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.lock import locked

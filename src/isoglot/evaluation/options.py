@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import field_validator
 
-from isoglot.options import Options, Precision, name_of_torch, option
+from isoglot.core.options import Options, Precision, name_of_torch, option
 
 
 class MeasureOptions(Options):

@@ -11,15 +11,15 @@ import numpy as np
 from datasets import Dataset, Features
 
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.checks import validated
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.frames import ResultList
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.formats.labelled.memory import MemorySource, as_dataset, require_known, schema_values
 from isoglot.formats.labelled.splits import COLUMN_NAMES
 from isoglot.formats.plain_values import is_missing
 from isoglot.formats.rows import RowTable, free_names, rows_of, table_of
-from isoglot.frames import ResultList
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of

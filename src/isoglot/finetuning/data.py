@@ -8,10 +8,10 @@ import torch
 from datasets import Dataset, concatenate_datasets
 from numpy.typing import NDArray
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import generator_for
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.formats.labelled.splits import split_column
-from isoglot.seeding import generator_for
 from isoglot.tasks.base import TrainableTask, group_column, load_rows, locations_of, require_distinct_rows
 from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
 from isoglot.tasks.features import EncodedRow

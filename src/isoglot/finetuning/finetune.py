@@ -14,13 +14,14 @@ import torch
 from accelerate import PartialState
 
 from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import codes_of
+from isoglot.core.seeding import require_one_seed, seed_for
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.options import FinetuneOptions, settings_for, task_with_settings
 from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.formats.labelled.memory import data_source
-from isoglot.languages import codes_of
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.isolation import isolated_state
@@ -41,7 +42,6 @@ from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
-from isoglot.seeding import require_one_seed, seed_for
 from isoglot.tasks import task_class, task_with_data
 from isoglot.tasks.base import Task, TrainableTask, check_locations
 from isoglot.tasks.cards import TASK_FILE, changes_of, origin

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import field_validator
 
-from isoglot.checks import did_you_mean, validated
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import did_you_mean, validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Count, Options, Positive, Precision, name_of_torch, option
 from isoglot.modules.adapter_options import AdapterOptions
-from isoglot.options import Count, Options, Positive, Precision, name_of_torch, option
 from isoglot.tasks import TaskFacts, build_task, task_class, task_options
 
 if TYPE_CHECKING:  # --help imports nothing heavy

@@ -20,13 +20,13 @@ from transformers import (
 )
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
-from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.core.errors import ConfigurationError, TrainingError
+from isoglot.core.named_options import spelled
 from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.adapter import adapter_of, plain_state, save_plain, write_adapter
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
-from isoglot.named_options import spelled
 from isoglot.runs.folder import CHECKPOINT, WORK
 from isoglot.runs.history import write_history
 from isoglot.runs.listed import whole_folder

@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from isoglot.errors import InputError, reason
+from isoglot.core.errors import InputError, reason
 from isoglot.formats.line_files import CHUNK_LINES, Chunk, Fields, empty
 from isoglot.formats.records import from_rows, wanted_columns
 from isoglot.formats.sources import Kind, Source

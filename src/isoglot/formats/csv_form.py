@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
+from isoglot.core.named_options import spelled
 from isoglot.formats.given_row import TableForm
-from isoglot.named_options import spelled
 
 _LOG = logging.getLogger(__name__)
 _MARK = "\ufeff"

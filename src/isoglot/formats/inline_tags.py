@@ -11,8 +11,8 @@ from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape
 
-from isoglot.checks import shortened
-from isoglot.errors import InputError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import InputError
 from isoglot.formats.words import has_unspaced
 
 Role = Literal["open", "close", "alone"]

@@ -22,7 +22,7 @@ from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.given_row import TableForm
 from isoglot.formats.text_encoding import encoding_of, likely_encoding
 from isoglot.formats.words import is_blank, split_words

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.checks import is_number, shortened
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.checks import is_number, shortened
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.line_files import filled_lines, numbered_lines, parsed
 from isoglot.formats.links import Link, link_items, link_outside
 from isoglot.formats.rows import Items

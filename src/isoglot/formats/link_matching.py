@@ -7,7 +7,7 @@ from itertools import chain, starmap, zip_longest
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.link_files import LinkReader
 from isoglot.formats.sentence_pair import SentencePair
 

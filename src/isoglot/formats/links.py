@@ -9,8 +9,8 @@ from operator import index
 from pathlib import Path
 from typing import Self
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.words import split_words
 
 Link = tuple[int, int]

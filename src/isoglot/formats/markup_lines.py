@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from typing import NamedTuple
 
-from isoglot.checks import shortened
-from isoglot.errors import InputError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import InputError
 from isoglot.formats.inline_tags import (
     NATIVE_CODES,
     MarkedText,

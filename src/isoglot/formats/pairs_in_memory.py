@@ -9,8 +9,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from isoglot.checks import did_you_mean, is_text, shortened
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import did_you_mean, is_text, shortened
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.plain_values import cell, inner_value, is_missing
 from isoglot.formats.rows import HeldDataset, Items, RowTable, free_names, rows_of
 from isoglot.formats.sentence_pair import SentencePair

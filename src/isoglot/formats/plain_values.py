@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from isoglot.checks import did_you_mean, shortened
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import did_you_mean, shortened
+from isoglot.core.errors import ConfigurationError
 
 NO_LABEL = "-"
 """What a class number below 0 becomes."""

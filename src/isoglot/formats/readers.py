@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from typing import Any, NamedTuple
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.arrow_tables import huggingface_chunks, parquet_chunks, table_fields
 from isoglot.formats.csv_form import csv_form
 from isoglot.formats.given_row import TableForm

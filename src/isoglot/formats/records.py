@@ -9,12 +9,12 @@ from functools import partial
 from operator import index
 from typing import Any
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
+from isoglot.core.languages import NAMES, SCRIPTS, name_of, same_language, two_letters
 from isoglot.formats.given_row import Column, GivenRow, TableForm, free_names
 from isoglot.formats.line_files import Fields, each
 from isoglot.formats.sources import LANGUAGES, ROLES, UNNAMED, Kind, Source
 from isoglot.formats.words import is_blank, other_space, split_words
-from isoglot.languages import NAMES, SCRIPTS, name_of, same_language, two_letters
 
 REMEDY = {"csv": "put a field that holds commas in quotes", "tsv": "take the tab out of its text"}
 """What to do about a row with too many cells."""

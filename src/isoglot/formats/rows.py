@@ -21,8 +21,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
 from typing import Any
 
-from isoglot.checks import levels_outside, shortened
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import levels_outside, shortened
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats import given_row
 from isoglot.formats.plain_values import cell, class_names, inner_value, is_a, plain
 

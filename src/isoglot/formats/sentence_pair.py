@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.frames import Tabular
 from isoglot.formats.given_row import GivenRow, with_values
 from isoglot.formats.inline_tags import Tags, offsets_and_xml
 from isoglot.formats.links import Alignment, Link, link_set
@@ -17,7 +18,6 @@ from isoglot.formats.markup_lines import tags_of_items
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.tmx_unit import TmxPair
 from isoglot.formats.words import WordMode, locate_words, sentence_words
-from isoglot.frames import Tabular
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import field_validator
 
-from isoglot.checks import did_you_mean
-from isoglot.errors import MISSING_FILE, ConfigurationError, Problem
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import MISSING_FILE, ConfigurationError, Problem
+from isoglot.core.options import Options, option, text_of_path
 from isoglot.formats.foreign import foreign
-from isoglot.options import Options, option, text_of_path
 
 Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
-"""What a prepared corpus can hold: the name of a schema in :mod:`isoglot.schema`."""
+"""What a prepared corpus can hold: the name of a schema in :mod:`isoglot.formats.schema`."""
 
 LANGUAGES: dict[Kind, tuple[str, ...]] = {
     kind: ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.csv_form import csv_line
 from isoglot.formats.given_row import TableForm, free_names
 from isoglot.formats.sentence_pair import SentencePair

@@ -5,7 +5,7 @@ import logging
 import re
 from functools import lru_cache
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 
 _LOG = logging.getLogger(__name__)
 _MARKS = {

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.line_files import CHUNK_LINES, Chunk, LineFile, Meter
 from isoglot.formats.tmx_reader import TmxReader, feed, language_tag, tmx_parser
 from isoglot.formats.tmx_unit import TmxPair, TmxUnit, TmxVariant, row_values, written_language

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.inline_tags import Tag, end_tag, start_tag, xml_text
 from isoglot.formats.line_files import LineFile, Meter
 from isoglot.formats.tmx_unit import (

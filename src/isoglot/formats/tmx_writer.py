@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import IO, Any
 from xml.sax.saxutils import quoteattr
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.inline_tags import segment, xml_text
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import LANGUAGE_TAG, UNNAMED

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from isoglot.checks import is_number
-from isoglot.errors import InputError
+from isoglot.core.checks import is_number
+from isoglot.core.errors import InputError
 from isoglot.formats.line_files import Chunk, Fields, blocks, decode_lines, each
 
 _COLUMNS = 10

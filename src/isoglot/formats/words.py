@@ -9,8 +9,8 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import ConfigurationError
 
 WordMode = Literal["unicode", "whitespace"]
 """``unicode``: words, punctuation and single characters of scripts without spaces. ``whitespace``: as spaces cut."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.recipe.spec import require_options
 
 
@@ -46,7 +46,7 @@ def require_axes(**named: tuple[Tensor | None, str]) -> None:
     Example:
         >>> require_axes(queries=(torch.zeros(3, 8), "batch hidden"), keys=(torch.zeros(1, 8), "batch hidden"))
         Traceback (most recent call last):
-        isoglot.errors.ConfigurationError: keys: got shape (1, 8), expected (batch 3, hidden 8)
+        isoglot.core.errors.ConfigurationError: keys: got shape (1, 8), expected (batch 3, hidden 8)
     """
     sizes: dict[str, int] = {"2": 2}
     for name, (tensor, axes) in named.items():

@@ -7,15 +7,15 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Count, Positive, Share
+from isoglot.core.seeding import generator_for
 from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.losses.vocabulary_loss import IGNORED
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
 from isoglot.modules.self_labelling import Filtering, LinkedPositions, corpus_links, self_label
 from isoglot.modules.sinkhorn import Order
-from isoglot.options import Count, Positive, Share
-from isoglot.seeding import generator_for
 
 
 class Queries(NamedTuple):

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Count
+from isoglot.core.seeding import generator_for
 from isoglot.losses.base import Loss, LossOutput
 from isoglot.modules.shared_table import SharedTable
 from isoglot.modules.word_vectors import mean_rows
-from isoglot.options import Count
-from isoglot.seeding import generator_for
 
 EntryPieces = list[int]
 

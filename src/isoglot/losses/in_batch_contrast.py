@@ -5,9 +5,9 @@ from dataclasses import KW_ONLY, dataclass
 import torch
 from torch import Tensor, nn
 
+from isoglot.core.options import Positive
 from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.contrast import gather_rows_with_gradient, in_batch_loss
-from isoglot.options import Positive
 
 
 @dataclass(eq=False, repr=False)

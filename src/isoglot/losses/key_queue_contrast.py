@@ -7,12 +7,12 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Positive, Share
+from isoglot.core.seeding import generator_for
 from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.contrast import ProjectionHead, gather_rows, key_queue_loss
 from isoglot.modules.momentum import KeyQueue, MomentumCopy
-from isoglot.options import Positive, Share
-from isoglot.seeding import generator_for
 
 
 @dataclass(eq=False, repr=False)

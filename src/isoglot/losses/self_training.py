@@ -7,10 +7,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import NotNegative, Positive
 from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
-from isoglot.options import NotNegative, Positive
 
 _LIKELY = 0.4
 """Least probability of a label, the best of 0.2, 0.25, ... 0.45 on XL-WA's development sets."""

@@ -6,11 +6,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from isoglot.core.options import Positive
 from isoglot.losses.base import Loss, LossOutput, no_loss
 from isoglot.losses.contextual_alignment import EncodedSentences, require_sides
 from isoglot.modules.contrast import gather_rows, gather_rows_with_gradient
 from isoglot.modules.word_vectors import WordIndex, WordPooling, pool_words, word_links
-from isoglot.options import Positive
 
 
 @dataclass(eq=False, repr=False)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.masked_lm_head import literal_transform, masked_lm_head

@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from isoglot.checkpoints.folder import BOX
-from isoglot.checks import given_texts, validated
+from isoglot.core.checks import given_texts, validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.frames import ResultList, Tabular
 from isoglot.corpus.encode.unknown import UnknownWords
-from isoglot.errors import ConfigurationError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.words import is_blank
-from isoglot.frames import ResultList, Tabular
 from isoglot.mining.options import SentenceAlignRequest
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoglot.checkpoints.folder import BOX
-from isoglot.checks import validated
+from isoglot.core.checks import validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.frames import Tabular
+from isoglot.core.languages import codes_of
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.manifest import is_prepared
 from isoglot.corpus.open_corpus import Corpus, open_corpus
-from isoglot.errors import ConfigurationError
 from isoglot.formats.given_row import with_values
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
-from isoglot.frames import Tabular
-from isoglot.languages import codes_of
 from isoglot.mining.duplicates import FirstPairs, Place
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterRequest

@@ -6,8 +6,8 @@ import regex
 from pydantic import AfterValidator, field_validator, model_validator
 
 from isoglot.checkpoints.folder import BOX
+from isoglot.core.options import Options, Precision, one_or_more, option, text_of_path
 from isoglot.corpus.options import RULES, RowRules
-from isoglot.options import Options, Precision, one_or_more, option, text_of_path
 
 ENCODER, _SCORES = "Sentence vectors", "Scores"
 

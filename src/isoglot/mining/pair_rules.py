@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 import regex
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.filter.filters import RowTests, check_rules
 from isoglot.corpus.filter.identify import LanguageIdentifier
 from isoglot.corpus.filter.mojibake import is_mojibake
 from isoglot.corpus.filter.numbers import changed_numbers
 from isoglot.corpus.filter.placeholders import placeholders, without_placeholders
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED, Source
 from isoglot.formats.words import split_words

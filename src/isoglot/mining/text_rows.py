@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.languages import same_language
 from isoglot.corpus.filter.filters import clean
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.foreign import foreign
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import UNNAMED, by_suffix
 from isoglot.formats.tmx import tmx_sentences
 from isoglot.formats.tmx_unit import variant_values
-from isoglot.languages import same_language
 
 
 class TextRow(NamedTuple):

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.unknown import UnknownWords
-from isoglot.errors import ConfigurationError
 from isoglot.mining.options import VectorOptions
 from isoglot.modules.finite import require_finite
 from isoglot.modules.neighbours import unit

@@ -15,8 +15,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.checks import missing_package
-from isoglot.errors import ConfigurationError, Problem
+from isoglot.core.checks import missing_package
+from isoglot.core.errors import ConfigurationError, Problem
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.checkpoint import quiet
 from isoglot.modules.encoder import base_of, input_embeddings, layer_modules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from isoglot.options import Count, Options, option
+from isoglot.core.options import Count, Options, option
 
 
 class AdapterOptions(Options):

@@ -16,7 +16,7 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checkpoints.reading import reading
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.finite import non_finite
 from isoglot.runs.process_wide import ProcessWide, Restore

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 def resolve_device(name: str = "auto") -> torch.device:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

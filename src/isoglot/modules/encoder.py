@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from isoglot.errors import ConfigurationError, Problem
+from isoglot.core.errors import ConfigurationError, Problem
 from isoglot.modules.document_mask import (
     attention_inputs,
     document_mask,

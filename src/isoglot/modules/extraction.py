@@ -11,7 +11,7 @@ Memory is a few times ``batch · n · m``; nothing is built per candidate.
 import torch
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 _REACH = 2
 """How far apart, in words, the choices of two neighbours may be to support each other."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from isoglot.errors import IsoglotError
+from isoglot.core.errors import IsoglotError
 
 
 def all_finite(values: Tensor) -> bool:

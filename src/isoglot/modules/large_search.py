@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isoglot.checks import missing_package
+from isoglot.core.checks import missing_package
 from isoglot.modules.neighbours import Neighbours, keep_nearest, nearest_both_ways, none_found
 from isoglot.runs.pool import WorkPool
 

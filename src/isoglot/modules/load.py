@@ -16,11 +16,11 @@ from transformers import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError, Problem, reason
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import ConfigurationError, Problem, reason
+from isoglot.core.seeding import seed_for
 from isoglot.modules.checkpoint import load_checkpoint, load_config, require_fitting, weight_names
 from isoglot.modules.encoder import input_embeddings
-from isoglot.seeding import seed_for
 
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "bert": {},

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.checkpoint import new_weights
 from isoglot.modules.encoder import dropout_off, encode, hidden_size, num_layers
 from isoglot.modules.finite import require_finite

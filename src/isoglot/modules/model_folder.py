@@ -8,7 +8,7 @@ from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.adapter import plain_state, save_plain
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.encoder import unwrapped

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 SIMILARITIES = ("cosine", "csls", "margin")
 NEIGHBOURS = {"csls": 10, "margin": 4}

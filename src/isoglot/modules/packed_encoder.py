@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from isoglot.checkpoints.packed_file import BLOCK, EncoderShape, PackedFile, restored
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.finite import non_finite
 
 _WORDS = "embeddings.word_embeddings.weight"

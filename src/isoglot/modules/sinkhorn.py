@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 Order = Literal["official", "paper"]
 

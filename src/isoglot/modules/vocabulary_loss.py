@@ -9,7 +9,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.shared_table import SharedTable, add_product
 
 _LOGITS = {"cpu": 1 << 25, "cuda": 1 << 28}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses.base import LossOutput, no_loss
 from isoglot.losses.contextual_alignment import squared_distances
 from isoglot.modules.encoder import base_of, encode, num_layers

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.losses.base import LossOutput, OptionsModule
 from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import layer_number, num_layers

@@ -9,16 +9,16 @@ from datasets import Dataset
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Count, PositiveShare
+from isoglot.core.seeding import generator_for
 from isoglot.corpus.encode.pieces import PieceEncoder
-from isoglot.errors import ConfigurationError
+from isoglot.formats.schema import LEXICON, require
 from isoglot.losses.base import LossOutput
 from isoglot.losses.embedding_alignment import EmbeddingAlignment, EntryPieces
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective
-from isoglot.options import Count, PositiveShare
-from isoglot.schema import LEXICON, require
-from isoglot.seeding import generator_for
 
 
 @dataclass(eq=False, repr=False)

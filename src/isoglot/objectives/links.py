@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError, Problem
+from isoglot.core.errors import ConfigurationError, Problem
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, LayerObjective, OpenBatch
 

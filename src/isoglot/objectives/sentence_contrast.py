@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError, Problem
+from isoglot.core.errors import ConfigurationError, Problem
 from isoglot.losses.base import LossOutput
 from isoglot.losses.key_queue_contrast import KeyQueueContrast
 from isoglot.modules.contrast import mixed_inputs, pool

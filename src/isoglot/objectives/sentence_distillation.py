@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Count
 from isoglot.losses.base import LossOutput
 from isoglot.losses.sentence_distillation import SentenceDistillation
 from isoglot.modules.contrast import gather_rows
@@ -17,7 +18,6 @@ from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, LayerObjective, tensor_of
 from isoglot.objectives.teacher import Teacher, taught_vectors
-from isoglot.options import Count
 
 
 @dataclass(eq=False, repr=False)

@@ -15,9 +15,9 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.pieces import PieceEncoder, piece_key
 from isoglot.corpus.encode.store import content_hash
-from isoglot.errors import ConfigurationError
 from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import encode_to_layer, max_length, num_layers
 from isoglot.modules.finite import require_finite

@@ -11,9 +11,10 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
 from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.core.errors import ConfigurationError, Location, Problem, collected, reported_together
+from isoglot.core.seeding import seed_for
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.manifest import is_prepared
-from isoglot.errors import ConfigurationError, Location, Problem, collected, reported_together
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import load_masked_lm, longest_input
@@ -21,7 +22,6 @@ from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
 from isoglot.pretraining.recipe import MADE, Recipe
 from isoglot.pretraining.streams import encoding, text_columns
-from isoglot.seeding import seed_for
 from isoglot.tasks.language_vectors import read_vectors
 from isoglot.training.batches import BatchOptions, StreamCost, bucket_positions
 from isoglot.training.collate import Collator

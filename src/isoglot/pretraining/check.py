@@ -10,11 +10,8 @@ from typing import Any
 
 from torch import nn
 
-from isoglot.checks import did_you_mean
-from isoglot.corpus.manifest import is_prepared
-from isoglot.corpus.open_corpus import prepared_input
-from isoglot.corpus.options import PrepareOptions
-from isoglot.errors import (
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import (
     MISSING_FILE,
     ConfigurationError,
     IsoglotError,
@@ -22,6 +19,9 @@ from isoglot.errors import (
     Problem,
     collected,
 )
+from isoglot.corpus.manifest import is_prepared
+from isoglot.corpus.open_corpus import prepared_input
+from isoglot.corpus.options import PrepareOptions
 from isoglot.formats.sources import Source, expand
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.load import empty_masked_lm, longest_input

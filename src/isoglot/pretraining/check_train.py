@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from isoglot.checks import closest, did_you_mean, missing_package
-from isoglot.errors import ConfigurationError, Location, Problem
+from isoglot.core.checks import closest, did_you_mean, missing_package
+from isoglot.core.errors import ConfigurationError, Location, Problem
 from isoglot.recipe.document import VARIABLE, Document
 from isoglot.recipe.spec import spec_of
 

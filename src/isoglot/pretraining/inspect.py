@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.load import longest_input
 from isoglot.pretraining.build import batch_options, build_mixture, build_views, require_columns
 from isoglot.pretraining.check import load_recipe

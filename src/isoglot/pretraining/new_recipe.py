@@ -11,11 +11,11 @@ import torch
 from jinja2 import Environment, StrictUndefined
 from transformers import AutoModelForMaskedLM
 
-from isoglot.checks import validated
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import codes_of
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Reading, expand, sources_from
-from isoglot.languages import codes_of
 from isoglot.modules.checkpoint import load_config, weight_names
 from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.document import dump_yaml, parse_value

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from isoglot.options import Options, one_or_more, option
+from isoglot.core.options import Options, one_or_more, option
 
 
 class TrimRequest(Options):

@@ -15,7 +15,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.adapter import write_adapter
 from isoglot.modules.isolation import isolated_state
 from isoglot.pretraining.build import build_model, build_trainer, explicit, require_columns

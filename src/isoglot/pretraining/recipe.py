@@ -11,19 +11,19 @@ from datasets import Dataset
 from pydantic import Field, PlainSerializer
 from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
-from isoglot.checks import checked, did_you_mean, resolve
+from isoglot.core.checks import checked, did_you_mean, resolve
+from isoglot.core.errors import ConfigurationError, Location, Problem, collected, reported_together
+from isoglot.core.options import Count, NotNegative, Seed
 from isoglot.corpus.encode.batch import EncodeOptions, Kind
 from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
-from isoglot.errors import ConfigurationError, Location, Problem, collected, reported_together
 from isoglot.formats.sources import Source, sources_from
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
 from isoglot.objectives.base import require_objective
-from isoglot.options import Count, NotNegative, Seed
 from isoglot.recipe.document import Document
 from isoglot.recipe.sections import (
     BatchSection,

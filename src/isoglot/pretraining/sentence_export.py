@@ -23,8 +23,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.checks import missing_package, validated
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import missing_package, validated
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet
 from isoglot.modules.encoder import encode_to_layer, hidden_size, layer_number, max_length, num_layers
 from isoglot.modules.encoder_half import WITHOUT_CLASS

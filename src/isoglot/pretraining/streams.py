@@ -12,6 +12,7 @@ from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
@@ -20,7 +21,6 @@ from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
-from isoglot.errors import ConfigurationError
 from isoglot.formats.labelled.memory import dataset_of
 from isoglot.modules.model_folder import model_folder
 from isoglot.pretraining.recipe import Recipe

@@ -22,7 +22,9 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checkpoints.reading import reading
-from isoglot.checks import given_texts, one_request, shortened
+from isoglot.core.checks import given_texts, one_request, shortened
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.frames import Tabular
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.corpus.encode.trimming import (
@@ -33,9 +35,7 @@ from isoglot.corpus.encode.trimming import (
     trimmed_tokenizer,
 )
 from isoglot.corpus.manifest import InputFile, load_corpus
-from isoglot.errors import ConfigurationError
 from isoglot.formats.line_files import LineFile, Meter, decode_lines
-from isoglot.frames import Tabular
 from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.options import TrimRequest

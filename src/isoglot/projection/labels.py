@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pieces import Cut, load_cut
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.labelled.tags import UNLABELLED
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED

@@ -17,9 +17,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from isoglot.checks import shortened
+from isoglot.core.checks import shortened
+from isoglot.core.errors import InputError
 from isoglot.corpus.open_corpus import Corpus, open_corpus
-from isoglot.errors import InputError
 from isoglot.formats.inline_tags import MarkedText, different_tags, marked_text, segment
 from isoglot.formats.line_files import numbered_lines, parsed
 from isoglot.formats.markup_lines import parse_markup, unescaped, without_subflows

@@ -11,8 +11,8 @@ from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from isoglot.checks import shortened
-from isoglot.errors import InputError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import InputError
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from isoglot.aligners.api import align
 from isoglot.aligners.options import Encoder
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.markup_lines import parse_markup, unescaped
 from isoglot.projection.markup import InlineTags, cut_marked
 from isoglot.projection.options import project_options

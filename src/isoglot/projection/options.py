@@ -8,11 +8,11 @@ from pydantic import field_validator, model_validator
 
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import AnyAligner, Encoder, aligner_options, own_class
-from isoglot.checks import did_you_mean, validated
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import did_you_mean, validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import codes_of
+from isoglot.core.options import Options, OutputText, internal, one_or_more, option, option_names
 from isoglot.formats.sources import READING, bare_suffix
-from isoglot.languages import codes_of
-from isoglot.options import Options, OutputText, internal, one_or_more, option, option_names
 from isoglot.projection.rule import GAP
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]

@@ -11,8 +11,8 @@ from isoglot.aligners.aligner import Use
 from isoglot.aligners.load_aligner import loaded
 from isoglot.aligners.options import AnyAligner, paths_of
 from isoglot.aligners.pairs_in_files import PairsInFiles, Warn, Warnings
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair

@@ -11,17 +11,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from isoglot.checks import shortened
+from isoglot.core.checks import shortened
+from isoglot.core.errors import InputError
 from isoglot.corpus.labelled_tables import read_table
-from isoglot.errors import InputError
 from isoglot.formats.labelled.questions import ARTICLE, question_id, read_questions, squad_questions
 from isoglot.formats.line_files import numbered_objects, parsed
+from isoglot.formats.schema import SPAN
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
 from isoglot.projection.rule import Range
 from isoglot.projection.sentences import sentence_windows
-from isoglot.schema import SPAN
 
 _OF_THE_ANSWER = {"id", "question", "context", "answers", "language", ARTICLE}
 

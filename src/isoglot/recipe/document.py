@@ -17,8 +17,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from isoglot.checks import shortened
-from isoglot.errors import (
+from isoglot.core.checks import shortened
+from isoglot.core.errors import (
     NOT_FINITE,
     UNSET_VARIABLE,
     ConfigurationError,

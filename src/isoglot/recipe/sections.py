@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
-from isoglot.checks import checked
-from isoglot.errors import ConfigurationError, Location, Problem, collected
-from isoglot.options import Count, NotNegative, Options, Positive, PositiveShare
+from isoglot.core.checks import checked
+from isoglot.core.errors import ConfigurationError, Location, Problem, collected
+from isoglot.core.options import Count, NotNegative, Options, Positive, PositiveShare
 from isoglot.recipe.document import VARIABLE, expand
-from isoglot.results import flattened
+from isoglot.results.rows import flattened
 
 
 class Section(Options):

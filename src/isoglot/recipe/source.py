@@ -8,8 +8,8 @@ from typing import Any
 
 from ruamel.yaml.nodes import MappingNode
 
-from isoglot.checks import did_you_mean, given_texts
-from isoglot.errors import ConfigurationError, InputError, Problem
+from isoglot.core.checks import did_you_mean, given_texts
+from isoglot.core.errors import ConfigurationError, InputError, Problem
 from isoglot.recipe.document import Document, compose, construct, dump_yaml, lay_over, overridden
 
 _BUILT_IN = Path(__file__).parent.parent / "recipes"

@@ -15,9 +15,9 @@ from datasets import Dataset
 from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
-from isoglot.checks import checked
-from isoglot.errors import ConfigurationError
-from isoglot.options import Options
+from isoglot.core.checks import checked
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Options
 
 _NAMED = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _CONTAINERS = (tuple, list, set, frozenset)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from isoglot.results import Cell
+from isoglot.results.rows import Cell
 
 _SEPARATOR = ", "
 _VARIANT = "variant"

@@ -17,7 +17,7 @@ from isoglot.reports.papers import (
 )
 from isoglot.reports.stats import Score, margin
 from isoglot.reports.table import Column, Table, TableCell, TableRow, slug
-from isoglot.results import Cell
+from isoglot.results.rows import Cell
 
 _TOGETHER = ("transformation", "setting", "pairs", "changed")
 """Rows are ordered among rows that have these attributes in common."""

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from isoglot.checks import problems_of
-from isoglot.errors import InputError
+from isoglot.core.checks import problems_of
+from isoglot.core.errors import InputError
 
 
 class _FigurePart(BaseModel):

@@ -7,7 +7,7 @@ from pandas import concat
 
 from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
 from isoglot.reports.table import Column, Table, TableCell, TableRow, figure, slug
-from isoglot.results import SHARES
+from isoglot.results.rows import SHARES
 
 _QUANTITY_NAMES = {"": "", "zs": "ZS", "sup": "SUP", "delta": "Δ"}
 _METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}

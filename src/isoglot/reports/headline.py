@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.grid import metric_name, target_languages
 from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
 from isoglot.reports.stats import Score, margin

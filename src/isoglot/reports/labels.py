@@ -8,7 +8,7 @@ from typing import Any
 
 from isoglot.reports.run_names import NamedRun, told_apart
 from isoglot.reports.scores import run_label
-from isoglot.results import Cell, Result, flattened
+from isoglot.results.rows import Cell, Result, flattened
 
 
 def labelled(text: str | Path) -> tuple[str, Path]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.charts import draw
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.runs import gather

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import field_validator
 
-from isoglot.options import Options, one_or_more, option
+from isoglot.core.options import Options, one_or_more, option
 
 
 class CompareOptions(Options):

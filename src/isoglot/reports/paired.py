@@ -1,7 +1,7 @@
 """Whether two systems differ by more than chance on the same examples: paired tests over what each got right.
 
-With the counts of every example (:class:`isoglot.example_counts.ExampleCounts`), metrics are computed anew for each
-sample, never averaged over examples:
+With the counts of every example (:class:`isoglot.results.example_counts.ExampleCounts`), metrics are computed again for
+each sample, never averaged over examples:
 
 * approximate randomisation for p: the outputs of the two systems are exchanged at random, example by example; p is the
   share of exchanges whose difference is at least as large, either way. With few differing examples all exchanges are
@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined
-from isoglot.frames import ResultList, Tabular
-from isoglot.languages import common_code
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.frames import ResultList, Tabular
+from isoglot.core.languages import common_code
+from isoglot.core.seeding import seed_for
 from isoglot.reports.stats import shown_p
 from isoglot.reports.table import figure
-from isoglot.seeding import seed_for
+from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts, combined
 
 SAMPLES = 10_000
 _BLOCK = 4_000_000
@@ -111,7 +111,7 @@ def compare(
         ConfigurationError: The systems have nothing in common, or were measured on other examples or on none.
 
     Example:
-        >>> from isoglot.example_counts import shares
+        >>> from isoglot.results.example_counts import shares
         >>> right = {"accuracy": shares([1] * 90 + [0] * 10)}
         >>> (comparison,) = compare(right, {"accuracy": shares([1] * 70 + [0] * 30)})
         >>> comparison.difference, comparison.p < 0.001, comparison.low > 0
@@ -271,7 +271,8 @@ def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[s
     if isinstance(side, Mapping):
         if wrong := [name for name, counts in side.items() if not isinstance(counts, ExampleCounts)]:
             raise ConfigurationError(
-                f"{wrong[0]}: expected ExampleCounts, got {shortened(side[wrong[0]])}; isoglot.example_counts.shares "
+                f"{wrong[0]}: expected ExampleCounts, got "
+                f"{shortened(side[wrong[0]])}; isoglot.results.example_counts.shares "
                 "makes them of one number from 0 to 1 per example"
             )
         return {("", "", ""): CountsFile({}, side)}

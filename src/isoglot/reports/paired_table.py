@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from isoglot.errors import ConfigurationError
-from isoglot.example_counts import CountsFile
-from isoglot.languages import common_code
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import common_code
 from isoglot.reports.grid import metric_name
 from isoglot.reports.paired import SAMPLES, Comparison, paired
 from isoglot.reports.runs import Material
 from isoglot.reports.scores import Measure, main_measures, row_labels
 from isoglot.reports.stats import shown_p
 from isoglot.reports.table import Table, TableCell, decimals, figure
+from isoglot.results.example_counts import CountsFile
 
 _SETTINGS = ("task", "language", "split", "seed", "checkpoint_hash", "options")
 """What rows of results and counts of examples are matched by; the run may be called otherwise in a report."""

@@ -13,8 +13,8 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
-from isoglot.checks import closest
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import closest
+from isoglot.core.errors import ConfigurationError
 
 PAPERS: Mapping[str, str] = {
     "weam": "WEAM", "ppa": "PPA", "align_mlm": "ALIGN-MLM", "xlm_align": "XLM-Align",

@@ -14,9 +14,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from isoglot import __version__
-from isoglot.checks import one_request, shortened
-from isoglot.errors import ConfigurationError
-from isoglot.languages import common_code
+from isoglot.core.checks import one_request, shortened
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import common_code
 from isoglot.reports.compare import compare
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
@@ -30,7 +30,7 @@ from isoglot.reports.runs import Material, RunInfo, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
 from isoglot.reports.table import Table, TableCell, TableRow, figure, slug
 from isoglot.reports.viewer import KEYS, Viewer
-from isoglot.results import FILE_NAME, Result, append
+from isoglot.results.rows import FILE_NAME, Result, append
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 from isoglot.runs.xml_text import XmlText
 

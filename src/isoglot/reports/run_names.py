@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isoglot import results
+from isoglot.results import rows as results
 
 _MOST_VALUES = 5
 """A name with more values than this is not read any more: the folder or the recipe names the run then."""

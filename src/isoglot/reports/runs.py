@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from isoglot import results
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.example_counts import ENDING, CountsFile
-from isoglot.languages import common_code
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.languages import common_code
 from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
 from isoglot.reports.labels import RunLabels, labelled, made_by_row, with_recipes
 from isoglot.reports.run_names import NamedRun, told_apart
 from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
-from isoglot.results import Cell, Result
+from isoglot.results import rows as results
+from isoglot.results.example_counts import ENDING, CountsFile
+from isoglot.results.rows import Cell, Result
 from isoglot.runs.files import read_json
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.folder import CHECKPOINT

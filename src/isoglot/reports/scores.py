@@ -10,10 +10,10 @@ from statistics import fmean
 
 from pandas import DataFrame, concat
 
-from isoglot.errors import ConfigurationError
-from isoglot.languages import common_code
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import common_code
 from isoglot.reports.stats import Score
-from isoglot.results import SHARES, Result
+from isoglot.results.rows import SHARES, Result
 
 _KEY = ["run", "seed", "language"]
 _DEFAULT = object()

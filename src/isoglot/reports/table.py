@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
-from isoglot.frames import Tabular
+from isoglot.core.frames import Tabular
 
 if TYPE_CHECKING:
     import pandas as pd

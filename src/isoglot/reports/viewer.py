@@ -20,12 +20,12 @@ from pydantic import (
     model_validator,
 )
 
-from isoglot.checks import problems_of
-from isoglot.errors import InputError
+from isoglot.core.checks import problems_of
+from isoglot.core.errors import InputError
 from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched
-from isoglot.link_counts import AlignmentScore
 from isoglot.reports.table import figure
+from isoglot.results.link_counts import AlignmentScore
 from isoglot.runs.json_lines import parse_object, read_records
 
 LinkClass = Literal["sure", "possible", "error", "missed", "plain"]

@@ -12,8 +12,8 @@ from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
-from isoglot.checks import missing_package
-from isoglot.errors import IsoglotError
+from isoglot.core.checks import missing_package
+from isoglot.core.errors import IsoglotError
 from isoglot.runs.pool import WorkPool, no_setup
 
 _RETRIES = 5

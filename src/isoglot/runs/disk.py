@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from isoglot.errors import DiskError, IsoglotError, causes
+from isoglot.core.errors import DiskError, IsoglotError, causes
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",

@@ -25,8 +25,8 @@ from typing import IO, Any
 
 import psutil
 
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.options import LONGEST_NAME, file_path, one_component
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.options import LONGEST_NAME, file_path, one_component
 from isoglot.runs.disk import disk_problem, full_disk_named
 
 _SUFFIX = ".partial"

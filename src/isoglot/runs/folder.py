@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.files import read_json
 from isoglot.runs.fingerprint import digest
 from isoglot.runs.history import HISTORY

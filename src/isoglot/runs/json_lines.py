@@ -10,8 +10,8 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from isoglot.checks import problems_of, shortened
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.core.checks import problems_of, shortened
+from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
 
 Record = TypeVar("Record", bound=BaseModel)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Any, TypeVar
 
-from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.runs.files import (
     beside,
     digest_of,

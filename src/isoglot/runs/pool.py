@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any, TypeVar
 
-from isoglot.errors import IsoglotError
+from isoglot.core.errors import IsoglotError
 from isoglot.runs.workers import end_with_parent, starting, starting_apart, uninterrupted
 
 PieceT = TypeVar("PieceT")

@@ -2,8 +2,8 @@
 
 import os
 
-from isoglot.checks import is_number
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import is_number
+from isoglot.core.errors import ConfigurationError
 
 _NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT")
 

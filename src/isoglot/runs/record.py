@@ -23,7 +23,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.files import is_temporary, make_folder, read_json, write_json
 from isoglot.runs.fingerprint import canonical
 from isoglot.runs.listed import LIST, damage, listed_in, recovered, remove, whole_folder

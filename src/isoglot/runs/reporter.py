@@ -5,8 +5,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.process_wide import ProcessWide, Restore
 
 Item = TypeVar("Item")

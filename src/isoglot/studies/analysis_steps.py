@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
-from isoglot.checks import validated
+from isoglot.core.checks import validated
 from isoglot.formats.sources import Source
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.step import Step

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from isoglot.checks import validated
+from isoglot.core.checks import validated
 from isoglot.runs.reporter import AnyReporter
 from isoglot.studies.tables import StudyTables, run_studies
 from isoglot.study_request import StudyRequest

@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import ConfigurationError
 from isoglot.studies.lab import Lab
 from isoglot.studies.sizes import Sizes, Variants
 

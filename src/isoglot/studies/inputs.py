@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.recipe.document import expand, unset_in
 from isoglot.runs.fingerprint import digest, files_of, key_of
 

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from isoglot.checks import checked, given_texts
-from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.core.checks import checked, given_texts
+from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.folder import clear, require_checkpoint
 from isoglot.runs.record import FORMER_NAMES, Record

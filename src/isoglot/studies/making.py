@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.pool import WorkPool
 from isoglot.runs.reporter import Reporter

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoglot.errors import IsoglotError
+from isoglot.core.errors import IsoglotError
 from isoglot.reports.papers import PAPERS, paper_table
 from isoglot.studies.step import Step, UnavailableError
 from isoglot.studies.training_steps import Evaluate

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.inputs import Input

@@ -8,8 +8,8 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.fingerprint import key_of
 
 Scale = Literal["tiny", "small", "paper"]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from isoglot.errors import IsoglotError
+from isoglot.core.errors import IsoglotError
 from isoglot.recipe.document import expand
 from isoglot.runs.code import code_files
 from isoglot.runs.reporter import Reporter

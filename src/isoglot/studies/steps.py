@@ -9,12 +9,12 @@ from pydantic import ConfigDict, Field
 
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import AnyAligner, LinkFormat
-from isoglot.checks import checked
+from isoglot.core.checks import checked
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Count, PositiveShare, Precision
 from isoglot.corpus.options import PrepareOptions
 from isoglot.derivation.options import DeriveRequest
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Source
-from isoglot.options import Count, PositiveShare, Precision
 from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
@@ -172,7 +172,7 @@ class SamplePairs(Step):
         """Draw and write, in the files' order."""
         import torch  # noqa: PLC0415
 
-        from isoglot.seeding import generator_for  # noqa: PLC0415
+        from isoglot.core.seeding import generator_for  # noqa: PLC0415
 
         sides = [list(_TextLines([path])) for path in (self.source, self.target)]
         if len(sides[0]) != len(sides[1]):
@@ -273,10 +273,10 @@ class TagPairs(Step):
         """Draw pairs, tag both sides, write."""
         import torch  # noqa: PLC0415 - loads the libraries
 
+        from isoglot.core.seeding import generator_for  # noqa: PLC0415
         from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415
         from isoglot.evaluation.head import FinetunedModel  # noqa: PLC0415
         from isoglot.evaluation.options import EvaluateOptions  # noqa: PLC0415
-        from isoglot.seeding import generator_for  # noqa: PLC0415
         from isoglot.tasks import build_task  # noqa: PLC0415
         from isoglot.tasks.cards import origin  # noqa: PLC0415
 
@@ -296,8 +296,8 @@ def _tagged(model: "FinetunedModel", texts: Sequence[str], language: str) -> str
     from datasets import Dataset  # noqa: PLC0415 - loads the libraries
 
     from isoglot.formats.labelled.tags import UNLABELLED  # noqa: PLC0415
+    from isoglot.formats.schema import TAGGED  # noqa: PLC0415
     from isoglot.formats.words import split_words  # noqa: PLC0415
-    from isoglot.schema import TAGGED  # noqa: PLC0415
 
     words = [split_words(text) for text in texts]
     rows = {"words": words, "tags": [[UNLABELLED] * len(sentence) for sentence in words]}

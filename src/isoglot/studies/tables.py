@@ -9,8 +9,8 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.errors import ConfigurationError
-from isoglot.results import CELLS, FILE_NAME, RUNS, Cell, Result, write_cells
+from isoglot.core.errors import ConfigurationError
+from isoglot.results.rows import CELLS, FILE_NAME, RUNS, Cell, Result, write_cells
 from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.pool import usable_cores

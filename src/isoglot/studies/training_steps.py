@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from isoglot.checks import resolve
-from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
+from isoglot.core.checks import resolve
+from isoglot.core.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
+from isoglot.core.options import Precision
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
-from isoglot.options import Precision
 from isoglot.recipe.document import VARIABLE, dump_yaml, expand, unset_in
 from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text

@@ -13,7 +13,7 @@ from importlib import resources
 
 import numpy as np
 
-from isoglot.seeding import seed_for
+from isoglot.core.seeding import seed_for
 
 TOPICS = (
     "farm", "garden", "sea", "town", "politics", "science", "art", "sport", "home", "school", "health", "travel",

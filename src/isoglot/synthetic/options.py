@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from isoglot.options import Options, option
+from isoglot.core.options import Options, option
 
 _ROWS = "How much (0: none)"
 _Rows = Annotated[int, Field(ge=0, le=10_000_000)]  # all of a file are in memory

@@ -16,9 +16,9 @@ from zlib import crc32
 
 from datasets import Dataset, Features, List, Value
 
-from isoglot.errors import ConfigurationError
-from isoglot.schema import PAIR, SPAN, TAGGED, TEXT, TREEBANK
-from isoglot.seeding import seed_for
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import seed_for
+from isoglot.formats.schema import PAIR, SPAN, TAGGED, TEXT, TREEBANK
 from isoglot.synthetic.families import inference_patterns, paraphrase_patterns
 from isoglot.synthetic.grammar import Pattern, Token, sample_patterns
 from isoglot.synthetic.lexicon import TOPICS, Lexeme, Lexicon, build_lexicon

@@ -7,7 +7,7 @@ from typing import Any
 
 from datasets import Dataset
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.treebanks import conllu
 from isoglot.runs.record import Record
 from isoglot.runs.reporter import AnyReporter, reporter_of

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
-from isoglot.checks import given_texts, resolve
-from isoglot.errors import ConfigurationError
-from isoglot.options import one_component
+from isoglot.core.checks import given_texts, resolve
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import one_component
 
 if TYPE_CHECKING:
     from isoglot.formats.labelled.sources import DataSource

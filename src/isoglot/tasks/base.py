@@ -9,7 +9,7 @@ import numpy as np
 from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.errors import ConfigurationError, Problem
+from isoglot.core.errors import ConfigurationError, Problem
 from isoglot.formats.labelled.sources import DataSource, Location
 from isoglot.formats.labelled.splits import split_names
 from isoglot.runs.fingerprint import key_of
@@ -28,7 +28,7 @@ class Task(Protocol):
     A task that takes options from the checkpoint that it is put to has ``with_checkpoint``, as
     :class:`TrainableTask`. One whose metrics are counted per example, so that two models' predictions can be compared
     in pairs, has ``counts(dataset, predictions, language=...)``: a mapping from metrics to
-    :class:`~isoglot.example_counts.ExampleCounts`.
+    :class:`~isoglot.results.example_counts.ExampleCounts`.
 
     Attributes:
         name: In results and submissions.

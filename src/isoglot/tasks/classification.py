@@ -9,8 +9,8 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.errors import ConfigurationError
-from isoglot.example_counts import ExampleCounts, shares
+from isoglot.core.errors import ConfigurationError
+from isoglot.results.example_counts import ExampleCounts, shares
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import HeadTask, model_labels

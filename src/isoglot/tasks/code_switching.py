@@ -13,8 +13,8 @@ from typing import Any
 
 from datasets import Dataset, Features, Value
 
-from isoglot.errors import ConfigurationError
-from isoglot.schema import PAIR, SPAN
+from isoglot.core.errors import ConfigurationError
+from isoglot.formats.schema import PAIR, SPAN
 from isoglot.tasks.features import FIRST_LANGUAGE
 
 _LOG = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.piece_states import length_batches
+from isoglot.core.options import Precision
 from isoglot.modules.finite import require_finite
-from isoglot.options import Precision
 
 RowOutput = NDArray[Any]
 StepProgress = Callable[[int, int], None]

@@ -11,16 +11,16 @@ import torch
 from datasets import Dataset, Features, concatenate_datasets
 from transformers import PretrainedConfig, PreTrainedModel
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import seed_for
 from isoglot.corpus.labelled_tables import is_table, read_table
-from isoglot.errors import ConfigurationError
-from isoglot.example_counts import ExampleCounts
 from isoglot.formats.labelled.hub import HubSpec, read_hub
 from isoglot.formats.labelled.sources import DataSource, Location
 from isoglot.formats.labelled.splits import rows_of_split
 from isoglot.modules.checkpoint import load_checkpoint, load_config
 from isoglot.modules.encoder import max_length
+from isoglot.results.example_counts import ExampleCounts
 from isoglot.runs.reporter import Reporter
-from isoglot.seeding import seed_for
 from isoglot.tasks.base import Predictions, TrainableTask, group_column, take_part
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import changed_options, inherited_options

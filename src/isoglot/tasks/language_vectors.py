@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import add_language_embeddings, input_embeddings
 from isoglot.recipe.source import read_document
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow

@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 
 from datasets import Dataset, Features
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.labelled_tables import in_languages, is_table, read_table
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.example_counts import ExampleCounts, shares
 from isoglot.formats.labelled.memory import with_languages
 from isoglot.formats.labelled.sources import DataSource, Location, is_data_set
 from isoglot.formats.labelled.splits import split_mask
 from isoglot.formats.line_files import filled_lines, lexicon_entries, numbered_lines
+from isoglot.formats.schema import LEXICON
 from isoglot.modules.neighbours import top_neighbours, unit
-from isoglot.schema import LEXICON
+from isoglot.results.example_counts import ExampleCounts, shares
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import StepProgress
 from isoglot.tasks.text_vectors import TextEncoder

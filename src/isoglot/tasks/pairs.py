@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 
 from datasets import Dataset
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.labelled.hub import HubSpec
 from isoglot.formats.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, UNTRANSLATED, read_pairs
 from isoglot.formats.labelled.sources import Location
 from isoglot.formats.line_files import jsonl_columns
 from isoglot.formats.plain_values import NO_LABEL
-from isoglot.schema import PAIR
+from isoglot.formats.schema import PAIR
 from isoglot.tasks.classification import ClassificationTask
 from isoglot.tasks.head_task import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 

@@ -10,14 +10,14 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForQuestionAnswering, PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.errors import ConfigurationError
-from isoglot.example_counts import ExampleCounts
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import two_letters
 from isoglot.formats.labelled.hub import HubSpec
 from isoglot.formats.labelled.questions import ARTICLE, language_of_id, read_questions
 from isoglot.formats.labelled.sources import Location
 from isoglot.formats.labelled.withheld import without_labels
-from isoglot.languages import two_letters
-from isoglot.schema import SPAN
+from isoglot.formats.schema import SPAN
+from isoglot.results.example_counts import ExampleCounts
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import PPA, XLM_ALIGN, XTREME_QUESTIONS, HeadTask

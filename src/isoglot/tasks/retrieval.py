@@ -9,16 +9,16 @@ from typing import ClassVar
 import numpy as np
 from datasets import Dataset, Features
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.labelled_tables import in_languages, is_table, read_table
-from isoglot.errors import ConfigurationError
-from isoglot.example_counts import ExampleCounts, shares
 from isoglot.formats.labelled.hub import HubSpec, read_hub, read_hub_sides
 from isoglot.formats.labelled.memory import MemorySource, with_languages
 from isoglot.formats.labelled.sources import DataSource, Location, find_sides, is_data_set, read_sides
 from isoglot.formats.labelled.splits import rows_of_split
 from isoglot.formats.labelled.withheld import ADVICE
+from isoglot.formats.schema import BITEXT
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
-from isoglot.schema import BITEXT
+from isoglot.results.example_counts import ExampleCounts, shares
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import StepProgress
 from isoglot.tasks.text_vectors import TextEncoder, TextPooling

@@ -10,15 +10,15 @@ from datasets import Dataset
 from transformers import AutoModelForTokenClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.piece_states import cut_words
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.named_options import spelled
 from isoglot.corpus.encode.templates import single_template
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.example_counts import ExampleCounts
 from isoglot.formats.labelled.hub import HubSpec
 from isoglot.formats.labelled.sources import Location
 from isoglot.formats.labelled.tags import UNLABELLED, UPOS, check_tag, read_tags
 from isoglot.formats.labelled.withheld import ADVICE
-from isoglot.named_options import spelled
-from isoglot.schema import TAGGED
+from isoglot.formats.schema import TAGGED
+from isoglot.results.example_counts import ExampleCounts
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import ALIGN_MLM, XLM_ALIGN, XTREME, HeadTask, model_labels

@@ -7,15 +7,15 @@ from typing import ClassVar
 import numpy as np
 from datasets import Dataset, Features, Value
 
+from isoglot.core.errors import InputError
 from isoglot.corpus.labelled_tables import open_table, read_table
-from isoglot.errors import InputError
-from isoglot.example_counts import ExampleCounts
 from isoglot.formats.labelled.hub import HubSpec
 from isoglot.formats.labelled.memory import with_schema
 from isoglot.formats.labelled.pairs import labelled_rows
 from isoglot.formats.labelled.sources import Location
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT
-from isoglot.schema import LABELLED
+from isoglot.formats.schema import LABELLED
+from isoglot.results.example_counts import ExampleCounts
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.classification import ClassificationTask
 from isoglot.tasks.head_task import XTREME

@@ -14,17 +14,17 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.checkpoints.folder import BOX
-from isoglot.checks import given_texts
+from isoglot.core.checks import given_texts
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Dtype, name_of_torch
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
-from isoglot.errors import ConfigurationError
 from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
 from isoglot.modules.isolation import isolated_precision
 from isoglot.modules.word_vectors import mean_rows
-from isoglot.options import Dtype, name_of_torch
 from isoglot.recipe.spec import require_options
 from isoglot.tasks.features import RowCollator, StepProgress, device_batches
 
@@ -40,7 +40,7 @@ class TextEncoder:
     """Turns texts into vectors, of the first ``max_length`` tokens of each. Threads may share one.
 
     Words that the vocabulary does not know take no part in the mean. A text without a known word has a null vector,
-    which is near to nothing; a call ends with one :class:`~isoglot.errors.UnknownWordsWarning`.
+    which is near to nothing; a call ends with one :class:`~isoglot.core.errors.UnknownWordsWarning`.
 
     Args:
         model: An encoder, or the folder or hub name of one; the one that comes with isoglot by default.

@@ -12,14 +12,14 @@ from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.scoring import score, score_pair
-from isoglot.errors import ConfigurationError
-from isoglot.example_counts import ExampleCounts
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.labelled.sources import DataSource, Location
 from isoglot.formats.labelled.splits import SPLIT, rows_of_split, split_name
 from isoglot.formats.links import Alignment, link_outside
+from isoglot.formats.schema import ALIGNED
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.link_counts import require_sure
-from isoglot.schema import ALIGNED
+from isoglot.results.example_counts import ExampleCounts
+from isoglot.results.link_counts import require_sure
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import StepProgress
 

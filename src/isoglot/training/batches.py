@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import seed_for
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import seed_for
 from isoglot.training.mixture import Mixture
 
 Group = list[range]

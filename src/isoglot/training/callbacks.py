@@ -14,9 +14,9 @@ from torch import Tensor
 from transformers import TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError, TrainingError
-from isoglot.named_options import spelled
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError, TrainingError
+from isoglot.core.named_options import spelled
 from isoglot.objectives.base import Batch
 from isoglot.runs.reporter import Reporter
 from isoglot.training.batches import TokenBudgetBatches

@@ -12,7 +12,7 @@ from accelerate.utils import broadcast_object_list
 from safetensors.torch import load_model, save_file, save_model
 from torch import nn
 
-from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.core.errors import ConfigurationError, TrainingError
 from isoglot.modules.adapter import load_plain_state
 from isoglot.modules.checkpoint import load_checkpoint
 from isoglot.runs.files import read_json, write_json

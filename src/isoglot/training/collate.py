@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import generator_for, seed_for
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import generator_for, seed_for
 from isoglot.views.base import View, padding_value, require_view
 
 

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.choice import keep_choice
 from isoglot.checkpoints.reading import ALIGNER_FILE
-from isoglot.errors import TrainingError
+from isoglot.core.errors import TrainingError
 from isoglot.modules.adapter import own_size, plain_state, save_plain
 from isoglot.modules.checkpoint import few, left_out
 from isoglot.modules.finite import non_finite

@@ -10,8 +10,8 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from isoglot.errors import ConfigurationError
-from isoglot.seeding import seed_for
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.seeding import seed_for
 
 RowNumbers = NDArray[np.int64]
 

@@ -9,8 +9,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError, Problem
+from isoglot.core.checks import did_you_mean
+from isoglot.core.errors import ConfigurationError, Problem
 from isoglot.losses.base import LossOutput
 from isoglot.modules.encoder import base_of, layer_modules, unwrapped
 from isoglot.modules.encodings import Encodings

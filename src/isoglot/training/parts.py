@@ -7,7 +7,7 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from transformers import PreTrainedModel, TrainerCallback, TrainerState
 
-from isoglot.errors import ConfigurationError, Problem
+from isoglot.core.errors import ConfigurationError, Problem
 from isoglot.modules.encoder import base_of, input_embeddings, layer_modules, num_layers
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.model import AlignmentModel

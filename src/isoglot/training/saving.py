@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase, Trainer
 from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME, TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
-from isoglot.errors import TrainingError, reason
+from isoglot.core.errors import TrainingError, reason
 from isoglot.modules.adapter import has_adapter, write_adapter
 from isoglot.modules.allocator import freed_memory_kept
 from isoglot.training import checkpoints

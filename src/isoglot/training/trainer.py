@@ -11,11 +11,11 @@ from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArgum
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.training_args import ParallelMode
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.named_options import spelled
 from isoglot.modules.adapter import has_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.encoder import base_of
-from isoglot.named_options import spelled
 from isoglot.recipe.sections import PartsSection
 from isoglot.runs.workers import fork_server
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches

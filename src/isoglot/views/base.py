@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 IGNORE_INDEX = -100
 """Label of a position that carries no loss."""

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Count, PositiveShare, Share
 from isoglot.corpus.encode.templates import IntArray, as_array
 from isoglot.corpus.pack.packing import language_id
-from isoglot.errors import ConfigurationError
-from isoglot.options import Count, PositiveShare, Share
 from isoglot.views.instance import masked_tensors, to_tensors
 from isoglot.views.lexicon import TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_text import TextOptions

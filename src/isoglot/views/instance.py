@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError, Problem
 from isoglot.corpus.encode.templates import IntArray, Template, as_array
 from isoglot.corpus.pack.packing import language_id
-from isoglot.errors import ConfigurationError, Problem
 from isoglot.views.masking import MaskedTokens, MaskingOptions, mask_tokens
 
 _DOCUMENT_STRIDE = 1 << 20

@@ -11,11 +11,11 @@ from datasets import Dataset
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError, Problem
+from isoglot.core.languages import two_letters
+from isoglot.core.seeding import generator_for
 from isoglot.corpus.encode.templates import IntArray
-from isoglot.errors import ConfigurationError, Problem
-from isoglot.languages import two_letters
-from isoglot.schema import LEXICON, require
-from isoglot.seeding import generator_for
+from isoglot.formats.schema import LEXICON, require
 
 Entry = tuple[int, int, int]
 """Token id, synonym's id, index of the synonym's language."""

@@ -10,9 +10,9 @@ from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.templates import IntArray, as_array, pair_template
 from isoglot.corpus.pack.packing import language_id
-from isoglot.errors import ConfigurationError
 from isoglot.views.instance import (
     Instance,
     is_packed,

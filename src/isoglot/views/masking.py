@@ -8,9 +8,9 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError, Problem
+from isoglot.core.options import Share
 from isoglot.corpus.encode.templates import IntArray
-from isoglot.errors import ConfigurationError, Problem
-from isoglot.options import Share
 from isoglot.recipe.spec import require_options
 from isoglot.views.base import IGNORE_INDEX
 
@@ -111,7 +111,7 @@ def mask_tokens(
     Source: Devlin et al. 2019, §3.1; ``exact`` as in fairseq's masking, which XLM-Align trains with.
 
     Example:
-        >>> from isoglot.seeding import generator_for
+        >>> from isoglot.core.seeding import generator_for
         >>> from isoglot.testing import tiny_tokenizer
         >>> masking = MaskingOptions(probability=0.5, count="exact")
         >>> masking.settle(tiny_tokenizer())

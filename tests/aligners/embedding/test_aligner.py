@@ -10,7 +10,7 @@ import torch
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
-from isoglot.errors import ConfigurationError, UnknownWordsWarning
+from isoglot.core.errors import ConfigurationError, UnknownWordsWarning
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
 
 

@@ -10,7 +10,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner, attach
 from isoglot.aligners.embedding.choice import ATTACHED
 from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_model, tiny_tokenizer
 

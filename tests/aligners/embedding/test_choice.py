@@ -20,7 +20,7 @@ from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.formats.labelled.sources import DataSource

@@ -8,7 +8,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.layer_error import layer_error, layer_errors
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import score
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer

@@ -11,7 +11,7 @@ from isoglot.aligners import with_encoder
 from isoglot.aligners.embedding import loading
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.load_aligner import aligner_request
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules import devices
 from isoglot.modules.pointer import Pointer
 from isoglot.tasks.text_vectors import TextEncoder

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 def test_adjacent_needs_words():

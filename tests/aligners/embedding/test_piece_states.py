@@ -10,9 +10,9 @@ from transformers import PreTrainedTokenizerFast
 
 from isoglot.aligners.embedding import piece_states
 from isoglot.aligners.embedding.piece_states import Pieces, cut_words, layer_states
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode
 from isoglot.testing import FAMILIES, tiny_model, tiny_text, tiny_tokenizer
 

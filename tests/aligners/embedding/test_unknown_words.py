@@ -12,7 +12,7 @@ from unknown_text import ENGLISH, FAMILIES, KNOWN, SCRIPTS
 import isoglot as iso
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import METHODS
-from isoglot.errors import UnknownWordsWarning
+from isoglot.core.errors import UnknownWordsWarning
 from isoglot.formats.words import split_words
 from isoglot.testing import tiny_model, tiny_tokenizer
 

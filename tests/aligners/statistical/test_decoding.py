@@ -6,7 +6,7 @@ from small_bitext import SOURCE, TARGET, train_hmm, words
 from isoglot.aligners.statistical import decoding
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.aligners.statistical.options import HmmOptions
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from isoglot.aligners.statistical.eflomal import EflomalAligner
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 PROGRAM = """#!{python}
 import sys

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from isoglot.aligners.statistical import hmm_training
 from isoglot.aligners.statistical.merging import merge
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 
 FIRST_UPDATE = {"fast_align": {"iterations": 2}, "hmm": {"iterations": 1}}
 """Options with which a model makes one update: expected counts of a part then do not depend on the other parts."""

@@ -13,7 +13,7 @@ from isoglot.aligners.statistical.bitext import Vocabulary
 from isoglot.aligners.statistical.merging import merge
 from isoglot.aligners.statistical.methods import METHODS
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -10,8 +10,8 @@ from small_bitext import words
 
 from isoglot.aligners.statistical.methods import METHODS, load_model
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.schema import ALIGNED, require
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.formats.schema import ALIGNED, require
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 def test_bad_options_name_all_mistakes():

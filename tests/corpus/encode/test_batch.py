@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_corpora import aligned_corpus, counts, text_corpus
 
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.encode.batch import EncodeOptions, fit_pair
 from isoglot.corpus.encode.encode import encode_stream
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_bitext, tiny_tokenizer
 
 

@@ -7,10 +7,10 @@ import pytest
 from datasets import Dataset
 from small_corpora import stream_words, text_corpus
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.errors import ConfigurationError
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_bitext, tiny_lexicon, tiny_text, tiny_tokenizer
 
 

@@ -7,7 +7,7 @@ from small_corpora import counts, text_corpus
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.store import content_hash
-from isoglot.schema import ALIGNED
+from isoglot.formats.schema import ALIGNED
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_text, tiny_tokenizer
 
 

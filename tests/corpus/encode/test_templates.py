@@ -7,8 +7,8 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.templates import pair_template, single_template
-from isoglot.errors import ConfigurationError
 from isoglot.testing import FAMILIES, tiny_tokenizer
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer, BertConfig, RobertaConfig
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_bitext
 
 ALGORITHMS = ["wordpiece", "bpe", "byte_bpe", "unigram"]

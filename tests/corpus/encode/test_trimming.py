@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.trimming import (
     Usage,
     chosen_pieces,
@@ -21,7 +22,6 @@ from isoglot.corpus.encode.trimming import (
     pieces_at,
     trimmed_tokenizer,
 )
-from isoglot.errors import ConfigurationError
 from isoglot.formats.line_files import LineFile, decode_lines
 from isoglot.formats.words import split_words
 from isoglot.testing import tiny_bitext

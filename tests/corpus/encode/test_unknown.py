@@ -9,8 +9,8 @@ from dataclasses import asdict
 import pytest
 from unknown_text import FAMILIES, KNOWN, SCRIPTS
 
+from isoglot.core.errors import UnknownWordsWarning
 from isoglot.corpus.encode.unknown import KnownPieces, UnknownWords, piece_spans, script_of
-from isoglot.errors import UnknownWordsWarning
 from isoglot.testing import tiny_tokenizer
 
 

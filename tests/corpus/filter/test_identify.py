@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.filter.identify import LanguageIdentifier
-from isoglot.errors import ConfigurationError
 
 RUSSIAN = "Сегодня парламент отклонил попытку отменить статью закона."
 UKRAINIAN = "Сьогодні парламент відхилив спробу скасувати статтю закону."

@@ -4,8 +4,8 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.filter.scripts import script_share, scripts_of
-from isoglot.errors import ConfigurationError
 
 
 @settings(max_examples=60, deadline=None)

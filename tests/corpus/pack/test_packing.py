@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from datasets import Dataset, concatenate_datasets
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.store import stream_manifest
 from isoglot.corpus.pack.packing import PackOptions, pack_stream
-from isoglot.errors import ConfigurationError
 from isoglot.testing import FAMILIES, tiny_bitext, tiny_text, tiny_tokenizer
 
 WHOLE = EncodeOptions(max_length=None)

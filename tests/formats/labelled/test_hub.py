@@ -7,10 +7,10 @@ import datasets
 import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.hub import HubSpec, read_hub
 from isoglot.formats.labelled.sources import Location
-from isoglot.schema import BITEXT, PAIR, SPAN, TAGGED
+from isoglot.formats.schema import BITEXT, PAIR, SPAN, TAGGED
 from isoglot.tasks import build_task
 
 _TEXT = Value("string")

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.labelled.memory import data_source, memory_source, with_schema
-from isoglot.schema import LABELLED, SPAN, TAGGED
+from isoglot.formats.schema import LABELLED, SPAN, TAGGED
 from isoglot.tasks.tagging import PartsOfSpeech
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from labelled_files import text_file
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs
 from isoglot.tasks import build_task
 

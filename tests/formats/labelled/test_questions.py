@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from labelled_files import text_file
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.formats.labelled.questions import NOT_FOUND, read_questions
 from isoglot.tasks import build_task
 

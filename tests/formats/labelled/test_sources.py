@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from labelled_files import text_file
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.labelled.sources import DataSource, Location, find_sides
 
 

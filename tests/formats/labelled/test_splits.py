@@ -5,7 +5,7 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.formats.labelled.sources import DataSource
 from isoglot.formats.labelled.splits import SPLITS, rows_of_split
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from labelled_files import text_file
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.tags import read_tags
 from isoglot.tasks import build_task
 

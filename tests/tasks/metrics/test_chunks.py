@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import reference
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.tasks.metrics.chunks import chunks, entity_score, pos_chunk_score, tag_accuracy
 
 UPOS = ["ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",

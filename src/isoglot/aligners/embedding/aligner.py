@@ -29,8 +29,8 @@ from isoglot.aligners.embedding.piece_states import (
 )
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.embedding.scores import Side, score_links
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.unknown import UNLINKED, KnownPieces, OnUnknown, counted
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.formats.words import WordMode
 from isoglot.modules.allocator import return_free_memory
@@ -57,7 +57,7 @@ class EmbeddingAligner:
 
     A word that the vocabulary does not know has no vector and gets no link, and the pair's score counts it as
     unaligned; of a word that it knows by half or more of its letters the known pieces count. A run ends with one
-    :class:`~isoglot.errors.UnknownWordsWarning`.
+    :class:`~isoglot.core.errors.UnknownWordsWarning`.
 
     Args:
         model: an encoder, or the folder or hub name of one.

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from isoglot.aligners.embedding.options import Attach, EmbeddingOptions
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.checkpoints.reading import ALIGNER_FILE
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.files import read_json, write_json
 from isoglot.runs.fingerprint import FileState, states
 from isoglot.runs.listed import add_to_list
 
 if TYPE_CHECKING:
-    from isoglot.link_counts import AlignmentScore
+    from isoglot.results.link_counts import AlignmentScore
 
 Choice = dict[str, Any]
 """Options of an embedding aligner by name, ``method`` and ``layer`` among them."""

@@ -15,12 +15,12 @@ from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.options import Gold, LayerScoring, layer_numbers
 from isoglot.aligners.scoring import score_pair
-from isoglot.checks import shortened
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.unknown import UNLINKED, OnUnknown, UnknownWords, counted, ignored
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.link_counts import AlignmentScore
 from isoglot.modules.encoder import layer_number, num_layers
+from isoglot.results.link_counts import AlignmentScore
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

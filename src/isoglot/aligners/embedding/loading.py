@@ -13,8 +13,8 @@ from torch import nn
 
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.checkpoints.packed_file import TOKENIZER_CONFIG, build_tokenizer, can_run, read_packed
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.load_tokenizer import PlainTokenizer, load_tokenizer, require_offsets
-from isoglot.errors import ConfigurationError
 from isoglot.modules.allocator import return_free_memory
 from isoglot.modules.devices import compute_dtype, resolve_device
 from isoglot.modules.encoder import hidden_size, unwrapped

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from isoglot.checks import did_you_mean, validated
-from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Precision, name_of_torch, option
+from isoglot.core.checks import did_you_mean, validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Options, Precision, name_of_torch, option
 
 METHODS: dict[str, str] = {
     "argmax": "mutual argmax of the cosine (SimAlign)",

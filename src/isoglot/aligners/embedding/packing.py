@@ -8,7 +8,7 @@ from isoglot.aligners.embedding.choice import kept_choice
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.checkpoints.packed import pack as write_packed
 from isoglot.checkpoints.packed import unpack
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 
 def pack(

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from isoglot.aligners.alignment import starts_and_end
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.templates import single_template
 from isoglot.corpus.encode.unknown import KnownPieces
-from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import base_of, dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
 from isoglot.modules.isolation import isolated_precision

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from isoglot.aligners.embedding.choice import kept_density
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.taught import untaught
+from isoglot.core.named_options import spelled
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
-from isoglot.named_options import spelled
 
 _FEW, _ENOUGH_WORDS = 0.6, 400
 """A share of the usual links per word that is few, and how many words of both sides are enough to judge."""

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from isoglot.checkpoints.folder import BOX
-from isoglot.languages import name_of, two_letters
+from isoglot.core.languages import name_of, two_letters
 
 _CODES = """
 af am ar az be bg bn ca cs cy da de el en es et eu fa fi fr ga gl ha he hi hr hu hy id is it ja ka km ko ku lt lv mk mr

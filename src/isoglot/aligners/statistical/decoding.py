@@ -17,7 +17,7 @@ from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import BitextSide, FlatSide
 from isoglot.aligners.statistical.options import Symmetrisation
 from isoglot.aligners.symmetrise import symmetrise_table
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 Doubles = npt.NDArray[np.float64]
 _PARTS = 2

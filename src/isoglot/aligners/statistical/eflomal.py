@@ -14,7 +14,7 @@ from pathlib import Path
 from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.statistical.options import Symmetriser
 from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 from isoglot.runs.disk import full_disk_named
 
 

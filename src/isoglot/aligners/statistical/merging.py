@@ -10,9 +10,9 @@ from typing import Any
 from isoglot.aligners.statistical.counts import Counts, CountSum
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
-from isoglot.languages import same_language
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import same_language
 
 _LOG = logging.getLogger(__name__)
 _FEWEST = 2

@@ -34,9 +34,9 @@ from isoglot.aligners.statistical.markov import Both
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
 from isoglot.aligners.statistical.pair_table import PairTable
 from isoglot.aligners.statistical.text_passes import WordTables
-from isoglot.checks import problems_of, shortened
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.options import Options
+from isoglot.core.checks import problems_of, shortened
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.options import Options
 from isoglot.runs.files import read_json, whole_path, write_json, write_text
 from isoglot.runs.listed import damage, read_whole, require_own, whole_folder
 

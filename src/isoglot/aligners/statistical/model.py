@@ -16,8 +16,8 @@ from isoglot.aligners.statistical.decoding import SentenceAlignments
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
 from isoglot.aligners.statistical.options import Symmetrisation
 from isoglot.aligners.symmetrise import check_symmetriser
-from isoglot.checks import did_you_mean, shortened, validated
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.checks import did_you_mean, shortened, validated
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, require_mode
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
     from isoglot.aligners.embedding.options import Values
-    from isoglot.options import Options
+    from isoglot.core.options import Options
 
 _LOG = logging.getLogger(__name__)
 Sentences = Sequence[Sequence[str]]

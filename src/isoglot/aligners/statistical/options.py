@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, get_args
 
-from isoglot.options import Options, option
+from isoglot.core.options import Options, option
 
 Symmetriser = Literal[
     "forward", "reverse", "intersect", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"

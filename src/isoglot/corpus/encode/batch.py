@@ -9,12 +9,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
+from isoglot.core.errors import InputError
+from isoglot.core.options import Options
 from isoglot.corpus.encode.links import Subword, index_words, project_links, sort_links
 from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces
 from isoglot.corpus.encode.store import list_array
-from isoglot.errors import InputError
 from isoglot.formats.words import WordMode
-from isoglot.options import Options
 
 Kind = Literal["text", "bitext", "aligned", "lexicon"]
 """Kinds of corpora that can be encoded."""

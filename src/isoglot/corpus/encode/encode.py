@@ -9,12 +9,12 @@ from typing import Any
 from datasets import Dataset, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.batch import BatchEncoder, EncodeOptions, Kind
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.store import cached_stream, content_hash, flat_array, write_batches
 from isoglot.corpus.encode.templates import pair_template, single_template
-from isoglot.errors import ConfigurationError
-from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
+from isoglot.formats.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
 
 _VERSION = 2  # raise when the same inputs give another stream
 _BATCH = 1_000

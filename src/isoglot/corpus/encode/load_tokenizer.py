@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checkpoints.reading import reading
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

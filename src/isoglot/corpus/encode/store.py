@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from datasets import Dataset, Features, concatenate_datasets
 from numpy.typing import NDArray
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.record import MANIFEST, Record
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -18,9 +18,9 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerFast
 
-from isoglot.checks import given_texts, validated
-from isoglot.errors import ConfigurationError
-from isoglot.options import Options
+from isoglot.core.checks import given_texts, validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Options
 
 Algorithm = Literal["wordpiece", "bpe", "byte_bpe", "unigram"]
 """WordPiece as mBERT's; BPE over characters; BPE over bytes as RoBERTa's; Unigram as XLM-R's."""

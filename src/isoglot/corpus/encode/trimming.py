@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, pre_tokenizers
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.unknown import piece_spans
-from isoglot.errors import ConfigurationError
 from isoglot.formats.words import has_unspaced, joined_spans, split_words, word_spans
 
 _BATCH = 8192

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from isoglot.checks import levels_outside
+from isoglot.core.checks import levels_outside
+from isoglot.core.errors import UnknownWordsWarning
 from isoglot.corpus.encode.pieces import fast_backend
-from isoglot.errors import UnknownWordsWarning
 from isoglot.formats.words import split_words
 
 if TYPE_CHECKING:

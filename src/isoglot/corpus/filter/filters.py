@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from isoglot.checkpoints.reading import reading
+from isoglot.core.errors import ConfigurationError, InputError, Problem
 from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import FILTERS, PrepareOptions, RowRules
-from isoglot.errors import ConfigurationError, InputError, Problem
 from isoglot.formats.foreign import foreign
 from isoglot.formats.line_files import numbered_lines
 from isoglot.formats.records import Records

@@ -9,10 +9,10 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from isoglot.checks import missing_package
+from isoglot.core.checks import missing_package
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import two_letters
 from isoglot.corpus.filter.scripts import scripts_of
-from isoglot.errors import ConfigurationError
-from isoglot.languages import two_letters
 
 if TYPE_CHECKING:
     from lingua import ConfidenceValue, Language, LanguageDetector

@@ -8,8 +8,8 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from isoglot.errors import ConfigurationError
-from isoglot.languages import codes
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import codes
 
 _LANGUAGES = {
     "Latin": "af ast az br bs ca ceb co cs cy da de en eo es et eu fi fil fo fr fy ga gd gl gn gsw ha haw hr ht hu id "

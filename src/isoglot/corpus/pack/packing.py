@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Options
 from isoglot.corpus.encode.store import cached_stream, content_hash, list_array, write_batches
 from isoglot.corpus.encode.templates import Template, single_template
-from isoglot.errors import ConfigurationError
-from isoglot.options import Options
 
 Ints = NDArray[np.int64]
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]

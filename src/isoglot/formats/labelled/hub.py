@@ -11,11 +11,11 @@ from typing import Any
 import datasets
 from datasets import Dataset, Features, Value
 
-from isoglot.errors import ConfigurationError, InputError, reason
+from isoglot.core.errors import ConfigurationError, InputError, reason
+from isoglot.core.languages import same_language
 from isoglot.formats.labelled.sources import Location, filled
 from isoglot.formats.labelled.splits import split_names
 from isoglot.formats.plain_values import class_names
-from isoglot.languages import same_language
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 from datasets import Dataset, Features, List, Value
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.languages import codes
 from isoglot.formats.labelled.sources import DataSource, Location
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, split_of
 from isoglot.formats.rows import PandasFrame, RowTable, rows_of, table_of
-from isoglot.languages import codes
 
 _EXTRA = ("id", "article", SPLIT)
 """Columns that are read where they are there: translations share an id, questions an article."""

@@ -6,13 +6,13 @@ from typing import Any
 
 from datasets import Dataset, Features, Value
 
-from isoglot.errors import InputError
+from isoglot.core.errors import InputError
+from isoglot.core.languages import codes
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT
 from isoglot.formats.labelled.withheld import HIDDEN_LABELS, without_labels
 from isoglot.formats.line_files import csv_rows, numbered_lines, numbered_objects
+from isoglot.formats.schema import PAIR
 from isoglot.formats.words import is_blank
-from isoglot.languages import codes
-from isoglot.schema import PAIR
 
 NLI_LABELS: dict[str, str] = {
     "entailment": "entailment",

@@ -9,12 +9,12 @@ from typing import Any
 
 from datasets import Dataset, Features, Value
 
-from isoglot.checks import shortened
-from isoglot.errors import InputError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import InputError
+from isoglot.core.languages import NAMES, two_letters
 from isoglot.formats.line_files import numbered_lines
-from isoglot.languages import NAMES, two_letters
+from isoglot.formats.schema import SPAN
 from isoglot.runs.json_lines import parse_json, row_id
-from isoglot.schema import SPAN
 
 ARTICLE = "article"
 """Column beside the schema's: number of the article that a context is from."""

@@ -11,10 +11,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.languages import codes, name_of, script_codes
 from isoglot.formats.labelled.splits import KNOWN_SPLITS, split_names, split_of
 from isoglot.formats.line_files import numbered_lines
-from isoglot.languages import codes, name_of, script_codes
 from isoglot.runs.files import refuse_pipe
 from isoglot.runs.record import has_manifest
 

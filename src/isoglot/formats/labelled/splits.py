@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError
 
 if TYPE_CHECKING:  # files are found without the libraries
     from datasets import Dataset

@@ -7,12 +7,12 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isoglot.checks import is_number
-from isoglot.errors import InputError
+from isoglot.core.checks import is_number
+from isoglot.core.errors import InputError
+from isoglot.core.languages import SCRIPTS, codes, two_letters
 from isoglot.formats.labelled.withheld import without_labels
 from isoglot.formats.line_files import blocks, each, numbered_lines
 from isoglot.formats.treebanks import word_columns
-from isoglot.languages import SCRIPTS, codes, two_letters
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -63,7 +63,7 @@ def read_tags(
         raise InputError("holds no tagged sentence; check the path and the format", path=path)
     from datasets import Dataset  # noqa: PLC0415 - loads torch, which rows of words do without
 
-    from isoglot.schema import TAGGED  # noqa: PLC0415 - loads datasets
+    from isoglot.formats.schema import TAGGED  # noqa: PLC0415 - loads datasets
 
     return Dataset.from_dict(
         {"words": words, "tags": tags, "language": [language] * len(words)}, features=TAGGED

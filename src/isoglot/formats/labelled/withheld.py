@@ -2,7 +2,7 @@
 
 ADVICE = (
     "benchmarks withhold the labels of their test data (XTREME's download removes them): give the file that the data "
-    "set itself publishes, measure on its development data ([[splits='dev']]), or predict without labels by "
+    "set itself publishes, measure on its development data ([[split='dev']]), or predict without labels by "
     "isoglot.predict"
 )
 """The end of a message about data without labels."""

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from isoglot.example_counts import ExampleCounts, shares
+from isoglot.results.example_counts import ExampleCounts, shares
 
 _ARTICLES = {
     "en": r"\b(a|an|the)\b",

@@ -12,8 +12,8 @@ from operator import eq
 
 import numpy as np
 
-from isoglot.errors import ConfigurationError
-from isoglot.example_counts import ExampleCounts
+from isoglot.core.errors import ConfigurationError
+from isoglot.results.example_counts import ExampleCounts
 
 _OUTSIDE = ("O", ".")
 _CLOSED_BEFORE = {("B", c) for c in "BSO"} | {("I", c) for c in "BSO"}

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import isoglot as iso
-from isoglot.frames import ResultList
-from isoglot.link_counts import AlignmentScore
+from isoglot.core.frames import ResultList
 from isoglot.mining.filter_pairs import JudgedPair
-from isoglot.results import Result
+from isoglot.results.link_counts import AlignmentScore
+from isoglot.results.rows import Result
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.core.checks import shortened
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.runs.files import whole_path
 
 Combine = Literal["mean", "harmonic"]

@@ -33,4 +33,4 @@ ARROW: dict[str, pa.Schema] = {
         },
     }.items()
 }
-"""Kind to columns; :mod:`isoglot.schema` says what they mean."""
+"""Kind to columns; :mod:`isoglot.formats.schema` says what they mean."""

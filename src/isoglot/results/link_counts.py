@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from isoglot.errors import ConfigurationError
-from isoglot.frames import Tabular
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.frames import Tabular
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,8 +6,8 @@ against the other and names the missing column and what it is for. Extra columns
 
 from datasets import Dataset, Features, List, Value
 
-from isoglot.columns import ARROW
-from isoglot.errors import ConfigurationError
+from isoglot.core.columns import ARROW
+from isoglot.core.errors import ConfigurationError
 
 SCHEMAS = {kind: Features.from_arrow_schema(columns) for kind, columns in ARROW.items()}
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from isoglot.errors import ConfigurationError, Location, Problem
+from isoglot.core.errors import ConfigurationError, Location, Problem
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -160,7 +160,7 @@ def problems_of(error: ValidationError, values: Any = None, *models: type[BaseMo
     the type. ``values``, what was validated, tells keys from types; ``models`` know what an unknown key could have
     meant. A problem inside a value stands for those of the value as a whole.
     """
-    from isoglot.options import keys_at  # noqa: PLC0415 - pydantic is slow to import
+    from isoglot.core.options import keys_at  # noqa: PLC0415 - pydantic is slow to import
 
     by_location: dict[Location, list[ErrorDetails]] = {}
     for item in error.errors():
@@ -269,7 +269,7 @@ def one_request(model: type[M], whole: M | None, single: Mapping[str, Any], *, w
 
 def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
     """Values as nested as the model; the names that it has are added to ``known``."""
-    from isoglot.options import is_internal, models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
+    from isoglot.core.options import is_internal, models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
 
     arranged: dict[str, Any] = {}
     for name, field in model.model_fields.items():

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from isoglot.errors import InputError, IsoglotError
-from isoglot.frames import Tabular
-from isoglot.options import Label
+from isoglot.core.errors import InputError, IsoglotError
+from isoglot.core.frames import Tabular
+from isoglot.core.options import Label
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import is_stream, write_text
 from isoglot.runs.json_lines import files_named, read_records

@@ -3,8 +3,8 @@
 Each has three parts, in this order: what was given, what is needed, what to type next. The command line prints
 the message alone and exits with 2; anything that is not an :class:`IsoglotError` is a defect and keeps its traceback.
 
-A message names options in double brackets (:mod:`isoglot.named_options`), so that Python shows arguments and a command
-its flags.
+A message names options in double brackets (:mod:`isoglot.core.named_options`), so that Python shows arguments and a
+command its flags.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import NamedTuple
 
-from isoglot.named_options import WriteOption, spelled
+from isoglot.core.named_options import WriteOption, spelled
 
 Location = tuple[str | int, ...]
 """Keys and list indices that lead to a value."""

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from isoglot.checks import closest, did_you_mean, given_texts, problems_of, resolve, validated
-from isoglot.errors import ConfigurationError
-from isoglot.options import Options, option
+from isoglot.core.checks import closest, did_you_mean, given_texts, problems_of, resolve, validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.core.options import Options, option
 
 
 def test_the_closest_name_or_all_of_them() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined, shares
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts, combined, shares
 
 ROWS = st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=8)
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from isoglot.errors import InputError, IsoglotError
-from isoglot.results import Cell, Result, append, read, read_cells, rows_in, write_cells
+from isoglot.core.errors import InputError, IsoglotError
+from isoglot.results.rows import Cell, Result, append, read, read_cells, rows_in, write_cells
 
 
 def row(**values: object) -> Result:

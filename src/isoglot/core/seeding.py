@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from isoglot.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import torch

@@ -41,7 +41,7 @@ class ResultList(list[Row]):
         frame: Makes the frame, where the results belong to rows of the user's own frame.
 
     Example:
-        >>> from isoglot.link_counts import AlignmentScore
+        >>> from isoglot.results.link_counts import AlignmentScore
         >>> scores = ResultList([AlignmentScore(4, 4, 3, 4), AlignmentScore(2, 4, 2, 2)])
         >>> scores.to_frame()["recall"].tolist()
         [75.0, 50.0]
