@@ -210,3 +210,26 @@ def test_values_are_typed_as_in_a_recipe() -> None:
 def test_mistakes_in_settings(given: list[str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         parse_settings(given, example="--set level=word")
+
+
+COMMAND_ONLY = {
+    "settings": "each key of --set is an argument of its own in Python",
+    "overrides": "Python takes a list of what --set takes",
+    "output": "Python returns links, which have a method for each format",
+    "form": "how tables are printed; Python has them as frames",
+    "as_json": "prints; Python has the numbers",
+    "listed": "prints; Python has a list",
+}
+"""Options whose flag has another name, and why."""
+
+
+def test_a_flag_has_the_name_of_its_argument() -> None:
+    """Users' other spellings stand beside it: ``--source-lang``, ``--column``."""
+    renamed = {
+        parameter.name
+        for command in COMMANDS.values()
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+        and "--" + parameter.name.replace("_", "-") not in parameter.opts
+    }
+    assert renamed == COMMAND_ONLY.keys()

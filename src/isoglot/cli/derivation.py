@@ -23,7 +23,7 @@ class DerivedFrom(LinkReading):
         flags=["--lang", "--language", "--source-lang", "--source-language"],
     )
     target_language: str | None = option(
-        None, "Language of the target side of a bitext.", flags=["--target-lang"]
+        None, "Language of the target side of a bitext.", flags=["--target-lang", "--target-language"]
     )
     format: str | None = option(
         None,

@@ -54,7 +54,7 @@ class TrainingFlags(Options):
     preset: str = option(
         "xtreme", "Paper whose settings are used: xtreme, weam, ppa, align_mlm or xlm_align."
     )
-    seeds: tuple[Seed, ...] = option(
+    seed: tuple[Seed, ...] = option(
         (1,), "Seed; 1,2,3 for three runs.", flags=["--seed"], commas=True, min_length=1
     )
     epochs: float | None = option(None, "Epochs of training; by default the preset's.")
@@ -121,8 +121,8 @@ def finetune(
 
     built, settings = train.task_and_settings(data)
     with Console(quiet=running.quiet) as console:
-        for seed in train.seeds:
-            folder = out if len(train.seeds) == 1 else out / f"seed-{seed}"
+        for seed in train.seed:
+            folder = out if len(train.seed) == 1 else out / f"seed-{seed}"
             run = FineTuning(checkpoint, built, language, seed, settings, folder, console)
             path = run.run(resume=resume)
             if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
@@ -273,7 +273,7 @@ def transfer(
     with printed() as measured, Console(quiet=running.quiet) as console:
         for run, checkpoint in runs.items():
             changed = TransferOptions(settings.changed(run=run), options.split, options.keep)
-            for seed in train.seeds:
+            for seed in train.seed:
                 console.note(f"{run}, seed {seed}")
                 measure(
                     checkpoint, built, languages=options.languages, seed=seed, options=changed,

@@ -34,7 +34,7 @@ class RowRules(Options):
     held_out_files: tuple[str, ...] = option(
         (),
         "Drop rows with a side, or a line of a document, that is a line of this file (case and punctuation ignored).",
-        flags=["--held-out"],
+        flags=["--held-out", "--held-out-files"],
         group=RULES,
     )
     _files = field_validator("held_out_files", mode="before")(one_or_more)
@@ -44,7 +44,7 @@ class RowRules(Options):
     scripts: dict[str, Annotated[tuple[str, ...], BeforeValidator(_names)]] = option(
         {},
         "Scripts of a language that the built-in table lacks: zh=Han.",
-        flags=["--script"],
+        flags=["--script", "--scripts"],
         metavar="LANG=NAME,...",
         only_with="min_script_share",
         group=RULES,
@@ -89,7 +89,7 @@ class PrepareOptions(RowRules):
     held_out_flags: tuple[str, ...] = option(
         (),
         "Drop rows whose `flags` column names this evaluation set; `*` matches any name.",
-        flags=["--held-out-flag"],
+        flags=["--held-out-flag", "--held-out-flags"],
         group=RULES,
     )
     _flags = field_validator("held_out_flags", mode="before")(one_or_more)

@@ -99,7 +99,9 @@ class DeriveRequest(Options):
     )
     languages: tuple[str, ...] = option((), "Languages of the input; two of pairs.", flags=None)
     derived_language: str | None = option(
-        None, "Tag of the derived language; by default en-x-trans-inv and so on.", flags=["--derived-lang"]
+        None,
+        "Tag of the derived language; by default en-x-trans-inv and so on.",
+        flags=["--derived-lang", "--derived-language"],
     )
     options: TransformOptions = Field(default_factory=TransformOptions)
     rows: DeriverOptions = Field(default_factory=DeriverOptions)
@@ -120,5 +122,5 @@ class OrderFitRequest(Options):
 
     language: FileName = option(..., "Language of the treebank: fr.", flags=["--lang", "--language"])
     l2: float = option(1.0, "Weight of the squared norm of the features.", ge=0)
-    labels: Literal["ud2", "literal"] = option("ud2", _LABELS, flags=["--ud-labels"])
+    labels: Literal["ud2", "literal"] = option("ud2", _LABELS, flags=["--ud-labels", "--labels"])
     iterations: int = option(200, "Maximum steps of L-BFGS.", ge=1)

@@ -75,7 +75,7 @@ class TableReading(Options):
     columns: dict[str, int | str] = option(
         {},
         "Column of a field: source=0, target=1, links=2, text=body, source=translation.de.",
-        flags=["--column"],
+        flags=["--column", "--columns"],
         metavar="FIELD=COLUMN",
         group=READING,
     )
