@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 import typer
+from commands import COMMANDS
 from commands import run as in_process
 from typer.testing import CliRunner
 
