@@ -80,7 +80,7 @@ def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, Langua
     """One for each side."""
     if any(language in ("", *UNNAMED) for language in languages):
         raise ConfigurationError(
-            "min_language compares texts with their languages, which are not known; add "
+            "[[min_language]] compares texts with their languages, which are not known; add "
             "[[languages=('en', 'de')]]"
         )
     source, target = languages
