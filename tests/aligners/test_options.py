@@ -69,14 +69,14 @@ def test_values_that_are_no_probabilities_are_called_so(method):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"method": "argmx"}, "--method: got 'argmx'; did you mean 'argmax'?"),
-        ({"method": "hmm"}, "--method: got 'hmm'; known: argmax, backward, "),
-        ({"links": "a.txt", "layers": "4"}, "--layers: scores an encoder, and LINKS is a file; leave one "),
-        ({"layers": "4", "layer": 3}, "--layer: --layers says which layers are scored; leave it out"),
-        ({"layers": "4", "base": 1}, "--base: method softmax does not have this option; "),
+        ({"method": "argmx"}, "`method`: got 'argmx'; did you mean 'argmax'?"),
+        ({"method": "hmm"}, "`method`: got 'hmm'; known: argmax, backward, "),
+        ({"links": "a.txt", "layers": "4"}, "`layers`: scores an encoder, and `links` is a file; leave one "),
+        ({"layers": "4", "layer": 3}, "`layer`: `layers` says which layers are scored; leave it out"),
+        ({"layers": "4", "base": 1}, "`base`: method softmax does not have this option; "),
     ],
 )
-def test_a_way_of_scoring_that_is_not_one_is_named_by_its_flag(given, message):
+def test_a_way_of_scoring_that_is_not_one_is_named_by_its_option(given, message):
     with pytest.raises(ConfigurationError) as caught:
         scoring_of(**given)
     assert str(caught.value).startswith(message)

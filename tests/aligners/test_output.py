@@ -14,6 +14,7 @@ from commands import run
 from isoglot.aligners.options import LinkFormat
 from isoglot.aligners.output import write_lines
 from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.formats.inline_tags import Tag
 from isoglot.formats.sentence_pair import SentencePair
 
 
@@ -40,7 +41,7 @@ def written(
 
 
 def test_objects_have_ids_texts_spans_and_tags(tmp_path: Path) -> None:
-    tags = ((), ((4, "<ph></ph>"),))
+    tags = ((), (Tag(4, "<ph></ph>", "ph"),))
     pairs = [
         SentencePair(("a  b", "c, d"), (["a", "b"], ["c,", "d"]), id="u", tags=tags),
         SentencePair(("ab", "c d"), (["x", "y"], ["c", "d"])),  # words that do not spell the text

@@ -174,7 +174,7 @@ def test_words_are_written_as_their_links_number_them(tmp_path: Path) -> None:
 
 
 def test_a_format_of_phrases_without_a_file_of_them() -> None:
-    with pytest.raises(ValidationError, match="add phrases"):
+    with pytest.raises(ValidationError, match=r"only with \[\[phrases"):
         LinkFormat(phrases_format="moses")
 
 

@@ -95,5 +95,5 @@ def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
     for name in ("x.model", "none.spm"):
         with pytest.raises(ConfigurationError, match="is not a SentencePiece model"):
             load_cut(str(tmp_path / name))
-    with pytest.raises(ValidationError, match="pieces: format corpus is of words"):
+    with pytest.raises(ValidationError, match=r"\[\[pieces\]\]: format corpus is of words"):
         LinkFormat(pieces=("x",), output="corpus")

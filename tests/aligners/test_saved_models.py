@@ -83,7 +83,7 @@ def test_text_of_another_named_language_is_refused_unless_forced(
 def test_any_language_without_a_saved_model_is_refused(tmp_path: Path) -> None:
     text = tsv(tmp_path / "text.tsv", RUNNING)
     told = run("align", text, "-m", "hmm", "--any-language", fails=ConfigurationError)
-    assert "--any-language: is for a saved model" in told
+    assert "--any-language: has an effect only with --start" in told
 
 
 def test_text_of_mostly_unknown_words_is_warned_of_once_a_side(

@@ -24,10 +24,10 @@ def read(links, gold) -> Readings:
 @pytest.mark.parametrize(
     ("shift", "reverse", "hint"),
     [
-        (1, False, "--base 1"),
-        (-1, False, "--gold-base 1"),
-        (0, True, "--reverse"),
-        (1, True, "--base 1.*--reverse"),
+        (1, False, "base=1"),
+        (-1, False, "gold_base=1"),
+        (0, True, "reverse=True"),
+        (1, True, "base=1.*reverse=True"),
     ],
 )
 def test_wrong_bases_and_sides_are_diagnosed(shift, reverse, hint):

@@ -126,7 +126,7 @@ def test_links_of_other_words_are_refused_and_other_readings_named(tmp_path, cap
     with pytest.raises(InputError, match=r"gold:1: got .*5; the links of a sentence"):
         score([{(0, 0)}], [5])  # type: ignore[list-item]
     score([f"{i + 1}-{i + 1}" for i in range(3)], [f"{i}-{i}" for i in range(3)])
-    assert "--base 1" in caplog.text
+    assert "base=1" in caplog.text
 
 
 @pytest.mark.parametrize("links", [None, "0-0", [(0,)], [(0.5, 1)], [("0", "1")], [(0, 1, 2)]])

@@ -173,13 +173,12 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
         "the file is empty": lambda: analyse_similarity(
             Job(run, out=out), SimilarityRequest(corpus=[str(tmp_path / "empty.txt")])
         ),
-        "induction and --single are for a lexicon": lambda: analyse_alignment(
-            Job(run, out=out), AlignmentRequest(induction=True)
+        "`single`: is for a lexicon": lambda: analyse_alignment(
+            Job(run, out=out), AlignmentRequest(options=ScoreOptions(single=True))
         ),
         "add --lexicon FILE": lambda: analyse_alignment(
             Job(run, out=out), AlignmentRequest(options=ScoreOptions(single=True))
         ),
-        "add --induction": lambda: analyse_alignment(Job(run, out=out), AlignmentRequest(words="0:0")),
         "no special tokens": lambda: analyse_alignment(
             Job(run, out=out), AlignmentRequest(lexicon="x", options=ScoreOptions(include_special=True))
         ),

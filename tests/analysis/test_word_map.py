@@ -150,7 +150,7 @@ def test_two_points_make_no_map() -> None:
 def test_without_scikit_learn_there_is_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("sklearn.manifold", "sklearn.feature_extraction.text"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ConfigurationError, match=r"method.pca"):
+    with pytest.raises(ConfigurationError, match=r"method=.pca"):
         project(clusters(), Projection())
     with pytest.raises(ConfigurationError, match="frequent:100"):
         english_stop_words()

@@ -22,7 +22,7 @@ from isoglot.core.errors import ConfigurationError
     [
         (["--column", "source"], "expected FIELD=COLUMN, for example --column source=0"),
         (["--max-pair-pieces", "0"], "--max-pair-pieces: got 0; it should be greater"),
-        (["--min-pieces", "3"], "min_pieces counts pieces of a tokenizer"),
+        (["--min-pieces", "3"], "--min-pieces: has an effect only with --tokenizer"),
         (["--format", "tvs"], "did you mean 'tsv'"),
     ],
 )

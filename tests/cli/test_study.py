@@ -90,7 +90,7 @@ def test_a_dry_run_shows_every_value_of_a_cell(tmp_path: Path) -> None:
     assert "sources" not in steps["data english"] and "world" not in evaluation
     assert not (tmp_path / "o").exists()
     alone = invoke(*ONE_CELL, "--out", str(tmp_path / "o"), "--show")
-    assert "add --dry-run" in str(alone.exception)
+    assert "--show: has an effect only with --dry-run" in str(alone.exception)
 
 
 def test_a_dry_run_invents_no_number_and_counts_figures(tmp_path: Path) -> None:

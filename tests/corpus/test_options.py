@@ -7,10 +7,10 @@ from isoglot.corpus.options import PrepareOptions
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"min_pieces": 10}, "min_pieces counts pieces of a tokenizer"),
+        ({"min_pieces": 10}, "min_pieces\\]\\]: has an effect only with \\[\\[tokenizer"),
         ({"kind": "text", "max_length_ratio": 2}, "compare two sides"),
         ({"kind": "text", "duplicates": "source"}, "compare two sides"),
-        ({"scripts": {"en": ["Latin"]}}, "scripts has no effect without min_script_share"),
+        ({"scripts": {"en": ["Latin"]}}, "scripts\\]\\]: has an effect only with \\[\\[min_script_share"),
         ({"limt": 5}, "Extra inputs"),
     ],
 )

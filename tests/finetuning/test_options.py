@@ -85,7 +85,7 @@ def test_presets() -> None:
         {"learning_rate": float("nan")},
         {"batch_size": (8, 0)},
     ):
-        with pytest.raises(ConfigurationError, match=f"setting {next(iter(wrong))}: "):
+        with pytest.raises(ConfigurationError, match=f"`{next(iter(wrong))}`: "):
             preset("xtreme", "pos", **wrong)
     with pytest.raises(ConfigurationError, match="has no settings for pos"):
         preset("ppa", "pos")

@@ -149,7 +149,7 @@ def test_awesome_aligns_shipped_output_scores_what_it_scores(pair, aer):
             readings.add(own.sure, gold)
     assert round(right.total.aer, 2) == aer
     assert right.hint() is None
-    assert "--gold-base 1" in zero_based.hint()
+    assert "gold_base=1" in zero_based.hint()
 
 
 def test_links_outside_the_sentence_are_an_error(tmp_path):

@@ -183,7 +183,11 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
         ),
         (ConfigurationError, "no such file", lambda: run(tmp_path / "none.tsv", [kept])),
         (ConfigurationError, 'add model="box"', lambda: filter_pairs([], aligner=None, min_margin=1.0)),
-        (ConfigurationError, "`aligner` is none", lambda: filter_pairs([], aligner=None, min_coverage=0.1)),
+        (
+            ConfigurationError,
+            "leave aligner=None out",
+            lambda: filter_pairs([], aligner=None, min_coverage=0.1),
+        ),
         (ConfigurationError, "did you mean 'min_margin'", lambda: filter_pairs([], min_margins=1.0)),
     ):
         with pytest.raises(error, match=text):

@@ -74,7 +74,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
     [
         ("streams.bitext.path=nowhere/x.tsv", "nowhere/x.tsv: no such file or folder; check the path"),
         ("streams.bitext.target_language=null", "target_language is missing"),
-        ("streams.bitext.min_pieces=3", "min_pieces counts pieces of a tokenizer"),
+        ("streams.bitext.min_pieces=3", "`min_pieces`: has an effect only with `tokenizer`"),
         ("views.pair.probability=high", "it should be a valid number"),
         ("views.pair.stream=null", "views.pair.stream"),
         ("objectives.masked_lm={type: masked_lm}", "reads view 'pair' by default"),

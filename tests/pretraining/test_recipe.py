@@ -109,7 +109,9 @@ def test_overrides_are_typed_named_and_checked(good: Path) -> None:
     assert recipe.train == {"learning_rate": 1e-4, "run_name": "no"}
     assert recipe.views["pair"].model_dump()["random_pool"] == [1, 2]
     assert recipe.seed == 7
-    assert complaints(good, "sead=7")[0].startswith("--set sead=7: sead: unknown key; did you mean 'seed'?")
+    assert complaints(good, "sead=7")[0].startswith(
+        "overrides=\"sead=7\": sead: unknown key; did you mean 'seed'?"
+    )
     assert "type for example" in complaints(good, "seed")[0]
     assert "name is a str, no section" in complaints(good, "name.deep=1")[0]
     with pytest.raises(ConfigurationError, match="quote it"):

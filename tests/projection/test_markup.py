@@ -164,7 +164,7 @@ def test_lost_split_and_moved_tags_are_listed(tmp_path: Path) -> None:
         ["3", "split", "<i>"],
         ["4", "moved", "<x/>"],
     ]
-    with pytest.raises(ConfigurationError, match='`problems`: only kind="markup"'):
+    with pytest.raises(ConfigurationError, match='`problems`: has an effect only with kind="markup"'):
         iso.project(*inputs, out, kind="pos", **how)
     with pytest.raises(ConfigurationError, match="two outputs are the same"):
         iso.project(*inputs, problems, kind="markup", **how)
@@ -188,5 +188,5 @@ def test_tags_end_at_the_words_of_a_segmenter(tmp_path: Path) -> None:
         words.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=wanted):
             iso.project(source, translation, out, segmented=words, **how)
-    with pytest.raises(ConfigurationError, match='`segmented`: is for kind="markup"'):
+    with pytest.raises(ConfigurationError, match='`segmented`: has an effect only with kind="markup"'):
         iso.project(source, translation, out, kind="pos", segmented=words)

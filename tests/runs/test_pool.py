@@ -38,7 +38,7 @@ def test_the_first_error_in_order_is_raised() -> None:
 
 
 def test_a_killed_worker_says_what_to_lower() -> None:
-    with WorkPool(2, fewer="--processes") as pool, pytest.raises(IsoglotError, match="use fewer processes"):
+    with WorkPool(2, fewer="--processes") as pool, pytest.raises(IsoglotError, match="use fewer --processes"):
         list(pool.map(_killed, range(3)))
 
 

@@ -88,7 +88,7 @@ def test_tags_on_bare_spaces_are_warned_of(words, label_piece, warns, caplog) ->
     task.encode(data, tokenizer, model, training=True)
     assert not caplog.messages
     task.encode(data, tokenizer, model, training=False)
-    assert ["label_piece=text" in message for message in caplog.messages] == [True] * warns
+    assert ['label_piece="text"' in message for message in caplog.messages] == [True] * warns
 
 
 def test_a_no_break_space_is_part_of_a_token(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from isoglot.aligners.link_options import GoldReading, LinksReading
 from isoglot.aligners.options import FileScoring, Gold, ModelScoring
 from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.named_options import spelled
 from isoglot.core.options import Options, OutputFile
 from isoglot.formats.link_files import LinkReader, LinksInMemory
 from isoglot.formats.link_matching import matched
@@ -274,4 +275,4 @@ class Readings:
         if best > self.total.aer - _DROP:
             return None
         rates = f"{best:.2f} instead of {self.total.aer:.2f}"
-        return f"AER would be {rates} if the links are read as if {reading}"
+        return spelled(f"AER would be {rates} if the links are read as if {reading}")

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from isoglot.core.options import FileName, Options, internal, option
 
@@ -38,8 +38,10 @@ class TransformOptions(Options):
     attached: bool = internal(False)
     """Of inv: a final mark may hang on the last word."""
     literal: bool = _inv(False, "inv: the paper's XNLI code with its quirks.")
-    end_marks: Literal[".!?", "."] = _inv(
-        ".!?", "inv: marks that end a sentence; the paper's text has the period alone."
+    end_marks: Literal[".!?", "."] = option(
+        ".!?",
+        "inv, --split-sentences: marks that end a sentence; the paper's text has the period alone.",
+        group=_ORDER,
     )
     keep_final: bool = option(False, "perm: a final . ! ? stays last.", group=_ORDER, needs="perm")
     syntax: str | None = _syn(None, "Languages of the orders: en~fr@N~fr@V.", metavar="SPEC")
@@ -66,6 +68,7 @@ class DeriverOptions(Options):
         "Tokenised text: cut after . ! ? and write one sentence per line.",
         group=_READING,
         needs="text",
+        validation_alias=AliasChoices("split_sentences", "split"),
         serialization_alias="split",
     )
     labels: Literal["exact", "first_match"] = option(
