@@ -145,7 +145,7 @@ def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
         align_file([Source(path=str(raw), **tags)], tmp_path / "out", *asked)
     for values, message in (
         ({"engine": "ray", "method": "fast_align"}, r"`engine`: method fast_align does not have this option"),
-        ({"workers": 2, "model": "x"}, "--workers: only --engine ray"),
+        ({"workers": 2, "model": "x"}, "`workers`: has an effect only with engine=.ray"),
         ({"engine": "spark", "model": "x"}, "--engine: got 'spark'; known: local, ray"),
         ({"workers": 0, "engine": "ray", "model": "x"}, "--workers: got 0"),
     ):

@@ -176,7 +176,7 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
         "`single`: is for a lexicon": lambda: analyse_alignment(
             Job(run, out=out), AlignmentRequest(options=ScoreOptions(single=True))
         ),
-        "add --lexicon FILE": lambda: analyse_alignment(
+        "add lexicon=FILE": lambda: analyse_alignment(
             Job(run, out=out), AlignmentRequest(options=ScoreOptions(single=True))
         ),
         "no special tokens": lambda: analyse_alignment(
