@@ -21,13 +21,13 @@ from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
 from isoglot.aligners.options import STATISTICAL, Eflomal, FastAlign, Hmm
 from isoglot.cli import app
 from isoglot.cli.flags import RemakeFlags
+from isoglot.core.options import Options
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.formats.sources import Source
 from isoglot.modules.adapter_options import AdapterOptions
-from isoglot.core.options import Options
 from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import builtin_recipes

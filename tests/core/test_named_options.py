@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 from commands import COMMANDS
+from pydantic import BaseModel
 from typer.testing import CliRunner
 
 import isoglot as iso
@@ -173,7 +174,7 @@ def known_options() -> set[str]:
         value = getattr(iso, public)
         if inspect.isfunction(value):
             names |= set(inspect.signature(value).parameters)
-    subclasses = [Options, *(task_options(name) for name in TASKS)]
+    subclasses: list[type[BaseModel]] = [Options, *(task_options(name) for name in TASKS)]
     for model in subclasses:
         names |= set(model.model_fields)
         subclasses += model.__subclasses__()
