@@ -73,7 +73,7 @@ def folder_digest(folder: Path) -> str:
             found.append(
                 (name, digest(json.dumps(pyarrow.parquet.read_table(path).to_pylist(), default=str)))
             )
-        elif "manifest" not in name and "call" not in name and not path.name.startswith("."):
+        elif not any(made in name for made in ("manifest", "call", "world.json")) and path.name[0] != ".":
             found.append((name, digest(path.read_bytes())))
     return digest(json.dumps(found))
 
