@@ -146,8 +146,8 @@ def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
     for values, message in (
         ({"engine": "ray", "method": "fast_align"}, r"`engine`: method fast_align does not have this option"),
         ({"workers": 2, "model": "x"}, "`workers`: has an effect only with engine=.ray"),
-        ({"engine": "spark", "model": "x"}, "--engine: got 'spark'; known: local, ray"),
-        ({"workers": 0, "engine": "ray", "model": "x"}, "--workers: got 0"),
+        ({"engine": "spark", "model": "x"}, "`engine`: got 'spark'; known: local, ray"),
+        ({"workers": 0, "engine": "ray", "model": "x"}, "`workers`: got 0"),
     ):
         with pytest.raises(ConfigurationError, match=message):
             aligner_request(**values)
