@@ -80,7 +80,7 @@ def test_a_second_run_is_skipped_until_something_changes(tmp_path):
     with pytest.raises(ConfigurationError, match=r"another corpus \(different: options\.limit\)"):
         prepare(source, out, options=PrepareOptions(limit=5))
     tsv(tmp_path, ["a\tc"])
-    with pytest.raises(ConfigurationError, match=r"inputs\..*a\.tsv.*overwrite"):
+    with pytest.raises(ConfigurationError, match=r"inputs\..*a\.tsv.*add overwrite=True"):
         prepare(source, out)
     assert texts(out) == [("a", "b")]
     assert not prepare(source, out, overwrite=True).skipped

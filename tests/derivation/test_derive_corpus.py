@@ -121,7 +121,7 @@ def test_the_same_is_not_done_again_and_another_is_not_overwritten(text: Path) -
     assert again.skipped and not first.skipped
     assert (again.rows, again.counts) == (first.rows, first.counts)
     assert first.entries == 0
-    with pytest.raises(ConfigurationError, match="overwrite"):
+    with pytest.raises(ConfigurationError, match="add overwrite=True"):
         run(text, "perm")
     (text.parent / "other").mkdir()
     (text.parent / "other" / "precious").touch()
@@ -167,7 +167,7 @@ def test_treebanks_fits_and_syntax(tmp_path: Path) -> None:
     request = DeriveRequest(transform="trans+syn", languages=("en",), options=options, parses=str(english))
     parsed = derive_corpus([raw], tmp_path / "parsed", request)
     assert parsed.counts == {"derived": 1, "no parse": 1}
-    with pytest.raises(ConfigurationError, match="parses"):
+    with pytest.raises(ConfigurationError, match="give parses="):
         derive_corpus(
             [raw], tmp_path / "none", DeriveRequest(transform="syn", languages=("en",), options=options)
         )
@@ -265,7 +265,7 @@ def test_the_sentences_of_a_prepared_treebank_are_text(tmp_path: Path) -> None:
 
 
 def test_mistakes_leave_nothing_behind(tmp_path: Path, text: Path) -> None:
-    with pytest.raises(ConfigurationError, match="kind"):
+    with pytest.raises(ConfigurationError, match="give `kind`: text"):
         derive_corpus([tmp_path / "x.bin"], tmp_path / "out", DeriveRequest(transform="inv"))
     with pytest.raises(ConfigurationError, match=r"kind=.nli"):
         run(text, "inv", options=TransformOptions(literal=True))

@@ -16,7 +16,7 @@ def test_mistakes_are_named() -> None:
     for bad in ("rot13", "trans+trans", "inv+", ""):
         with pytest.raises(ConfigurationError, match=r"trans\+inv"):
             build(bad)
-    with pytest.raises(ConfigurationError, match="models"):
+    with pytest.raises(ConfigurationError, match="models=FOLDER"):
         build("syn")
     with pytest.raises(ConfigurationError, match="words="):
         build("trans", TransformOptions(overlap=0.5))

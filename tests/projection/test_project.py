@@ -251,7 +251,7 @@ def test_the_output_is_no_input_and_links_come_from_one_place(tmp_path: Path) ->
         iso.project(labels, translation, tmp_path / "out", lexicon=Path(labels))
     with pytest.raises(ConfigurationError, match="are the same"):
         iso.project(labels, translation, tmp_path / "out", method="hmm", lexicon=tmp_path / "out")
-    with pytest.raises(ConfigurationError, match="layer"):
+    with pytest.raises(ConfigurationError, match="`layer`: a file of links does not have this option"):
         project_options(labels, links_file="x", layer=3)
     with pytest.raises(ConfigurationError, match="does not show the kind of labels"):
         project_options("labels.txt")

@@ -54,7 +54,7 @@ def test_the_message_names_what_differs(tmp_path: Path) -> None:
     names = r"different: inputs\.a\.txt\.size, recipe\.views\.0\.rate"
     with pytest.raises(ConfigurationError, match=f"another training run .{names}.*or delete it"):
         state(tmp_path, other)
-    with pytest.raises(ConfigurationError, match="or add overwrite"):
+    with pytest.raises(ConfigurationError, match="or add overwrite=True"):
         state(tmp_path, other, overwrite=False)
     assert state(tmp_path, other, overwrite=True) == "new"
 
