@@ -141,7 +141,9 @@ def test_a_choice_beside_a_packed_file_takes_the_place_of_the_one_in_it(encoder,
     assert kept_choice(file)["min_probability"] == 0.9
     again = checkpoint_folder(file)
     assert again != first and kept_choice(again) == kept_choice(file)
-    with pytest.raises(ConfigurationError, match=r"a\.safetensors: belongs to another aligner .* add overwrite=True"):
+    with pytest.raises(
+        ConfigurationError, match=r"a\.safetensors: belongs to another aligner .* add overwrite=True"
+    ):
         pack(encoder, file)
     assert place.exists()
     pack(encoder, file, overwrite=True)

@@ -117,7 +117,9 @@ def test_what_is_not_asked_for_is_not_written(tmp_path: Path) -> None:
 def test_the_same_is_not_made_again_and_another_is_not_overwritten(made: Made, tmp_path: Path) -> None:
     assert write_world(made.path, SMALL) == (made.files, False)
     other = SMALL.model_copy(update={"seed": 4})
-    with pytest.raises(ConfigurationError, match=r"another world \(different: world\.seed\); .*add overwrite=True"):
+    with pytest.raises(
+        ConfigurationError, match=r"another world \(different: world\.seed\); .*add overwrite=True"
+    ):
         write_world(made.path, other)
     (tmp_path / "precious").touch()
     with pytest.raises(ConfigurationError, match="holds no world"):
