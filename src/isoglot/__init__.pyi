@@ -46,11 +46,11 @@ from isoglot.mining.mine import mine as mine
 from isoglot.modules.encodings import Encodings as Encodings
 from isoglot.modules.load import load_masked_lm as load_masked_lm
 from isoglot.objectives.base import Objective as Objective
+from isoglot.pretraining.api import pretrain as pretrain
 from isoglot.pretraining.check import load_recipe as load_recipe
 from isoglot.pretraining.inspect import inspect_recipe as inspect_recipe
 from isoglot.pretraining.new_recipe import init as init
 from isoglot.pretraining.options import TrimRequest as TrimRequest
-from isoglot.pretraining.pretrain import pretrain as pretrain
 from isoglot.pretraining.recipe import Recipe as Recipe
 from isoglot.pretraining.sentence_export import export as export
 from isoglot.pretraining.trim import trim as trim
