@@ -49,6 +49,7 @@ VERBS = [
         values={"aligner": [], "scripts": [{"en": "Latin"}, {"en": "nonesuch"}]},
         one_door={
             "columns": "how a file is read; the pairs are in memory",
+            "delimiter": "how a file is read; the pairs are in memory",
             "header": "how a file is read; the pairs are in memory",
             "input_format": "how a file is read; the pairs are in memory",
             "dropped": "the pairs that Python gets hold their reasons",

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import isoglot as iso
 from isoglot.cli.flags import with_flags
 from isoglot.cli.spelling import FlagSpelling
+from isoglot.core.checks import shortened
 from isoglot.core.errors import ConfigurationError, InputError, Problem
 from isoglot.core.named_options import spelled, spelled_by
 from isoglot.core.options import Options, option
@@ -117,6 +118,13 @@ def test_errors_and_their_problems_are_shown_by_the_front_end_that_they_leave() 
         assert str(caught.value) == argument
         assert str(pickle.loads(pickle.dumps(ConfigurationError(str(caught.value))))) == argument
         assert str(CliRunner().invoke(app, [fails]).exception) == flag
+
+
+def test_brackets_of_a_user_stay_as_they_are() -> None:
+    inner = ConfigurationError(f"the word {shortened('[[out]]')} is unknown")
+    outer = InputError(f"cannot be read ({inner}); choose another [[out]]", path="wiki.tsv", line=3)
+    assert str(inner) == "the word '[[out]]' is unknown"
+    assert str(outer) == "wiki.tsv:3: cannot be read (the word '[[out]]' is unknown); choose another `out`"
 
 
 @pytest.mark.parametrize(

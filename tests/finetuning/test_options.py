@@ -105,5 +105,5 @@ def test_a_dropout_is_the_heads_and_makes_no_adapter() -> None:
 def test_one_run_has_one_seed(seed: Any) -> None:
     named: dict[str, Any] = {"model": "nothing", "task": "pos", "out": "nothing", "seed": seed}
     for function, more in ((iso.finetune, {}), (iso.transfer, {"languages": "en,de"})):
-        with pytest.raises(ConfigurationError, match=r"seed: got .*; one whole number is needed"):
+        with pytest.raises(ConfigurationError, match=r"`seed`: got .*; one whole number is needed"):
             function(**named, **more)

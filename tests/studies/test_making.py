@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from study_programs import add_sum, built
 from study_programs import made as made_here
+from study_steps import Add
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.results.rows import Cell, read_cells
@@ -178,6 +179,23 @@ def test_steps_that_others_wait_for_come_first_and_no_two_workers_want_one_folde
             schedule.note_made(work, StepOutcome(is_new=work.lab.run(work), seconds=1, problem=None))
     assert order[:2] == ["add 1", "add 2"] or order[:2] == ["add 1", "add 9"]
     assert len(order) == len(set(order)) == 6
+
+
+def test_the_longest_of_the_steps_that_nothing_waits_for_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Odd numbers take 60 seconds and even ones 5, which is known once one of each was made."""
+    monkeypatch.setattr(Add, "takes_as_long_as", property(lambda step: f"odd {step.number % 2}"))
+    sums = Sums(tmp_path, **{f"cell {number}": [number] for number in (2, 4, 6, 1, 3)})
+    plan = inspect_programs(sums.selection.programs(), check=False)
+    schedule = Schedule(list(enumerate(plan.parts)), Silent())
+    order: list[str] = []
+    while begun := list(schedule.next_steps(1)):
+        ((_, work),) = begun
+        order.append(work.name)
+        seconds = 60 if work.name in ("add 1", "add 3") else 5
+        schedule.note_made(work, StepOutcome(is_new=work.lab.run(work), seconds=seconds, problem=None))
+    assert order == ["add 2", "add 1", "add 3", "add 4", "add 6"]
 
 
 def test_a_line_says_what_begins_which_of_how_many_and_how_long_the_rest_takes(tmp_path: Path) -> None:

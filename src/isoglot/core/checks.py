@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from isoglot.core.errors import ConfigurationError, Location, Problem
+from isoglot.core.named_options import literal
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -45,7 +46,7 @@ def missing_package(what: str, package: str, *, instead: str = "") -> Configurat
 
 def shortened(value: object) -> str:
     """A value as messages show it: its beginning, where it is long."""
-    text = repr(value)
+    text = literal(repr(value))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
@@ -223,21 +224,18 @@ def validated(model: type[M], values: Mapping[str, Any], *, owner: str = "") -> 
     known: set[str] = set()
     arranged = _arranged(model, values, known)
     unknown = f"{owner} does not have this option" if owner else "unknown option"
-    needed = f"{owner} needs it" if owner else "missing"
     problems = [f"[[{name}]]: {unknown}; {did_you_mean(name, known)}" for name in values if name not in known]
     try:
         result = model.model_validate(arranged)
     except ValidationError as error:
         for problem in problems_of(error, arranged):
             names = [str(part) for part in problem.location if part in known]
-            is_missing = problem.kind == "missing" and problem.location[-1] in known
-            reason = needed if is_missing else problem.text
             if names:
-                problems.append(f"[[{names[-1]}]]: {reason}")
-            elif reason.startswith("[[") or not owner:  # the check of several options names them itself
-                problems.append(reason)
+                problems.append(f"[[{names[-1]}]]: {problem.text}")
+            elif problem.text.startswith("[[") or not owner:  # the check of several options names them itself
+                problems.append(problem.text)
             else:
-                problems.append(f"{owner}: {reason}")
+                problems.append(f"{owner}: {problem.text}")
     if problems:
         raise ConfigurationError(problems)
     return result

@@ -18,7 +18,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import NamedTuple
 
-from isoglot.core.named_options import WriteOption, spelled
+from isoglot.core.named_options import WriteOption, literal, spelled
 
 Location = tuple[str | int, ...]
 """Keys and list indices that lead to a value."""
@@ -78,6 +78,10 @@ class IsoglotError(Exception):
 
     def __str__(self) -> str:
         return spelled(super().__str__(), self.spelling)
+
+    def __format__(self, form: str) -> str:
+        """The message for another message, ``f"{path}: {error}"``, which shows its own options once more."""
+        return format(literal(str(self)), form)
 
 
 class UnknownWordsWarning(UserWarning):

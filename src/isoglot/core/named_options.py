@@ -9,6 +9,9 @@ or choose another --out``, with its own flags (:class:`isoglot.cli.spelling.Flag
 for what the user fills in: ``[[out=FILE]]``.
 
 Errors are shown this way by themselves. A note or a warning is a plain text, so :func:`spelled` shows its options.
+
+Text of a user that a message quotes may have double brackets of its own: Wikipedia writes its links so. :func:`literal`
+keeps them as they are.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from typing import Any, Protocol
 
 NAMED = re.compile(r"\[\[(?P<name>[A-Za-z_][\w.]*)(?:=(?P<value>.*?))?\]\](?!\])", re.DOTALL)
 """An option in a message. The brackets of a list at the end of a value belong to the value: ``[[layers=[4, 8]]]``."""
+_LITERAL = "[\N{WORD JOINER}["
+"""What :func:`literal` makes of two brackets, and :func:`spelled` takes back."""
 NO_VALUE = object()
 """In place of a value, where a message names an option alone."""
 
@@ -110,10 +115,20 @@ def spelled(text: str, spelling: WriteOption | None = None) -> str:
         >>> spelled("no languages; add [[languages=('de', 'es')]], or [[data={'test': FILE}]]")
         'no languages; add languages=("de", "es"), or data={"test": FILE}'
     """
-    if "[[" not in text:
-        return text
-    write = spelling or _current.get()
-    return NAMED.sub(lambda found: write(found["name"], value_of(found["value"])), text)
+    if "[[" in text:
+        write = spelling or _current.get()
+        text = NAMED.sub(lambda found: write(found["name"], value_of(found["value"])), text)
+    return text.replace(_LITERAL, "[[")
+
+
+def literal(text: str) -> str:
+    """Text of a user for a message, in which double brackets name no option.
+
+    Example:
+        >>> spelled(f"unknown word {literal('[[Berlin]]')}; see [[lexicon]]")
+        'unknown word [[Berlin]]; see `lexicon`'
+    """
+    return text.replace("[[", _LITERAL)
 
 
 def value_of(text: str | None) -> Any:

@@ -23,12 +23,12 @@ def require_one_seed(seed: object) -> None:
     """
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ConfigurationError(
-            f"seed: got {seed!r}; one whole number is needed. For several seeds call the function once for each, with "
-            "an `out` of its own"
+            f"[[seed]]: got {seed!r}; one whole number is needed. For several seeds call the function once for each, "
+            "with an [[out]] of its own"
         )
     if not 0 <= seed < 2**32:
         bound = "greater than or equal to 0" if seed < 0 else f"less than {2**32}"
-        raise ConfigurationError(f"seed: got {seed}; it should be {bound}")
+        raise ConfigurationError(f"[[seed]]: got {seed}; it should be {bound}")
 
 
 def seed_for(seed: int, *key: str | int) -> int:

@@ -80,10 +80,10 @@ def prepare(
     known = Reading.model_fields | PrepareOptions.model_fields
     if unknown := [name for name in settings if name not in known]:
         raise ConfigurationError(
-            [f"prepare option {name}: unknown key; {did_you_mean(name, known)}" for name in unknown]
+            [f"[[{name}]]: unknown option; {did_you_mean(name, known)}" for name in unknown]
         )
     if engine not in get_args(Engine):
-        raise ConfigurationError(f"engine: got {engine!r}; {did_you_mean(engine, get_args(Engine))}")
+        raise ConfigurationError(f"[[engine]]: got {engine!r}; {did_you_mean(engine, get_args(Engine))}")
     how = {name: settings.pop(name) for name in list(settings) if name in Reading.model_fields}
     if isinstance(
         how.get("columns"), Mapping

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple
@@ -107,12 +108,13 @@ class Schedule:
         self._progress = progress
         self._handed_out: set[Path] = set()  # folders of steps under way, and of those that failed
         self._counts: Counter[str] = Counter()  # steps begun, by kind
-        self._seconds: dict[str, list[float]] = defaultdict(list)  # of the finished ones
+        self._seconds: dict[str, list[float]] = defaultdict(list)  # of finished steps that take as long
 
     def next_steps(self, most: int) -> Iterator[tuple[int, Work]]:
         """At most this many steps that can be made now, each with the number of a cell that needs it.
 
-        Steps that most others wait for come first, so that no worker is without work at the end.
+        Steps that most others wait for come first, and of those the longest, so that no worker is without work at the
+        end. One that was not timed yet counts as long: all that take as long as it are placed better then.
         """
         ready: dict[Work, int] = {}
         waiting: dict[Work, set[Work]] = defaultdict(set)
@@ -123,7 +125,9 @@ class Schedule:
                     waiting[need].add(work)
                 if work.folder not in self._handed_out and not set(todo) & {*work.needs, *work.guessed_from}:
                     ready.setdefault(work, number)
-        order = sorted(ready, key=lambda work: -len(waiting[work]))  # stable: else as the study asks for them
+        order = sorted(  # stable: else as the study asks for them
+            ready, key=lambda work: (len(waiting[work]), self._usual_seconds(work)), reverse=True
+        )
         for work in order[: max(0, most)]:
             self._handed_out.add(work.folder)
             self._announce(work)
@@ -135,7 +139,7 @@ class Schedule:
         if outcome.problem is None:
             self._handed_out.discard(work.folder)
             self.tally.made[kind] += outcome.is_new
-            self._seconds[kind].append(outcome.seconds)
+            self._seconds[work.step.takes_as_long_as].append(outcome.seconds)
         for number, part in list(self._parts.items()):
             if work not in part.steps:
                 continue
@@ -163,7 +167,7 @@ class Schedule:
         self._counts[kind] += 1
         total = self._counts[kind] + left[kind]
         text = f"{work.step.doing} {work.step.about or work.name}"
-        time_left = self._time_left(left + Counter([kind]))
+        time_left = self._time_left([work, *self._todo()])
         self._progress.note(f"{text}: {self._counts[kind]} of {total}{time_left}")
 
     def _todo(self) -> set[Work]:
@@ -171,13 +175,19 @@ class Schedule:
         todo = {work for part in self._parts.values() for work in part.todo}
         return {work for work in todo if work.folder not in self._handed_out}
 
-    def _time_left(self, left: Counter[str]) -> str:
-        """The time of the steps that are left, by the mean of their kind; empty until the commonest kind was timed."""
-        if left.most_common(1)[0][0] not in self._seconds:
+    def _usual_seconds(self, work: Work) -> float:
+        """How long steps like this one took; endless while none was timed."""
+        seconds = self._seconds.get(work.step.takes_as_long_as)
+        return fmean(seconds) if seconds else inf
+
+    def _time_left(self, left: Sequence[Work]) -> str:
+        """The time of the steps that are left; empty until one was timed of each sort of which several are left."""
+        times = {sort: fmean(seconds) for sort, seconds in self._seconds.items()}
+        count = Counter(work.step.takes_as_long_as for work in left)
+        if not times or any(n > 1 and sort not in times for sort, n in count.items()):
             return ""
-        usual = fmean(seconds for kind in self._seconds.values() for seconds in kind)
-        seconds = sum(n * fmean(self._seconds.get(kind, [usual])) for kind, n in left.items())
-        minutes = seconds / self.at_once / 60
+        usual = fmean(times.values())
+        minutes = sum(n * times.get(sort, usual) for sort, n in count.items()) / self.at_once / 60
         return f", about {minutes:.0f} min left" if minutes >= 1 else ", less than a minute left"
 
 

@@ -47,6 +47,11 @@ class Step(BaseModel):
     def check(self) -> Any:
         """Refuse what the fields' types let through; what is built of them here, :meth:`run` works with."""
 
+    @property
+    def takes_as_long_as(self) -> str:
+        """A name that steps share which take about the same time, for the order of work and the time that is left."""
+        return self.kind
+
     def files(self, studies: str) -> list[Input]:
         """What it reads from outside the folder of ``studies``: by default each text with a slash or a variable."""
         texts = texts_of(self.model_dump(mode="json", exclude=NAMES))

@@ -225,6 +225,11 @@ class Finetune(Step):
         values = {**self.task.options, **self.train, "run": self.label or None}
         return task_with_settings(self.task.kind, self.task.data, paper=self.preset, **values)
 
+    @property
+    def takes_as_long_as(self) -> str:
+        """Data of one task are about as large in every language."""
+        return f"{self.kind} {self.task.kind}"
+
     def explicit(self) -> dict[str, Any]:
         """Every setting of fine-tuning, with the preset's."""
         return {**super().explicit(), "train": self.check()[1].model_dump(mode="json")}
@@ -270,6 +275,11 @@ class Evaluate(Step):
     split: Literal["dev", "test"] = "test"
     precision: Precision = "float32"
     keep: bool = False  # the fine-tuned weights; no part of the hash
+
+    @property
+    def takes_as_long_as(self) -> str:
+        """Data of one task are about as large in every language."""
+        return f"{self.kind} {self.task.kind}"
 
     def explicit(self) -> dict[str, Any]:
         """What is measured, after which fine-tuning."""

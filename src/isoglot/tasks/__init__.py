@@ -83,7 +83,7 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
         if isinstance(options.get("name"), str):
             one_component(options["name"])
     except ValueError as error:
-        raise ConfigurationError(f"task option name: {error}") from error
+        raise ConfigurationError(f"[[name]]: {error}") from error
     try:
         spec = known.of(options)
     except ConfigurationError as error:
