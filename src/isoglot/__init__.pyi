@@ -33,7 +33,7 @@ from isoglot.corpus.pack.packing import pack_stream as pack_stream
 from isoglot.derivation.api import derive as derive
 from isoglot.evaluation.api import evaluate as evaluate
 from isoglot.evaluation.predict import predict as predict
-from isoglot.finetuning.finetune import finetune as finetune
+from isoglot.finetuning.api import finetune as finetune
 from isoglot.finetuning.options import FinetuneOptions as FinetuneOptions
 from isoglot.formats.links import Alignment as Alignment
 from isoglot.formats.schema import require as require

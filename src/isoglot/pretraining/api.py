@@ -19,7 +19,7 @@ from isoglot.runs.cache import cache_folder
 from isoglot.runs.history import Checkpoint
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 from isoglot.runs.run_each import run_each
-from isoglot.runs.sweep import PlannedRun, check_each, override, planned_runs
+from isoglot.runs.sweep import PlannedRun, check_each, override, planned_runs, refuse_given_twice
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
@@ -46,15 +46,41 @@ def pretrain(
 ) -> Checkpoint: ...
 @overload
 def pretrain(
-    recipe: str | Path | Mapping[str, Any], out: str | Path, *, seed: Sequence[int], **more: Any
+    recipe: str | Path | Mapping[str, Any],
+    out: str | Path,
+    *,
+    streams: Mapping[str, Any] | None = None,
+    model: PreTrainedModel | str | Path | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    overrides: Sequence[str] = (),
+    seed: Sequence[int],
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+    workers: int = 1,
+    keep_adapter: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: AnyReporter = True,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+    cache: str | Path | None = None,
 ) -> list[Checkpoint]: ...
 @overload
 def pretrain(
     recipe: str | Path | Mapping[str, Any],
     out: str | Path,
     *,
+    streams: Mapping[str, Any] | None = None,
+    model: PreTrainedModel | str | Path | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    overrides: Sequence[str] = (),
+    seed: int | Sequence[int] | None = None,
     sweep: Mapping[str, Sequence[Any]],
-    **more: Any,
+    workers: int = 1,
+    keep_adapter: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: AnyReporter = True,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+    cache: str | Path | None = None,
 ) -> list[Checkpoint]: ...
 def pretrain(  # noqa: PLR0913 - the face names what users look for
     recipe: Recipe | str | Path | Mapping[str, Any],
@@ -121,18 +147,24 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
     """
     request = validated(PretrainRequest, {"seed": seed, "sweep": sweep or {}, "workers": workers})
     is_single = not request.sweep and (request.seed is None or isinstance(seed, int))
-    if isinstance(recipe, Recipe) and (request.sweep or request.seed):
-        raise ConfigurationError(
-            "[[seed]] and [[sweep]] cannot be added to a checked recipe; pass the recipe as a file, a name or "
-            "dictionaries"
-        )
-    if request.seed and any(text.partition("=")[0].strip() == "seed" for text in overrides):
+    how: dict[str, Any] = {"overwrite": overwrite, "callbacks": callbacks, "cache": cache}
+    held: dict[str, Any] = {"streams": streams, "model": model, "tokenizer": tokenizer}
+    if isinstance(recipe, Recipe):
+        if request.sweep or request.seed:
+            raise ConfigurationError(
+                "[[seed]] and [[sweep]] cannot be added to a checked recipe; pass the recipe as a file, a name or "
+                "dictionaries"
+            )
+        more: dict[str, Any] = {"keep_adapter": keep_adapter, "resume": resume, "progress": progress}
+        return pretrain_one(recipe, out, overrides=overrides, **held, **more, **how)
+    replaced = [text.partition("=")[0].strip() for text in overrides]
+    refuse_given_twice(request.sweep, replaced)
+    if request.seed and "seed" in replaced:
         raise ConfigurationError("[[seed]]: the overrides have a seed too; give it once")
-    how = {"keep_adapter": keep_adapter, "overwrite": overwrite, "callbacks": callbacks, "cache": cache}
+    how["keep_adapter"] = keep_adapter
     if is_single:
         changes = [*overrides, *(f"seed={one}" for one in request.seed or ())]
-        held = {"streams": streams, "model": model, "tokenizer": tokenizer}
-        return pretrain_one(recipe, out, overrides=changes, resume=resume, progress=progress, **held, **how)  # type: ignore[arg-type]
+        return pretrain_one(recipe, out, overrides=changes, resume=resume, progress=progress, **held, **how)
     cache_path = cache_folder() if cache is None else Path(cache)
     held_here = [] if model is None else [held_model(model, tokenizer, cache_path)]
     changes = [*overrides, *held_here, *held_streams(streams or {}, cache_path)]

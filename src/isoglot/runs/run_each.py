@@ -7,7 +7,7 @@ import pickle
 import signal
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from statistics import fmean
@@ -39,6 +39,11 @@ class Outcome(Generic[ResultT]):
     problem: str = ""  # with options as messages hold them
     trace: str = ""  # of a failure that is not a user's mistake
 
+    def hand_on(self, run: PlannedRun, take: Callable[[PlannedRun, ResultT], None]) -> None:
+        """Give the result on, if there is one."""
+        if not self.problem:
+            take(run, self.result)  # type: ignore[arg-type]
+
 
 def run_each(
     runs: Sequence[PlannedRun],
@@ -47,6 +52,7 @@ def run_each(
     workers: int,
     progress: Reporter,
     verb: str,
+    done: Callable[[PlannedRun, ResultT], None] | None = None,
 ) -> list[ResultT]:
     """Make every run and give the results in the order of the runs.
 
@@ -56,13 +62,17 @@ def run_each(
         workers: How many go on at a time; with one all are made in this process.
         progress: Receives a line for each run that begins; a run in this process reports to it too.
         verb: The command, for messages.
+        done: Takes the result of each run as soon as it is there, in this process.
 
     Raises:
         IsoglotError: The runs that failed, each with its folder and the reason, after all others are done. Under
             ``torchrun`` the first failure ends everything, because the other processes would wait for this one.
     """
+    take = done or (lambda run, result: None)
     if len(runs) == 1:
-        return [make(runs[0], progress)]
+        result = make(runs[0], progress)
+        take(runs[0], result)
+        return [result]
     announce = _Announcer(len(runs), min(workers, len(runs)), progress)
     outcomes: dict[int, Outcome[ResultT]] = {}
     if workers == 1:
@@ -70,15 +80,20 @@ def run_each(
             began = announce.begin(run)
             outcomes[number] = _outcome(make, run, progress)
             announce.end(run, outcomes[number], began)
+            outcomes[number].hand_on(run, take)
     else:
         require_one_process(verb, "starts its own processes")
-        outcomes = _in_processes(runs, make, min(workers, len(runs)), announce)
+        outcomes = _in_processes(runs, make, min(workers, len(runs)), announce, take)
     _require_all(runs, outcomes)
     return [outcomes[number].result for number in range(len(runs))]  # type: ignore[misc]
 
 
 def _in_processes(
-    runs: Sequence[PlannedRun], make: MakeRun[ResultT], workers: int, announce: _Announcer
+    runs: Sequence[PlannedRun],
+    make: MakeRun[ResultT],
+    workers: int,
+    announce: _Announcer,
+    take: Callable[[PlannedRun, ResultT], None],
 ) -> dict[int, Outcome[ResultT]]:
     """Make the runs in worker processes, each of which takes the next run when it has finished one."""
     try:
@@ -102,6 +117,7 @@ def _in_processes(
                 number, began = running.pop(future)
                 outcomes[number] = pool.result(future)
                 announce.end(runs[number], outcomes[number], began)
+                outcomes[number].hand_on(runs[number], take)
     return outcomes
 
 

@@ -234,6 +234,13 @@ def shown_value(value: Any) -> str:
     return json.dumps(value, default=str)
 
 
+def refuse_given_twice(sweep: Mapping[str, Any], given: Iterable[str]) -> None:
+    """Refuse a swept key that has a single value too."""
+    for key in given:
+        if key in sweep:
+            raise ConfigurationError(f"[[sweep]]: {key} has a single value too; give it once")
+
+
 def check_each(runs: Sequence[PlannedRun], check: Callable[[Mapping[str, Any]], ResultT]) -> list[ResultT]:
     """Check every combination of values before the first run starts, and give what each check returned.
 
@@ -258,6 +265,8 @@ def check_each(runs: Sequence[PlannedRun], check: Callable[[Mapping[str, Any]], 
             for problem in error.problems:
                 # A misspelt key is one mistake, however many values it has.
                 problems.setdefault((problem.location, problem.text), _of_sweep(problem, run.values))
+    if problems and not any("[[sweep=" in problem.raw for problem in problems.values()):
+        raise ConfigurationError(problems.values())  # a single run would have them too
     if problems:
         count = f"{len(problems)} mistake{'s' if len(problems) > 1 else ''}"
         raise ConfigurationError(problems.values(), heading=f"[[sweep]]: {count}; nothing was run")
@@ -270,8 +279,9 @@ def _of_sweep(problem: Problem, values: Mapping[str, Any]) -> Problem:
         named = f"[[sweep={ {key: value}!r}]]"
         if problem.origin == _origin_of_override(key, value):
             return Problem(problem.text, problem.location, problem.kind, Origin(named))
-        if re.search(rf"\[\[{re.escape(key)}(=.*?)?\]\]", problem.text):
-            text = re.sub(rf"\[\[{re.escape(key)}(=.*?)?\]\]", lambda _, named=named: named, problem.text)
+        own = re.search(rf"\[\[{re.escape(key)}(=.*?)?\]\]", problem.text)
+        if own is not None:
+            text = problem.text.replace(own[0], named)
             return Problem(text, problem.location, problem.kind, problem.origin)
         if repr(key) in problem.text:
             return Problem(f"{named}: {problem.text}", problem.location, problem.kind, problem.origin)
