@@ -33,7 +33,7 @@ from isoglot.corpus.pack.packing import pack_stream as pack_stream
 from isoglot.derivation.api import derive as derive
 from isoglot.evaluation.api import evaluate as evaluate
 from isoglot.evaluation.predict import predict as predict
-from isoglot.finetuning.finetune import finetune as finetune
+from isoglot.finetuning.api import finetune as finetune
 from isoglot.finetuning.options import FinetuneOptions as FinetuneOptions
 from isoglot.formats.links import Alignment as Alignment
 from isoglot.formats.schema import require as require
@@ -46,11 +46,11 @@ from isoglot.mining.mine import mine as mine
 from isoglot.modules.encodings import Encodings as Encodings
 from isoglot.modules.load import load_masked_lm as load_masked_lm
 from isoglot.objectives.base import Objective as Objective
+from isoglot.pretraining.api import pretrain as pretrain
 from isoglot.pretraining.check import load_recipe as load_recipe
 from isoglot.pretraining.inspect import inspect_recipe as inspect_recipe
 from isoglot.pretraining.new_recipe import init as init
 from isoglot.pretraining.options import TrimRequest as TrimRequest
-from isoglot.pretraining.pretrain import pretrain as pretrain
 from isoglot.pretraining.recipe import Recipe as Recipe
 from isoglot.pretraining.sentence_export import export as export
 from isoglot.pretraining.trim import trim as trim

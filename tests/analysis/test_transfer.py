@@ -10,7 +10,7 @@ from isoglot.analysis.transfer import TransferOptions, run_folders, transfer
 from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import Measure, collect

@@ -16,7 +16,7 @@ from transformers import TrainerCallback, TrainerState
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from isoglot.core.errors import ConfigurationError, TrainingError
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Watcher, _arguments, _items
 from isoglot.tasks import build_task

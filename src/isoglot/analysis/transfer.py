@@ -5,9 +5,11 @@ ZS:  fine-tuned on the source language, tested on the derived one
 Δ  = SUP − ZS   (in Result rows: ``METRIC_supervised``, ``METRIC_zero_shot``, ``METRIC_delta``)
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.core.errors import ConfigurationError
@@ -20,7 +22,9 @@ from isoglot.runs.files import inside, read_json, require_writable, write_json
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.ranks import require_one_process
-from isoglot.runs.reporter import AnyReporter
+from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.runs.run_each import run_each
+from isoglot.runs.sweep import PlannedRun
 from isoglot.tasks.base import TrainableTask, check_locations, load_rows, require_distinct_rows
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import identify
@@ -39,6 +43,7 @@ class TransferOptions:
     train: FinetuneOptions | None = None
     split: str = "dev"
     keep: bool = False  # the fine-tuned weights after their tests; by default they are deleted
+    swept: Mapping[str, Any] = field(default_factory=dict)  # values of a sweep, by which reports name the run
 
 
 def transfer(
@@ -92,7 +97,9 @@ def transfer(
         tested = targets if trained_on == source else [trained_on]
         setting = "zero_shot" if trained_on == source else "supervised"
         with occupied(path := folders[trained_on]):
-            tuning = FineTuning(checkpoint, task, trained_on, seed, settings.train, path, progress)
+            tuning = FineTuning(
+                checkpoint, task, trained_on, seed, settings.train, path, progress, swept=settings.swept
+            )
             rows = _tested(tuning, task, tested, settings)
         by_setting |= {(setting, row.language): row for row in rows}
     for target in targets:
@@ -138,6 +145,57 @@ def _tested(
     if not options.keep:
         remove_weights(folder)
     return rows
+
+
+@dataclass(frozen=True)
+class TransferJob:
+    """A checkpoint whose transfer is measured in one run, with one combination of settings and one seed."""
+
+    run: PlannedRun
+    checkpoint: str | Path
+    task: TrainableTask
+    options: TransferOptions
+
+
+def transfer_runs(
+    jobs: Sequence[TransferJob],
+    languages: Sequence[str],
+    *,
+    workers: int = 1,
+    progress: AnyReporter | None = None,
+    measured: Callable[[PlannedRun, list[Result]], None] | None = None,
+) -> list[list[Result]]:
+    """Measure the transfer of every job; a job that fails leaves the others going.
+
+    ``measured``: Receives the rows of each job: in this process before they are written, of others as they come.
+    """
+    are_apart = workers > 1 and len(jobs) > 1
+    by_label = {job.run.label: job for job in jobs}
+    make = partial(_transfer_one, by_label, languages, None if are_apart else measured)
+    done = measured if are_apart else None
+    report, runs = reporter_of(progress), [job.run for job in jobs]
+    return run_each(runs, make, workers=workers, progress=report, verb="transfer", done=done)
+
+
+def _transfer_one(
+    jobs: Mapping[str, TransferJob],
+    languages: Sequence[str],
+    measured: Callable[[PlannedRun, list[Result]], None] | None,
+    run: PlannedRun,
+    progress: AnyReporter,
+) -> list[Result]:
+    """Measure one job, in this process or another one."""
+    job = jobs[run.label]
+    return transfer(
+        job.checkpoint,
+        job.task,
+        languages=languages,
+        seed=1 if run.seed is None else run.seed,
+        options=job.options,
+        out=run.folder,
+        progress=progress,
+        measured=None if measured is None else partial(measured, run),
+    )
 
 
 def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, str | Path]:

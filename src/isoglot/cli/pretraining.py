@@ -1,8 +1,9 @@
 """Encoders: ``isoglot trim``, ``pack``, ``export``, ``init``, ``recipes``, ``inspect`` and ``pretrain``."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +19,7 @@ from isoglot.cli.flags import (
 from isoglot.cli.tasks import Checkpoint
 from isoglot.core.options import Options, option
 from isoglot.formats.sources import Reading
-from isoglot.pretraining.options import SentenceExport, TrimRequest
+from isoglot.pretraining.options import PretrainRequest, SentenceExport, TrimRequest
 from isoglot.runs.files import file_to_write
 
 
@@ -228,15 +229,18 @@ _Recipe = Annotated[
 
 
 @with_flags
-def pretrain(
+def pretrain(  # noqa: PLR0917 - the command line gives them by name
     recipe: _Recipe,
     changes: RecipeChanges,
+    request: PretrainRequest,
     running: CompareFlags,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the run; required without --check.")
+        Path | None,
+        typer.Option("--out", "-o", help="Folder of the run, or of all runs; required without --check."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the unfinished run in the folder.")
+        bool,
+        typer.Option("--resume", help="Continue the unfinished run in the folder; several runs always do."),
     ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a run of another recipe, other data or other code.")
@@ -255,28 +259,54 @@ def pretrain(
     Raw files that the recipe names are prepared, tokenised and cached on the way. The checkpoint is written to
     OUT/checkpoint; plain transformers loads it. A finished run is not run again.
 
+    Several seeds, or several values of a setting, make a run each in a folder of OUT:
+
+    isoglot pretrain RECIPE --sweep objectives.contrast.layer=4,6,8 --seed 1,2,3 --workers 3 --out runs/layers
+
     To look before you train, `isoglot pretrain tlm --check` prints every value, `isoglot inspect tlm` what the model
     will see, and `isoglot recipes --objectives --views` what a recipe can be made of.
 
     With several devices: torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR
     """
-    from isoglot.pretraining.check import load_run_recipe
+    from isoglot.pretraining.api import pretrain as run
 
-    loaded = load_run_recipe(recipe, changes.overrides, keep_adapter=keep_adapter)
     if check:
-        from isoglot.pretraining.build import explicit
-        from isoglot.recipe.document import dump_yaml
-
-        typer.echo(dump_yaml(explicit(loaded)), nl=False)
+        _print_recipes(recipe, changes.overrides, request, keep_adapter=keep_adapter)
         return
     if out is None:
         raise typer.BadParameter("a folder for the run is needed; add --out runs/NAME", param_hint="--out")
-    from isoglot.pretraining.pretrain import pretrain as run
-
+    asked = dict(request)
+    if request.seed is not None and len(request.seed) == 1:
+        asked["seed"] = request.seed[0]
     with Console(quiet=running.quiet) as console:
-        checkpoint = run(loaded, out, resume=resume, overwrite=overwrite, progress=console)
+        made: Any = run(
+            recipe, out, overrides=changes.overrides, keep_adapter=keep_adapter, resume=resume, overwrite=overwrite,
+            progress=console, **asked,
+        )  # fmt: skip
     if os.environ.get("RANK", "0") == "0":  # the other ranks of torchrun have the same to say
-        typer.echo(str(checkpoint))
+        for checkpoint in made if isinstance(made, list) else [made]:
+            typer.echo(str(checkpoint))
+
+
+def _print_recipes(
+    recipe: str, overrides: Sequence[str], request: PretrainRequest, *, keep_adapter: bool
+) -> None:
+    """Print every value of a recipe; of several runs those of each, with the run's folder as a comment above."""
+    from isoglot.pretraining.build import explicit
+    from isoglot.pretraining.check import load_run_recipe
+    from isoglot.recipe.document import dump_yaml
+    from isoglot.runs.sweep import check_each, override, planned_runs
+
+    def load(values: Mapping[str, Any]) -> Any:
+        swept = [override(key, value) for key, value in values.items()]
+        return load_run_recipe(recipe, [*overrides, *swept], keep_adapter=keep_adapter)
+
+    runs = planned_runs("OUT", request.sweep, request.seed or [None])
+    for run, loaded in zip(runs, check_each(runs, load), strict=True):
+        if run.label:
+            typer.echo(f"# {run.label.removesuffix('/seed-None')}")
+        seed = {} if run.seed is None else {"seed": run.seed}
+        typer.echo(dump_yaml(explicit(loaded.model_copy(update=seed))), nl=False)
 
 
 @with_flags

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.runs.files import inside
 from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.ranks import require_one_process
+from isoglot.runs.sweep import SweepRequest, check_each, planned_runs, refuse_given_twice
 
 Checkpoints = Annotated[
     list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
@@ -50,7 +52,7 @@ class TaskFlags(Options):
     )
 
 
-class TrainingFlags(Options):
+class TrainingFlags(SweepRequest):
     """Settings of fine-tuning."""
 
     preset: str = option(
@@ -73,11 +75,13 @@ class TrainingFlags(Options):
         """Values that replace those of the preset."""
         return self.settings | ({} if self.epochs is None else {"epochs": self.epochs})
 
-    def task_and_settings(self, data: TaskFlags, **more: Any) -> tuple[Any, FinetuneOptions]:
-        """The task, and how it is fine-tuned."""
-        built, settings = task_with_settings(
-            data.task, data.data, paper=self.preset, **self.changes(), **more
-        )
+    def task_and_settings(
+        self, data: TaskFlags, name: str | None, swept: Mapping[str, Any]
+    ) -> tuple[Any, FinetuneOptions]:
+        """The task, called ``name`` in results, and how it is fine-tuned with these values of a sweep."""
+        refuse_given_twice(swept, self.changes())
+        values = {**self.changes(), **swept, **({} if name is None else {"name": name})}
+        built, settings = task_with_settings(data.task, data.data, paper=self.preset, **values)
         return built, settings.with_kept_adapter() if self.keep_adapter else settings
 
 
@@ -108,7 +112,7 @@ def finetune(
     checkpoint: Checkpoint,
     data: TaskFlags,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the run; several seeds make one folder each in it.")
+        Path, typer.Option("--out", "-o", help="Folder of the run; several runs make one folder each in it.")
     ],
     train: TrainingFlags,
     running: CompareFlags,
@@ -128,19 +132,24 @@ def finetune(
 
     isoglot finetune RUN --task xnli --data xnli --set learning_rate=1e-5,2e-5 --seed 1,2,3 --out xnli
 
+    A run of its own for each value, to see what it does:
+
+    isoglot finetune RUN --task xnli --data xnli --sweep learning_rate=1e-5,2e-5 --seed 1,2,3 --out xnli
+
     The checkpoint that is best on the training language's development data is kept; --set select=last keeps the last
     one. A finished run is not run again.
     """
-    from isoglot.finetuning.finetune import FineTuning
+    from isoglot.finetuning.finetune import finetune_runs
 
-    built, settings = train.task_and_settings(data)
+    runs = planned_runs(out, train.sweep, train.seed)
     with Console(quiet=running.quiet) as console:
-        for seed in train.seed:
-            folder = out if len(train.seed) == 1 else out / f"seed-{seed}"
-            run = FineTuning(checkpoint, built, language, seed, settings, folder, console)
-            path = run.run(resume=resume)
-            if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
-                typer.echo(str(path))
+        made = finetune_runs(
+            checkpoint, partial(train.task_and_settings, data, None), language, runs, workers=train.workers,
+            resume=resume, progress=console,
+        )  # fmt: skip
+    if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
+        for path in made:
+            typer.echo(str(path))
 
 
 class TestFlags(Options):
@@ -282,19 +291,21 @@ def transfer(
     ZS) and on each target (supervised, SUP), and tested on the targets; Δ = SUP − ZS is what is lost without target
     data. Then the fine-tuned weights are deleted, unless --keep is given. Finished runs are not done again.
     """
-    from isoglot.analysis.transfer import TransferOptions, run_folders
-    from isoglot.analysis.transfer import transfer as measure
+    from isoglot.analysis.transfer import TransferJob, TransferOptions, run_folders, transfer_runs
 
-    named = {} if options.name is None else {"name": options.name}
-    built, settings = train.task_and_settings(data, **named)
-    runs = run_folders(checkpoints, options.run)
-    folders = {run: inside(options.out, run.replace("/", "--")) for run in runs}
+    places: dict[str, Path] = {}  # label of a run to the folder of its checkpoint's runs
+    jobs = []
+    for name, checkpoint in run_folders(checkpoints, options.run).items():
+        folder = inside(options.out, name.replace("/", "--"))
+        runs = planned_runs(folder, train.sweep, train.seed, always_by_seed=True)
+        built = check_each(runs, partial(train.task_and_settings, data, options.name))
+        for run, (task, settings) in zip(runs, built, strict=True):
+            labelled = replace(run, label=f"{name}/{run.label}")
+            how = TransferOptions(settings.changed(run=name), options.split, options.keep, run.values)
+            jobs.append(TransferJob(labelled, checkpoint, task, how))
+            places[labelled.label] = folder
     with printed() as measured, Console(quiet=running.quiet) as console:
-        for run, checkpoint in runs.items():
-            changed = TransferOptions(settings.changed(run=run), options.split, options.keep)
-            for seed in train.seed:
-                console.note(f"{run}, seed {seed}")
-                measure(
-                    checkpoint, built, languages=options.languages, seed=seed, options=changed,
-                    out=folders[run] / f"seed-{seed}", progress=console, measured=measured.of(folders[run]),
-                )  # fmt: skip
+        transfer_runs(
+            jobs, options.languages, workers=train.workers, progress=console,
+            measured=lambda run, rows: measured.of(places[run.label])(rows),
+        )  # fmt: skip
