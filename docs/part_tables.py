@@ -16,7 +16,7 @@ from isoglot import losses
 from isoglot.losses import Loss
 from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.source import builtin_recipes, read_document
-from isoglot.recipe.spec import spec_of, summary_of
+from isoglot.recipe.spec import spec_of
 
 __all__ = ["Part", "listed_losses", "losses_of", "made_of", "part_of"]
 
@@ -52,7 +52,7 @@ class Part:
 
 
 def paragraph_of(kind: type, title: str) -> str:
-    """The paragraph ``TITLE: ...`` of a class's docstring as one line; of its bases, in their order, where it has none."""
+    """The paragraph ``TITLE: ...`` of a class's docstring as one line; where it has none, that of its bases."""
     for base in inspect.getmro(kind):
         for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(base.__doc__ or "")):
             if paragraph.startswith(f"{title}: "):
@@ -76,7 +76,7 @@ def listed_losses() -> list[Part]:
 
 
 def line_of_example(kind: type) -> str:
-    """How the example of a docstring makes the loss and calls it: ``contrast = InBatchContrast(); loss = contrast(q, k)``.
+    """How a docstring's example makes the loss and calls it: ``contrast = InBatchContrast(); loss = contrast(q, k)``.
 
     Empty where the docstring has no example with both.
     """

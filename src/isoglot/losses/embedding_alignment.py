@@ -28,9 +28,10 @@ class EmbeddingAlignment(Loss):
 
     Equation: ``L = −(1/|B|) Σ_{(s, t) ∈ B} cos(E[s], E[t])``, with B the dictionary and E the input embeddings
 
-    The sum is over the *whole* dictionary at every step, as in the authors' code. The gradient reaches the dictionary's rows alone, and is added to those that other losses have for
-    the table (:class:`~isoglot.modules.shared_table.SharedTable`). The dictionary is a saved buffer. Call
-    :meth:`advance` after each optimiser step.
+    The sum is over the *whole* dictionary at every step, as in the authors' code. The gradient reaches the dictionary's
+    rows alone, and is added to those that other losses have for the table
+    (:class:`~isoglot.modules.shared_table.SharedTable`). The dictionary is a saved buffer. Call :meth:`advance` after
+    each optimiser step.
 
     Args:
         pairs: The pieces of each entry and of its translation; several are averaged.

@@ -14,7 +14,8 @@ from isoglot.modules.contrast import gather_rows_with_gradient, in_batch_loss
 class InBatchContrast(Loss):
     """Symmetric InfoNCE of each sentence with its translation, the other pairs of all ranks as negatives.
 
-    Equation: ``L = (1/n) Σ_i ½ [CE(q_i Kᵀ / τ, i) + CE(k_i Qᵀ / τ, i)]``, with q and k the vectors divided by their length
+    Equation: ``L = (1/n) Σ_i ½ [CE(q_i Kᵀ / τ, i) + CE(k_i Qᵀ / τ, i)]``, with q and k the vectors divided by their
+    length
 
     Args:
         temperature: τ.

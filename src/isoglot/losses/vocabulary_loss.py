@@ -18,7 +18,8 @@ IGNORED = -100
 class VocabularyLoss(Loss):
     """Masked-language-model loss that never holds all logits.
 
-    Equation: ``L = −(1/|M|) Σ_{i ∈ M} log softmax(W t(h_i) + b)[y_i]``, with M the masked tokens, t the head's transform
+    Equation: ``L = −(1/|M|) Σ_{i ∈ M} log softmax(W t(h_i) + b)[y_i]``, with M the masked tokens, t the head's
+    transform
 
     Only positions with a label take part; their logits go through in chunks, each with its gradient at hand
     (:func:`~isoglot.modules.vocabulary_loss.vocabulary_loss`).

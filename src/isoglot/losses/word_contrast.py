@@ -32,7 +32,8 @@ class WordContrast(Loss):
     **Metrics**: ``accuracy`` (a word ranks its translation first), ``cosine`` of linked words.
 
     Source: Wu and Dredze 2020, *Do Explicit Alignments Robustly Improve Multilingual Encoders?* (its contrastive
-    alignment, weak and strong); the settings of Gaschi et al. 2023, *Exploring the Relationship between Alignment and Cross-lingual Transfer in Multilingual Transformers*.
+    alignment, weak and strong); the settings of Gaschi et al. 2023, *Exploring the Relationship between Alignment and
+    Cross-lingual Transfer in Multilingual Transformers*.
 
     Example:
         >>> encoder = torch.nn.Embedding(20, 4)

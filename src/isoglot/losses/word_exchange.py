@@ -23,8 +23,8 @@ class WordExchange(Loss):
     tokens, A the links as a symmetric 0/1 matrix, e the tied embeddings
 
     In the paper's steps: ``H' = Aᵀ H`` (Eq. 5), ``H̃ = W₂ H' + b₂`` (Eq. 6), ``H̃' = GELU(W₃ H̃ + b₃)`` (Eq. 7),
-    ``softmax(linear(H̃')·e)`` (Eq. 8). Tokens of M without a link are left out of the sum, unless ``unaligned: literal``.
-    A is never built: only the rows at masked positions are gathered, at a cost of (links × hidden).
+    ``softmax(linear(H̃')·e)`` (Eq. 8). Tokens of M without a link are left out of the sum, unless ``unaligned:
+    literal``. A is never built: only the rows at masked positions are gathered, at a cost of (links × hidden).
 
     Eq. 9 and 10 are sums over the M masked tokens. Here both are divided by M, which scales the gradient and leaves λ
     the weight of one sum beside the other. Divided by the tokens that have a link instead (about 60 % of M on the

@@ -24,9 +24,11 @@ from isoglot.objectives.contextual_alignment import side_words
 class AnchorObjective(Objective):
     """Keep the vectors of the pivot language's words near those of the frozen initial encoder.
 
-    Equation: ``L = (1/n) Σ_t ‖f(t) − f₀(t)‖² / h`` over the n words t of the pivot language, with f₀ the initial encoder
+    Equation: ``L = (1/n) Σ_t ‖f(t) − f₀(t)‖² / h`` over the n words t of the pivot language, with f₀ the initial
+    encoder
 
-    A word's vector, of h numbers, is the last layer's at its last piece. With ``reduction: sum`` nothing is divided by h.
+    A word's vector, of h numbers, is the last layer's at its last piece. With ``reduction: sum`` nothing is divided by
+    h.
 
     Without it :class:`~isoglot.losses.ContextualAlignment` is solved by mapping every word to one point.
 
