@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import click
 import typer
+from part_tables import Part, listed_losses, made_of
 from public_names import public_names
 
 from isoglot.aligners.embedding import options as embedding
@@ -163,6 +164,18 @@ def _fields(model: Any, *, without: Iterable[str] = ()) -> str:
     return _table(["option", "default", "meaning"], rows)
 
 
+def parts(rows: Iterable[Part]) -> str:
+    """Losses, objectives or views, a row each: what it does, its equation, the paper, a line that uses it."""
+    cells = []
+    for part in rows:
+        recipe = f" in [`{part.recipe}`](recipes.md)" if part.recipe else ""
+        line = f"{_code(part.line)}{recipe}" if part.line else ""
+        # Titles of papers are in italics in docstrings and stay so.
+        equation, source = (text.replace("|", "\\|") for text in (part.equation, part.source))
+        cells.append((_code(part.name), _cell(part.summary), equation, source, line))
+    return _table(["name", "what it does", "equation", "source", "a line that uses it"], cells)
+
+
 def streams() -> str:
     """The keys of a stream: how files are read, what is dropped, how text is tokenised and packed."""
     parts = []
@@ -236,6 +249,9 @@ LISTS: dict[str, Callable[[], str]] = {
     "commands": commands,
     "objectives": lambda: _constructors("objectives"),
     "views": lambda: _constructors("views"),
+    "table_of_losses": lambda: parts(listed_losses()),
+    "table_of_objectives": lambda: parts(made_of("objectives")),
+    "table_of_views": lambda: parts(made_of("views")),
     "tasks": tasks,
     "finetuning": lambda: _fields(FinetuneOptions),
     "aligner": aligner,
