@@ -43,6 +43,7 @@ _COMMANDS: dict[Any, str] = {
     projection.project: "labels, a translation -> training data in its language",
     tasks.finetune: "checkpoint, labelled data -> fine-tuned model",
     tasks.evaluate: "models, test data -> results.jsonl",
+    tasks.predict: "fine-tuned model, rows -> labels and their probabilities",
     tasks.transfer: "checkpoints, data of a task -> zero-shot gap",
     analysis.analyse: "checkpoints -> alignment, layers, maps of words",
     reporting.report: "results -> one HTML page, CSV, LaTeX",
