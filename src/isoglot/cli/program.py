@@ -51,6 +51,7 @@ _COMMANDS: dict[str, list[Any]] = {
     ],
     "Measure encoders and show results": [
         tasks.evaluate,
+        tasks.predict,
         tasks.transfer,
         analysis.analyse,
         reporting.report,

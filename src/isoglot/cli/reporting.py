@@ -1,4 +1,4 @@
-"""``isoglot report``: a page, ``isoglot report compare``: tables in the terminal, ``isoglot report papers``."""
+"""``isoglot report``: a page; and its commands ``compare``, ``confusion`` and ``papers``: tables in the terminal."""
 
 from __future__ import annotations
 
@@ -91,6 +91,28 @@ def compare(runs: Runs, options: TableFormat) -> None:
     typer.echo("\n".join(FORMS[options.form](table) for table in tables))
 
 
+@with_flags
+def confusion(runs: Runs, options: TableFormat) -> None:
+    """Print which label was predicted for which, by language, with precision, recall and F1 of every label.
+
+    Reads what `isoglot evaluate --predictions FOLDER` wrote of classifications of texts, pairs and words.
+
+    isoglot report confusion predictions
+
+    isoglot report confusion predictions --format csv
+    """
+    from isoglot.reports.export import FORMS
+    from isoglot.reports.render import confusions_of
+
+    tables = confusions_of(runs, options)
+    if not tables:
+        raise ConfigurationError(
+            "no counts of classes in these folders; write them with `isoglot evaluate CHECKPOINT ... --predictions "
+            "FOLDER`"
+        )
+    typer.echo("\n".join(FORMS[options.form](table) for table in tables))
+
+
 def papers(
     table: str | None = typer.Argument(None, metavar="TABLE", help="Show this table (weam:Table1)."),
     corrections: bool = typer.Option(
@@ -139,4 +161,4 @@ report = typer.Typer(
     help="Show all results on one HTML page, or as tables.\n\nFor example: isoglot report RUN --out report.html\n\n"
     "The options of the page: isoglot report page --help",
 )
-add_commands(report, (page, compare, papers))
+add_commands(report, (page, compare, confusion, papers))

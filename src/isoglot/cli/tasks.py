@@ -1,4 +1,4 @@
-"""``isoglot finetune``, ``isoglot evaluate`` and ``isoglot transfer``."""
+"""``isoglot finetune``, ``isoglot evaluate``, ``isoglot predict`` and ``isoglot transfer``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from isoglot.cli.console import Console, printed
 from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, with_flags
 from isoglot.core.errors import ConfigurationError
-from isoglot.core.options import FileName, Options, OutputFile, Seed, option, settings_option
+from isoglot.core.options import FileName, Options, OutputFile, OutputText, Seed, option, settings_option
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.runs.files import inside
@@ -250,6 +250,77 @@ def _folder_name(checkpoint: str) -> Path:
     if path.is_absolute() or ".." in path.parts or path == Path():
         path = Path(path.resolve().name)
     return path
+
+
+class PredictFlags(Options):
+    """What is predicted, and where it goes."""
+
+    task: str = option(
+        ..., "Task by name (`finetune --tasks` lists them), or package.module:Name.", flags=["--task", "-t"]
+    )
+    out: OutputText = option(
+        Path("-"), "File of JSON lines to write; standard output by default.", flags=["--out", "-o"]
+    )
+    language: str = option(
+        "en", "Language of the rows; a column language tells it row by row.", flags=["--language", "-l"]
+    )
+    columns: dict[str, str] = option(
+        {},
+        "Column of the task and its name in the file: text=body; repeatable.",
+        flags=["--column", "--columns"],
+        metavar="FIELD=COLUMN",
+    )
+    probabilities: bool = option(
+        False, "Also give the probability of every label; for tags those of each word."
+    )
+    settings: dict[str, Any] = settings_option(
+        "Option of the task or of the forward pass: --set max_tokens=4096; repeatable."
+    )
+
+
+@with_flags
+def predict(
+    checkpoint: Checkpoint,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Rows: .jsonl, .csv or .tsv with a header, .parquet, or one text a line; - is standard input.",
+        ),
+    ],
+    options: PredictFlags,
+    running: CompareFlags,
+) -> None:
+    """Label texts or words, or answer questions, with a fine-tuned model.
+
+    Each row of the file becomes a line of JSON: its own columns, then `prediction` and, for labels of texts and pairs,
+    `probability`. Rows need no labels.
+
+    isoglot predict RUN tickets.csv --task text_classification --column text=body -o labelled.jsonl
+
+    isoglot predict RUN tickets.jsonl --task text_classification --probabilities -o labelled.jsonl
+    """
+    from isoglot.evaluation.predict import predict as label
+    from isoglot.formats.row_files import read_rows
+    from isoglot.runs.files import refuse_overwriting, require_writable, write_text
+    from isoglot.runs.json_lines import json_line
+
+    require_one_process("predict", "labels")
+    printed_out = str(options.out) == "-"
+    if not printed_out:
+        refuse_overwriting(options.out, [file])
+        require_writable(options.out)
+    rows = read_rows(file)
+    with Console(quiet=running.quiet) as console:
+        labelled = label(
+            checkpoint, options.task, rows, language=options.language, columns=options.columns,
+            probabilities=options.probabilities, progress=console, **options.settings,
+        )  # fmt: skip
+    text = "".join(map(json_line, labelled))
+    if printed_out:
+        typer.echo(text, nl=False)
+    else:
+        write_text(options.out, text)
 
 
 class TransferFlags(Options):
