@@ -109,7 +109,7 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
                 continue
             mean = fmean(scores.values())
             for seed, drop in values.items():
-                # The seed of a drop is that of fine-tuning; a recipe's scores are all of one seed of pre-training.
+                # The seeds of pre-training (scores) and of fine-tuning (drops) need not be the same numbers.
                 pairs.append((mean if of_recipe else scores.get(seed, mean), drop, seed))
         name = f"{label}, {language}"
         if pairs and not each_seed:  # 3

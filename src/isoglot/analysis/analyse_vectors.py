@@ -20,7 +20,6 @@ from isoglot.core.seeding import generator_for
 from isoglot.formats.sources import Kind
 from isoglot.reports.figure_files import Lines, LineSeries
 
-
 _Layers = dict[int, Tensor]
 """Vectors by layer."""
 _Measure = Callable[[Tensor, Tensor], float]
@@ -29,7 +28,7 @@ _DIRECTED = ("hubness", "anti-hubs")
 
 
 def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
-    """Draw how alike two languages are by layer: linear CKA, shared neighbours, retrieval; a line for each checkpoint."""
+    """Draw how alike two languages are by layer: linear CKA, shared neighbours, retrieval; one line a checkpoint."""
     kind: Kind = "bitext" if request.level == "sentence" else "aligned"
     rows = list(
         corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit, **request.reading)
