@@ -38,9 +38,10 @@ def _table(name: str) -> dict[int, str]:
         table[ord(letter.upper())] = chr(upper + number)
     table[ord(_SINGLE_CASE)] = chr(lower + len(_LATIN))
     for code in _PRECOMPOSED:
-        letter, *accents = unicodedata.normalize("NFD", chr(code))
+        decomposed = unicodedata.normalize("NFD", chr(code))
+        letter, accents = decomposed[0], decomposed[1:]
         if accents and ord(letter) in table:
-            table[code] = table[ord(letter)] + "".join(accents)
+            table[code] = table[ord(letter)] + accents
     table |= {ord(digit): chr(_DIGITS + number) for number, digit in enumerate(string.digits)}
     return table | {ord(mark): chr(_MARKS + number) for number, mark in enumerate(string.punctuation)}
 
