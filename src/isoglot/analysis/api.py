@@ -1,4 +1,4 @@
-"""``isoglot.analyse`` and ``isoglot.transfer``: models as folders or objects, and findings as Python has them."""
+"""``isoglot.analyse`` and ``isoglot.transfer``: the analyses as Python calls them, on folders or model objects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ANALYSES: dict[str, tuple[type[Options], str]] = {
     "geometry": (GeometryRequest, "isoglot.analysis.analyse_vectors:analyse_geometry"),
     "alignments": (AlignmentsRequest, "isoglot.analysis.analyse_links:analyse_alignments"),
 }
-"""Name of an analysis to its options and its function."""
+"""By the name of an analysis, its options and its function (``MODULE:NAME``, imported when it is called)."""
 
 
 def analyse(
@@ -97,7 +97,7 @@ def analyse(
 
 
 def _arranged(kind: type[Options], options: Mapping[str, Any], analysis: str) -> dict[str, Any]:
-    """Options of an analysis with those of its files in ``reading`` and those of its aligner in ``settings``."""
+    """Put the options of files into ``reading`` and those of an aligner into ``settings``, where requests have them."""
     arranged = dict(options)
     if "reading" in kind.model_fields:
         files = {name: arranged.pop(name) for name in CorpusFiles.model_fields if name in arranged}

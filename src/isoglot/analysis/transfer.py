@@ -1,4 +1,4 @@
-"""Supervised, zero-shot and the gap between them, for derived languages or any others (ALIGN-MLM §3).
+"""Transfer to a language without training data of its own, and the gap to training on it (ALIGN-MLM §3).
 
 SUP: fine-tuned and tested on the derived language
 ZS:  fine-tuned on the source language, tested on the derived one
@@ -38,7 +38,7 @@ _TESTED = "tested.json"
 
 @dataclass(frozen=True)
 class TransferOptions:
-    """How models are fine-tuned and tested; weights are deleted after their tests unless kept."""
+    """How models are fine-tuned and tested."""
 
     train: FinetuneOptions | None = None
     split: str = "dev"
@@ -59,15 +59,15 @@ def transfer(
 ) -> list[Result]:
     """Fine-tune on the source and on each target language, test on the targets, and report the gap.
 
-    The model of the source language serves all targets. A call that was stopped goes on where it was.
+    The model of the source language is tested on all targets. A call that was stopped goes on where it was.
 
     Args:
-        checkpoint: pre-trained.
-        task: with data of all languages.
-        languages: source first (``en``), then the targets (``en-x-trans-inv``, …).
+        checkpoint: Pre-trained encoder.
+        task: Task with data of all languages.
+        languages: Source first (``en``), then the targets (``en-x-trans-inv``, …).
         seed: Seed of all fine-tunings.
-        options: settings, split, and whether weights are kept.
-        out: folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
+        options: Settings, split, and whether weights are kept.
+        out: Folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
         progress: Receives progress reports; ``print`` shows them as lines.
         measured: Receives the rows before they are written.
 
@@ -88,11 +88,13 @@ def transfer(
         task, [(code, split) for code in languages for split in ("train", settings.split)]
     )
     trained = {code: sources[code, "train"] for code in languages}
-    if len({tuple(path.path for path in paths) for paths in trained.values()}) < len(languages):
+    different_files = {tuple(path.path for path in paths) for paths in trained.values()}
+    if len(different_files) < len(
+        languages
+    ):  # one file may hold several languages, but not the same rows for two
         require_distinct_rows({code: load_rows(task, code, "train") for code in languages}, trained)
     folders = {code: inside(folder, f"trained-on-{code}") for code in languages}
-    known: list[Result] = []
-    by_setting: dict[tuple[str, str], Result] = {}
+    by_setting: dict[tuple[str, str], Result] = {}  # by setting and tested language
     for trained_on in (source, *targets):
         tested = targets if trained_on == source else [trained_on]
         setting = "zero_shot" if trained_on == source else "supervised"
@@ -102,25 +104,30 @@ def transfer(
             )
             rows = _tested(tuning, task, tested, settings)
         by_setting |= {(setting, row.language): row for row in rows}
+    results: list[Result] = []
     for target in targets:
-        zero_shot, supervised = by_setting["zero_shot", target], by_setting["supervised", target]
-        gap = {"value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
-        for row, what, more in (
-            (zero_shot, "zero_shot", {}),
-            (supervised, "supervised", {}),
-            (supervised, "delta", gap),
-        ):
-            known.append(row.model_copy(update={"metric": f"{row.metric}_{what}", **more}))
+        results += _with_gap(by_setting["zero_shot", target], by_setting["supervised", target])
     if measured is not None:
-        measured(known)
-    append(folder / FILE_NAME, known, only_new=True)
-    return known
+        measured(results)
+    append(folder / FILE_NAME, results, only_new=True)
+    return results
+
+
+def _with_gap(zero_shot: Result, supervised: Result) -> list[Result]:
+    """The results of a language under the names of their settings, and the gap, which is of no single checkpoint."""
+    metric = supervised.metric
+    gap = {"metric": f"{metric}_delta", "value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
+    return [
+        zero_shot.model_copy(update={"metric": f"{metric}_zero_shot"}),
+        supervised.model_copy(update={"metric": f"{metric}_supervised"}),
+        supervised.model_copy(update=gap),
+    ]
 
 
 def _tested(
     tuning: FineTuning, task: TrainableTask, languages: Sequence[str], options: TransferOptions
 ) -> list[Result]:
-    """Results of the model trained on a language, by the task's primary metric; from file where they are."""
+    """Train on a language and test on some; return results by the task's primary metric. What is on file is read."""
     folder, report = tuning.folder, tuning.report
     key = key_of(
         {
@@ -199,7 +206,7 @@ def _transfer_one(
 
 
 def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, str | Path]:
-    """Names of runs for checkpoints, by which results and folders are called."""
+    """Name the runs of checkpoints, by which results and folders are called; return checkpoints by name."""
     if names and len(names) != len(checkpoints):
         raise ConfigurationError(
             f"got {len(names)} names for {len(checkpoints)} checkpoints; give [[runs]] once for each, in the same order"

@@ -24,7 +24,7 @@ from isoglot.formats.words import WordMode
 from isoglot.projection.labels import LabelKind, LabelledPair, ProjectionCounts
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
-from isoglot.projection.options import ReadyLinks, project_options
+from isoglot.projection.options import ProjectOptions, ReadyLinks, project_options
 from isoglot.projection.tagged import TaggedWords
 from isoglot.runs.files import check_outputs, text_output
 from isoglot.runs.reporter import AnyReporter, reporter_of
@@ -84,20 +84,7 @@ def project(
             "frame.to_json('labels.jsonl', orient='records', lines=True)"
         )
     chosen = project_options(labels, **options)
-    links = chosen.links
-    reads = [
-        labels,
-        translation,
-        chosen.segmented,
-        *paths_of(links, "links_file", "train_on", "load", "start", "model"),
-    ]
-    saved = paths_of(links, "save")
-    outputs = [out, *saved, *paths_of(links, "lexicon"), *([chosen.problems] if chosen.problems else [])]
-    check_outputs(outputs, reads, folders=saved)
-    if str(out) != "-" and chosen.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
-        raise ConfigurationError(
-            f"{out}: {chosen.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
-        )
+    _check_files(labels, translation, out, chosen)
     if translation is not None:
         kind = _label_kind(chosen.kind)(labels, translation, out, chosen)
     elif chosen.kind == "markup":
@@ -105,6 +92,7 @@ def project(
     else:
         raise ConfigurationError(f"{labels}: name its translation; only a .tmx file holds both")
     report = reporter_of(progress).progress
+    links = chosen.links
     # Nothing is read before the loop below asks for the first pair.
     linked = _linked_by_file(kind, links) if isinstance(links, ReadyLinks) else _aligned(kind, links)
     with kind.writer() as write:
@@ -122,6 +110,26 @@ def project(
             with text_output(chosen.problems) as file:
                 file.write("".join("\t".join(map(str, row)) + "\n" for row in rows))
     return kind.counts
+
+
+def _check_files(
+    labels: str | Path, translation: str | Path | None, out: str | Path, chosen: ProjectOptions
+) -> None:
+    """Refuse outputs that cannot be written, would overwrite an input or each other, or have the wrong suffix."""
+    links = chosen.links
+    inputs = [
+        labels,
+        translation,
+        chosen.segmented,
+        *paths_of(links, "links_file", "train_on", "load", "start", "model"),
+    ]
+    saved = paths_of(links, "save")
+    outputs = [out, *saved, *paths_of(links, "lexicon"), *([chosen.problems] if chosen.problems else [])]
+    check_outputs(outputs, inputs, folders=saved)
+    if str(out) != "-" and chosen.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
+        raise ConfigurationError(
+            f"{out}: {chosen.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
+        )
 
 
 def _pairs_of(kind: LabelKind) -> Iterator[LabelledPair]:

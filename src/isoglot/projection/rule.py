@@ -238,7 +238,7 @@ def _heaviest_piece(
         if piece is not kept:
             dropped += piece
     target_range = kept[0], kept[-1] + 1
-    reached = set()
+    reached: set[int] = set()
     for target in range(*target_range):
         reached.update(source for source, _ in by_target[target])
     fate: Fate = "whole" if reached.issuperset(range(*span)) else "shortened"

@@ -225,8 +225,8 @@ def _space_between(left: Tag, left_spaces: Spaces, right: Tag, right_spaces: Spa
 def _slots_at_edges(line: LinkedLine, group: TagGroup, slots: Sequence[str | None]) -> list[str | None]:
     """The slots, corrected where the group stands at an edge of the source or of the translation.
 
-    Where the translation begins or ends, there is no white space outside the tags. Where only the source does, the
-    outer slot has the space of the other side: ``<x/> Next``, moved inside, becomes ``Als <x/> Nächstes``.
+    Where the translation begins or ends, there is no white space outside the tags. Where the source does, it says
+    nothing about the outer slot, which then has the space of the slot on the other side of the group.
     """
     slots = [*slots]
     begins_source = slots[0] is None and group.tags[0].offset == 0
