@@ -32,6 +32,7 @@ from isoglot.corpus.options import PrepareOptions as PrepareOptions
 from isoglot.corpus.pack.packing import pack_stream as pack_stream
 from isoglot.derivation.api import derive as derive
 from isoglot.evaluation.api import evaluate as evaluate
+from isoglot.evaluation.confusion import confusion as confusion
 from isoglot.evaluation.predict import predict as predict
 from isoglot.finetuning.api import finetune as finetune
 from isoglot.finetuning.options import FinetuneOptions as FinetuneOptions
@@ -62,6 +63,7 @@ from isoglot.reports.options import ReportOptions as ReportOptions
 from isoglot.reports.paired import Comparison as Comparison
 from isoglot.reports.paired import compare as compare
 from isoglot.reports.render import report as report
+from isoglot.results.confusion import Confusion as Confusion
 from isoglot.results.link_counts import AlignmentScore as AlignmentScore
 from isoglot.results.rows import Result as Result
 from isoglot.runs.history import Checkpoint as Checkpoint

@@ -27,7 +27,7 @@ def ranges(marked: str, text: str, links: Links) -> tuple[dict[int, Range], dict
 
 def test_extents_are_words_of_the_source() -> None:
     line = line_of("H<sub>2</sub>O <br/>is", "", [])
-    assert [extent.words for extent in line.extents] == [(0, 1), (1, 1)]
+    assert [extent.source_range for extent in line.extents] == [(0, 1), (1, 1)]
     assert [extent.cuts_no_word for extent in line.extents] == [False, True]
     assert line.children == {None: [0]}
 
@@ -69,4 +69,4 @@ def test_children_that_fill_their_parent_fill_it_in_the_translation(
 
 def test_an_element_that_is_given_words_is_not_lost() -> None:
     found = projection("<b>a</b> <i>c</i>", "A C", [(0, 0)])
-    assert found.fates == {0: "whole", 1: "shortened"} and found.words == {0: (0, 1), 1: (1, 2)}
+    assert found.fates == {0: "whole", 1: "shortened"} and found.ranges == {0: (0, 1), 1: (1, 2)}

@@ -28,9 +28,9 @@ def empty(marked: str, text: str, links: Links, number: int = 0) -> tuple[Linked
     found = projection(marked, text, links)
     line, parent = found.line, found.line.marked.elements[number].parent
     siblings = sorted(
-        words for child, words in found.words.items() if line.marked.elements[child].parent == parent
+        words for child, words in found.ranges.items() if line.marked.elements[child].parent == parent
     )
-    target = line.target_range(parent, found.words)
+    target = line.target_range(parent, found.ranges)
     assert target is not None
     element = empty_element(line, number, target, siblings, group_spaces(line.marked))
     return line, element, votes_around(line, element, sorted(line.translations))

@@ -16,7 +16,14 @@ from isoglot.studies.program import inspect_programs
 from isoglot.studies.sizes import OWN, SCALES, at_scale
 from isoglot.studies.training_steps import Evaluate
 
-OWN_TABLES = {"align_mlm/alpha", "real/transfer", "real/translate_train", "real/word_alignment"}
+OWN_TABLES = {
+    "align_mlm/alpha",
+    "real/transfer",
+    "real/translate_train",
+    "real/word_alignment",
+    "weam/loss_weight",
+    "weam/masking_rate",
+}
 """No paper prints them."""
 
 

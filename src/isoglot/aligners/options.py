@@ -36,7 +36,8 @@ STATISTICAL = {
 }
 """Methods without an encoder, and what they are."""
 _SYMMETRISE = (
-    "How two directions become one; by default agreement for hmm, grow-diag-final-and for the others."
+    "How links from source to target and from target to source are combined; by default agreement for hmm, "
+    "grow-diag-final-and for the others."
 )
 _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
 _MODEL_KEPT = "Keep the model in this folder."
@@ -198,15 +199,15 @@ class LinkFormat(Options):
 
     words: Literal["whitespace", "unicode"] | None = option(
         None,
-        "whitespace for tokenised text (default; of a saved model what it was trained with); unicode for running text "
-        "(Han, Kana and Thai by character).",
+        "Where words end. whitespace for tokenised text (default; of a saved model what it was trained with); unicode "
+        "for running text (Han, Kana and Thai by character).",
         group=_READING,
     )
     output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "tmx", "offsets", "words", "corpus"] = (
         option(
             "pharaoh",
-            "jsonl: all that is known of a pair; tmx: units with links as properties; offsets: characters of the text; "
-            "corpus: a folder for recipes' `kind: aligned`.",
+            "How links are written. jsonl: all that is known of a pair; tmx: units with links as properties; offsets: "
+            "characters of the text; corpus: a folder for recipes' `kind: aligned`.",
             flags=["--format", "-f"],
             group=_WRITING,
         )
@@ -225,7 +226,7 @@ class LinkFormat(Options):
         group=_WRITING,
     )
     phrase_length: int = option(
-        7, "Most words of a side of a phrase pair.", group=_WRITING, only_with="phrases", ge=1
+        7, "Maximum words on each side of a phrase pair.", group=_WRITING, only_with="phrases", ge=1
     )
     write_words: OutputFile | None = option(
         None,

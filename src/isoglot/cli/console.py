@@ -40,6 +40,7 @@ class Console:
         self._bar: Any = None
         self._tasks: dict[str, Any] = {}
         self._said: dict[str, float] = {}
+        self._details: dict[str, str] = {}
         self._handler = logging.StreamHandler(sys.stderr)
         self._warnings = warnings.catch_warnings()
 
@@ -88,7 +89,13 @@ class Console:
         if now - self._said.setdefault(label, now) >= _SECONDS_BETWEEN_LINES:
             self._said[label] = now
             share = f"{100 * done / total:.0f}%" if total else f"{done:,}"
-            typer.echo(f"{label}: {share}", err=True)
+            typer.echo(", ".join(filter(None, [f"{label}: {share}", self._details.get(label)])), err=True)
+
+    def detail(self, label: str, text: str) -> None:
+        """A short text beside a bar, or at the end of the next line."""
+        self._details[label] = text
+        if label in self._tasks:
+            self._bar.update(self._tasks[label], description=f"{label} {text}")
 
     def _close(self) -> None:
         if self._bar is not None:

@@ -239,7 +239,9 @@ class RunFlags(Options):
 class CompareFlags(RunFlags):
     """How a command runs that leaves what it has made from the same inputs."""
 
-    verify: bool = option(False, "Reread all inputs; trust no remembered hash.", group=_GROUP)
+    verify: bool = option(
+        False, "Read all inputs again, even if size and date of the files are unchanged.", group=_GROUP
+    )
 
 
 class ReplaceFlags(RunFlags):

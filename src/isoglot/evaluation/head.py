@@ -1,6 +1,6 @@
 """A fine-tuned model on its own task: rows in, labels or answers out, and their scores."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +67,9 @@ class FinetunedModel:
         return self.task.decode(dataset, *self.outputs(dataset, progress=progress))
 
     def outputs(
-        self, dataset: Dataset, *, progress: StepProgress
+        self, dataset: Dataset, *, progress: StepProgress, reduce: Callable[[Any], Any] | None = None
     ) -> tuple[list[EncodedRow], list[RowOutput]]:
-        """Encoded rows, and what of the model's outputs the task reads of each."""
+        """Encoded rows, and what ``reduce`` keeps of the logits of each; by default what the task reads."""
         rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)
         unknown = number_rows(rows, dataset, attached(self.model))
         if unknown:
@@ -80,7 +80,7 @@ class FinetunedModel:
             self.model,
             rows,
             RowCollator(self.tokenizer, multiple=8 if torch.cuda.is_available() else 1),
-            self.task.reduce,
+            self.task.reduce if reduce is None else reduce,
             max_tokens=self.options.max_tokens,
             precision=self.options.precision,
             progress=progress,

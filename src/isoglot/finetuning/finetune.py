@@ -18,8 +18,10 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import codes_of
 from isoglot.core.seeding import seed_for
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
+from isoglot.finetuning.class_weights import require_labels
 from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.selection import require_metric
 from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
@@ -144,7 +146,7 @@ class FineTuning:
             "task": {**describe_task(self.task), **named},
             "languages": self.languages,
             "seed": self.seed,
-            "train": options.model_dump(mode="json", exclude={"run"}),
+            "train": options.recorded(),
             "data": [identify(self.task, code, "train") for code in (*self.languages, *options.originals)],
             "dev": [identify(self.task, code, "dev") for code in with_dev],
             "ranks": self.ranks.num_processes,
@@ -187,6 +189,9 @@ class FineTuning:
             )
         # Before a model says which labels the data may have: all settings are measured on the same examples.
         data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, held_out))
+        labels = self.task.labels(dataset)
+        require_labels(self.options.class_weight, labels, self.task.name)
+        require_metric(self.task, self.options.select_metric, data.dev, labels)
         tried: dict[Path, dict[str, Any]] = {}
         for number, single in enumerate(grid, 1):
             folder = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
@@ -199,7 +204,6 @@ class FineTuning:
                         f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, batch {single.batch_size}, "
                         f"{single.epochs:g} epochs"
                     )
-                labels = self.task.labels(dataset)
                 model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=single.dropout)
                 keep_label_values(model, labels or (), self.label_values)
                 require_fitting(tokenizer, model, self.source)
@@ -210,7 +214,7 @@ class FineTuning:
                     model, tokenizer, self.task, data, single, seed=self.seed, folder=folder, progress=self.report,
                     callbacks=self.callbacks,
                 )  # fmt: skip
-                result["settings"] = single.model_dump(mode="json")
+                result["settings"] = {**single.recorded(), "run": single.run}
                 if self.ranks.is_main_process:
                     card_file = folder / CHECKPOINT / TASK_FILE
                     _write_card(card_file, {**card, "selection": result["selection"]})

@@ -32,8 +32,10 @@ class EncodedSentences(NamedTuple):
 class ContextualAlignment(Loss):
     """Squared distance between the vectors of linked words.
 
-    ``L = Σ_links ‖f(s) − f(t)‖²``, with ``f`` the state of the word's last piece and the sentences encoded separately.
-    The pair of the sentences' first tokens ([CLS]) and that of their last ([SEP]) count as links.
+    Equation: ``L = (1/n) Σ_{(s, t)} ‖f(s) − f(t)‖² / h`` over the n links, with f a word's vector of h numbers
+
+    A word's vector is the state of its last piece, and the sentences are encoded separately. The pair of the sentences'
+    first tokens ([CLS]) and that of their last ([SEP]) count as links. With ``reduction: sum`` nothing is divided by h.
 
     Args:
         pooling: a word's vector: ``last`` piece (default), ``first`` or ``mean``.

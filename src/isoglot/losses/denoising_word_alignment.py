@@ -28,14 +28,14 @@ class Queries(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class DenoisingWordAlignment(Loss):
-    r"""Cross-entropy of a pointer network from masked tokens to the tokens they are linked to.
+    """Cross-entropy of a pointer network from masked tokens to the tokens they are linked to.
 
-    .. math:: L = \sum_{i \in P} \mathrm{CE}(a_i, A(i)),\qquad P = \text{aligned} \cap \text{masked}
+    Equation: ``L = −(1/|P|) Σ_{i ∈ P} log a_i[A(i)]``, ``a_i = softmax(q_iᵀ K / √h)``, P the linked and masked tokens
 
-    over both sides of the pair (forward and backward), where :math:`a_i` is the :class:`Pointer`'s
-    distribution over all tokens of the *other* sentence. The links come from the corpus, or from the encoder's own
-    states of the unmasked pair. An encoder that was not pre-trained cannot label itself (section 6 of the paper):
-    start it on corpus links. Call :meth:`advance` after each optimiser step.
+    P holds tokens of both sides (forward and backward). A(i) is the token that i is linked to, and a_i is the
+    :class:`Pointer`'s distribution over all tokens of the *other* sentence. The links come from the corpus, or from the
+    encoder's own states of the unmasked pair. An encoder that was not pre-trained cannot label itself (section 6 of the
+    paper): start it on corpus links. Call :meth:`advance` after each optimiser step.
 
     Args:
         hidden_size: Size of the states.

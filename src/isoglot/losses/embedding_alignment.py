@@ -26,10 +26,12 @@ _ENTRIES = {"cpu": 1 << 10, "cuda": 1 << 14}
 class EmbeddingAlignment(Loss):
     """Minus the mean cosine of the embeddings of each dictionary pair.
 
-    ``L = −(1/|B|) Σ cos(E[source], E[target])``, over the *whole* dictionary at every step, as the paper's code
-    does. The gradient reaches the dictionary's rows alone, and is added to those that other losses have for
-    the table (:class:`~isoglot.modules.shared_table.SharedTable`). The dictionary is a saved buffer. Call
-    :meth:`advance` after each optimiser step.
+    Equation: ``L = −(1/|B|) Σ_{(s, t) ∈ B} cos(E[s], E[t])``, with B the dictionary and E the input embeddings
+
+    The sum is over the *whole* dictionary at every step, as in the authors' code. The gradient reaches the dictionary's
+    rows alone, and is added to those that other losses have for the table
+    (:class:`~isoglot.modules.shared_table.SharedTable`). The dictionary is a saved buffer. Call :meth:`advance` after
+    each optimiser step.
 
     Args:
         pairs: The pieces of each entry and of its translation; several are averaged.

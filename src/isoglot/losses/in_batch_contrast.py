@@ -12,18 +12,18 @@ from isoglot.modules.contrast import gather_rows_with_gradient, in_batch_loss
 
 @dataclass(eq=False, repr=False)
 class InBatchContrast(Loss):
-    r"""Symmetric InfoNCE of each sentence with its translation, the other pairs of all ranks as negatives.
+    """Symmetric InfoNCE of each sentence with its translation, the other pairs of all ranks as negatives.
 
-    .. math:: L = \tfrac12 [\mathrm{CE}(q_i K^\top / \tau, i) + \mathrm{CE}(k_i Q^\top / \tau, i)],\qquad
-        q = h_q / \|h_q\|
+    Equation: ``L = (1/n) Σ_i ½ [CE(q_i Kᵀ / τ, i) + CE(k_i Qᵀ / τ, i)]``, with q and k the vectors divided by their
+    length
 
     Args:
         temperature: τ.
 
     **Metrics**: ``accuracy`` (the query ranks its key first), ``positive`` (mean cosine of the pairs).
 
-    Source: van den Oord et al. 2018, *Representation Learning with Contrastive Predictive Coding*; in both directions
-    as in Radford et al. 2021 (CLIP).
+    Source: van den Oord et al. 2018, *Representation Learning with Contrastive Predictive Coding*, Eq. 4; in both
+    directions as in Radford et al. 2021 (CLIP), Fig. 3.
 
     Example:
         >>> encoder = torch.nn.Linear(8, 4)

@@ -17,11 +17,10 @@ from isoglot.modules.momentum import KeyQueue, MomentumCopy
 
 @dataclass(eq=False, repr=False)
 class KeyQueueContrast(Loss):
-    r"""InfoNCE between a sentence and its translation (PPA, Pan et al. 2021, Eq. 1-3).
+    """InfoNCE between a sentence and its translation, with a queue of earlier keys as negatives.
 
-    .. math:: z = W_2\,\mathrm{ReLU}(W_1\,h / \|h\|),\qquad
-        L = -\log \frac{\exp(z_q \cdot z_k / \tau)}{\exp(z_q \cdot z_k / \tau) + \sum_{i=1}^{K} \exp(z_q \cdot
-        z_i / \tau)}
+    Equation: ``L = −(1/n) Σ log [e^(z_q·z_k / τ) / (e^(z_q·z_k / τ) + Σ_{i ≤ K} e^(z_q·z_i / τ))]``,
+    ``z = W₂ ReLU(W₁ h/‖h‖)``
 
     The query's h comes from the encoder, the key's from a momentum copy of it
     (:class:`~isoglot.modules.momentum.MomentumCopy`), both are projected here, the key by a momentum copy of the
@@ -46,7 +45,7 @@ class KeyQueueContrast(Loss):
     Raises:
         ConfigurationError: an option has an unknown value, or the queue is smaller than the global batch.
 
-    Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*; He et al. 2020 (MoCo).
+    Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment* (PPA), §2.1, Eq. 1-3; He et al. 2020 (MoCo).
 
     Example:
         >>> encoder = torch.nn.Linear(8, 4)

@@ -18,16 +18,15 @@ _LIKELY = 0.4
 
 @dataclass(eq=False, repr=False)
 class SelfTraining(Loss):
-    r"""Raise the alignment probabilities of linked pieces, as the aligner itself computes them.
+    """Raise the alignment probabilities of linked pieces, as the aligner itself computes them.
 
-    .. math:: P = \mathrm{softmax}_j(S_{ij} / \tau),\quad Q = \mathrm{softmax}_i(S_{ij} / \tau),\qquad
-        L = -\sum_{(i,j) \in A} \Bigl(\frac{P_{ij}}{n} + \frac{Q_{ij}}{m}\Bigr)
-        - \beta \frac{\sum_{ij} P_{ij} Q_{ij}}{\min(n, m)}
+    Equation: ``L = −Σ_{(i, j) ∈ A} (P_ij/n + Q_ij/m) − β Σ_ij P_ij Q_ij / min(n, m)``, the mean over pairs, with
+    ``P = softmax_j(S/τ)``, ``Q = softmax_i(S/τ)``
 
-    for a pair of n and m pieces, each side encoded alone; special tokens take no part. The second term is the
-    consistency objective, which wants both directions to agree. With ``loss: likelihood`` each linked piece i of
-    either side contributes :math:`-\log \sum_{j \in A(i)} P_{ij}` instead, which unlike the probability has a
-    gradient for links that the encoder finds unlikely.
+    A pair has n and m pieces, A are its links and S the similarities of its pieces. Each side is encoded alone, and
+    special tokens take no part. The second term is the consistency objective, which wants both directions to agree.
+    With ``loss: likelihood`` each linked piece i of either side contributes ``−log Σ_{j ∈ A(i)} P_ij`` instead, which
+    unlike the probability has a gradient for links that the encoder finds unlikely.
 
     Args:
         compare: ``dot`` product (awesome-align) or ``cosine`` (SimAlign, and the default of ``isoglot align``).

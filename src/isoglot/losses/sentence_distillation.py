@@ -11,11 +11,12 @@ from isoglot.losses.base import Loss, LossOutput, no_loss, require_axes
 
 @dataclass(eq=False, repr=False)
 class SentenceDistillation(Loss):
-    r"""Distance of sentence vectors from a frozen teacher's vector of the same sentence or of its original.
+    """Distance of sentence vectors from a frozen teacher's vector of the same sentence or of its original.
 
-    .. math:: L = \sum_i \tfrac1h \|\hat M(x_i) - M(s_i)\|^2
+    Equation: ``L = (1/n) Σ_i ‖M̂(x_i) − M(s_i)‖² / h``, with M̂ the student, M the teacher, x_i the sentence s_i or its
+    translation
 
-    with ``x_i`` the sentence ``s_i`` or its translation: where both are given, each pair is two items.
+    Where both sentences of a pair are given, the pair is two items. h is the width of the vectors.
 
     Args:
         distance: ``mse``, the mean over the dimensions, or ``cosine``, 1 − cos, which leaves lengths free.
@@ -23,7 +24,7 @@ class SentenceDistillation(Loss):
     **Metrics**: ``cosine`` between the vectors and the teacher's.
 
     Source: Reimers and Gurevych 2020, *Making Monolingual Sentence Embeddings Multilingual using Knowledge
-    Distillation*, whose loss is the sum over both sides: twice this mean.
+    Distillation*, §2, whose loss is the sum over both sides: twice this mean.
 
     Example:
         >>> teacher, student = torch.nn.Embedding(9, 4).requires_grad_(False), torch.nn.Embedding(9, 4)

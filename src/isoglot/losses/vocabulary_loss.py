@@ -16,16 +16,17 @@ IGNORED = -100
 
 @dataclass(eq=False, repr=False)
 class VocabularyLoss(Loss):
-    r"""Masked-language-model loss that never holds all logits.
+    """Masked-language-model loss that never holds all logits.
 
-    .. math:: L = -\sum_{i \in M} \log \mathrm{softmax}(W\,t(h_i) + b)_{y_i}
+    Equation: ``L = −(1/|M|) Σ_{i ∈ M} log softmax(W t(h_i) + b)[y_i]``, with M the masked tokens, t the head's
+    transform
 
     Only positions with a label take part; their logits go through in chunks, each with its gradient at hand
     (:func:`~isoglot.modules.vocabulary_loss.vocabulary_loss`).
 
     **Metrics**: ``accuracy``.
 
-    Source: Devlin et al. 2019 (MLM); Conneau and Lample 2019, §3.3 (TLM).
+    Source: Devlin et al. 2019 (BERT), §3.1 (MLM); Conneau and Lample 2019 (XLM), §3.4 (TLM).
 
     Example:
         >>> from isoglot.modules.masked_lm_head import masked_lm_head

@@ -15,12 +15,12 @@ from isoglot.modules.word_vectors import WordIndex, WordPooling, pool_words, wor
 
 @dataclass(eq=False, repr=False)
 class WordContrast(Loss):
-    r"""InfoNCE of each linked word with its translation, the batch's other words as negatives.
+    """InfoNCE of each linked word with its translation, the batch's other words as negatives.
 
-    .. math:: L = -\sum_{(s, t)} \sum_{(a, b) \in \{(s, t), (t, s)\}}
-        \log \frac{e^{\cos(a, b) / \tau}}{\sum_{w \ne a} e^{\cos(a, w) / \tau}}
+    Equation: ``L = −(1/2n) Σ_{(s, t)} Σ_{(a, b) ∈ {(s, t), (t, s)}} log [e^(cos(a, b)/τ) / Σ_{w ≠ a} e^(cos(a, w)/τ)]``
+    over n links
 
-    with ``w`` every word of all ranks' sentences, linked or not. Each link is two items.
+    w is every word of all ranks' sentences, linked or not. Each link is two items.
 
     Args:
         temperature: τ; 0.1 in the code of Gaschi et al.
@@ -31,8 +31,9 @@ class WordContrast(Loss):
 
     **Metrics**: ``accuracy`` (a word ranks its translation first), ``cosine`` of linked words.
 
-    Source: Wu and Dredze 2020, *Do Explicit Alignments Robustly Improve Multilingual Encoders?*; the settings of Gaschi
-    et al. 2023, *Exploring the Relationship between Alignment and Cross-lingual Transfer in Multilingual Transformers*.
+    Source: Wu and Dredze 2020, *Do Explicit Alignments Robustly Improve Multilingual Encoders?* (its contrastive
+    alignment, weak and strong); the settings of Gaschi et al. 2023, *Exploring the Relationship between Alignment and
+    Cross-lingual Transfer in Multilingual Transformers*.
 
     Example:
         >>> encoder = torch.nn.Embedding(20, 4)

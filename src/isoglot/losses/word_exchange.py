@@ -19,9 +19,12 @@ from isoglot.modules.vocabulary_loss import vocabulary_loss
 class WordExchange(Loss):
     """Predict a masked token from the encoder's states at the tokens linked to it in the other language.
 
-    ``H' = Aᵀ H`` (Eq. 5), ``H̃ = W₂ H' + b₂`` (Eq. 6), ``H̃' = GELU(W₃ H̃ + b₃)`` (Eq. 7), ``softmax(linear(H̃')·e)``
-    (Eq. 8), where ``A`` is the symmetric 0/1 matrix of the links and ``e`` the tied embeddings. ``A`` is never built:
-    only the rows at masked positions are gathered, at a cost of (links × hidden).
+    Equation: ``L = −(1/|M|) Σ_{i ∈ M} log softmax(linear(GELU(W₃ (W₂ (Aᵀ H)_i + b₂) + b₃))·e)[w_i]``, with M the masked
+    tokens, A the links as a symmetric 0/1 matrix, e the tied embeddings
+
+    In the paper's steps: ``H' = Aᵀ H`` (Eq. 5), ``H̃ = W₂ H' + b₂`` (Eq. 6), ``H̃' = GELU(W₃ H̃ + b₃)`` (Eq. 7),
+    ``softmax(linear(H̃')·e)`` (Eq. 8). Tokens of M without a link are left out of the sum, unless ``unaligned:
+    literal``. A is never built: only the rows at masked positions are gathered, at a cost of (links × hidden).
 
     Eq. 9 and 10 are sums over the M masked tokens. Here both are divided by M, which scales the gradient and leaves λ
     the weight of one sum beside the other. Divided by the tokens that have a link instead (about 60 % of M on the

@@ -80,7 +80,7 @@ class MineRequest(SentenceEncoding):
         "the best of both, each sentence once.",
     )
     min_score: float | None = option(
-        None, "Least score of a pair; by default all are written, the best first."
+        None, "Minimum score of a pair; by default all are written, the best first."
     )
     drop_copies: bool = option(False, "Pair no sentence with itself.")
     search: Literal["exact", "faiss", "ray"] = option(

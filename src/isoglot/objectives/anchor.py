@@ -22,9 +22,13 @@ from isoglot.objectives.contextual_alignment import side_words
 
 @dataclass(eq=False, repr=False)
 class AnchorObjective(Objective):
-    """``Σ_t ‖f(t) − f₀(t)‖²`` over the pivot language's words, with ``f₀`` the frozen initial encoder.
+    """Keep the vectors of the pivot language's words near those of the frozen initial encoder.
 
-    A word's vector is the last layer's at its last piece.
+    Equation: ``L = (1/n) Σ_t ‖f(t) − f₀(t)‖² / h`` over the n words t of the pivot language, with f₀ the initial
+    encoder
+
+    A word's vector, of h numbers, is the last layer's at its last piece. With ``reduction: sum`` nothing is divided by
+    h.
 
     Without it :class:`~isoglot.losses.ContextualAlignment` is solved by mapping every word to one point.
 
@@ -42,7 +46,8 @@ class AnchorObjective(Objective):
     Raises:
         ConfigurationError: the side holds another language too (a shuffled view), or an option has an unknown value.
 
-    Source: Cao, Kitaev, Klein 2020, §3, the regularisation term with λ = 1.
+    Source: Cao, Kitaev, Klein 2020, *Multilingual Alignment of Contextual Word Representations*, §3, the regularisation
+    term with λ = 1.
     """
 
     model: InitVar[PreTrainedModel]

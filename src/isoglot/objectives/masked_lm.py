@@ -15,12 +15,11 @@ from isoglot.objectives.base import Batch, Objective, tensor_of
 
 @dataclass(eq=False, repr=False)
 class MaskedLMObjective(VocabularyLoss, Objective):
-    """Predict the masked tokens with the encoder's own head: −Σ_{i ∈ M} log p(x_i | x without M).
+    """Predict the masked tokens with the encoder's own head: :class:`~isoglot.losses.VocabularyLoss`.
 
     The view decides what it is: on text, MLM (Devlin et al. 2019); on concatenated translation pairs, TLM
-    (Conneau and Lample 2019, §3.3); with labels swapped for dictionary entries, DICT-MLM. Logits are computed
-    at the masked positions only and never held whole (:class:`~isoglot.losses.VocabularyLoss`); the loss equals the
-    library's own.
+    (Conneau and Lample 2019, §3.4); with labels swapped for dictionary entries, DICT-MLM. Logits are computed
+    at the masked positions only and never held whole; the loss equals the library's own.
 
     Args:
         model: the encoder with its masked-LM head; it is looked at, not kept.

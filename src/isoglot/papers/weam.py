@@ -4,6 +4,7 @@
 """
 
 from functools import partial
+from itertools import product
 from statistics import fmean
 from typing import Any
 
@@ -23,6 +24,7 @@ from isoglot.studies import (
 SIZES: dict[str, Any] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
     "masking": 0.30,  # §3.1
+    "weight": 1.0,  # §3.1: λ of Eq. 11
     "length": (64, 128, 128),  # §3.1
     "batch": 32,  # §3.1
     "epochs": (4, 4, 2),  # §3.1
@@ -60,6 +62,12 @@ ABOUT = {
     "ISOGLOT_CHECKPOINTS holds mBERT, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
 }
 PAIRS, MBERT = ("es", "de", "zh"), "bert-base-multilingual-cased"
+RATES, WEIGHTS = (0.15, 0.30, 0.45), (0.0, 0.5, 1.0, 2.0)
+_NAMES = {"tlm": "mBERT+TLM", "weam": "mBERT+WEAM"}
+_TRIED = {"xnli": "accuracy", "mlqa": "f1"}
+"""Tasks of the studies of masking and weight, and their metrics."""
+_CHANGED_BY = {"masking": ("tlm", "weam"), "weight": ("weam",)}
+"""Systems that a size changes: TLM has no second loss to weigh."""
 
 
 def table1(lab: Lab) -> None:
@@ -88,27 +96,36 @@ def figure2(lab: Lab) -> None:
     lab.figure("weam figure2", draw)
 
 
+def masking_rate(lab: Lab) -> None:
+    """The share of masked tokens, of TLM and of WEAM (§3.1: 0.3 "gives better performance"; no figures)."""
+    for (system, name), rate in product(_NAMES.items(), RATES):
+        _row(lab, "weam/masking_rate", f"{name}, masking {rate:.2f}", system, masking=rate)
+
+
+def loss_weight(lab: Lab) -> None:
+    """The weight λ of the cross-lingual prediction (Eq. 11; §3.1 sets 1; no figures). λ = 0 is TLM."""
+    for weight in WEIGHTS:
+        system = "weam" if weight else "tlm"  # TLM is its baseline: the run of Tables 1 and 2
+        _row(lab, "weam/loss_weight", f"λ = {weight:g}", system, weight=weight)
+
+
+def _row(lab: Lab, table: str, label: str, system: str, **values: float) -> None:
+    """Zero-shot transfer of TLM or WEAM with values in place of sizes: each task in English and the three languages."""
+    for (kind, metric), language, seed in product(_TRIED.items(), ("en", *PAIRS), lab.seeds):
+        value = partial(_of_pairs, lab, kind, system, language, metric, seed, **values)
+        lab.cell(table, row=label, column=f"{kind}.{language}", value=value, seed=seed)
+
+
 def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> float:
-    """A number of the row's encoder; English of TLM and WEAM is the mean over their three models."""
-    train, spoken = languages.tuning(lab, kind, warmup=lab.size[f"{kind}_warmup"]), PAIRS
-    if kind == "xnli" and lab.scale != "paper":  # there are no development data
-        train |= {"evaluate_every": None, "select": "last"}
-        spoken = lab.at(PAIRS, ("es", "de"), PAIRS)
-    task = StudyTask(kind, task_data(lab, kind, PAIRS), spoken, preset="weam", train=train)
-    metric, language = METRICS.get(column.metric, column.metric), column.language
+    """A number of the row's encoder."""
+    metric, language, task = METRICS.get(column.metric, column.metric), column.language, _task(lab, kind)
     if row.setting == "translate-train" and lab.scale == "small" and kind == "xnli":
         raise UnavailableError("no translated training data here")
     if row.setting == "translate-train" and language != "en":
         how: dict[str, Any] = {"trained_on": language, "seed": seed, "setting": "translate_train"}
         return lab.evaluate(start(lab, MBERT), task, [language], **how).value(language, metric)
-    if row.system in ("tlm", "weam"):
-        numbers = []
-        for pair in PAIRS if language == "en" else (language,):  # fine-tuned on English
-            encoder = _pair_model(lab, row.system, pair, seed)
-            both = ["en", *([pair] if pair in task.languages else [])]
-            scores = lab.evaluate(encoder, task, both, trained_on="en", seed=seed, setting="zero_shot")
-            numbers.append(scores.value(language, metric))
-        return fmean(numbers)
+    if row.system in _NAMES:
+        return _of_pairs(lab, kind, row.system, language, metric, seed)
     if row.system == "mbert":
         return zero_shot(lab, start(lab, MBERT), task, seed).value(language, metric)
     few = lab.at(("es", "de"), ("es", "de"), ("bg", "de", "el", "es", "fr"))
@@ -116,10 +133,39 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
     return zero_shot(lab, encoder, task, seed).value(language, metric)
 
 
-def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Work:
-    """WEAM, or TLM with the same data and settings (§3.1), of one language pair."""
-    size = lab.size
+def _task(lab: Lab, kind: str) -> StudyTask:
+    """MLQA or XNLI, with the settings that the systems of a table share."""
+    train, spoken = languages.tuning(lab, kind, warmup=lab.size[f"{kind}_warmup"]), PAIRS
+    if kind == "xnli" and lab.scale != "paper":  # there are no development data
+        train |= {"evaluate_every": None, "select": "last"}
+        spoken = lab.at(PAIRS, ("es", "de"), PAIRS)
+    return StudyTask(kind, task_data(lab, kind, PAIRS), spoken, preset="weam", train=train)
+
+
+def _of_pairs(
+    lab: Lab, kind: str, system: str, language: str, metric: str, seed: int, **values: float
+) -> float:
+    """A zero-shot number of TLM or WEAM: of the model of the language, for English the mean of all three models."""
+    task, numbers = _task(lab, kind), []
+    for pair in PAIRS if language == "en" else (language,):
+        encoder = _pair_model(lab, system, pair, seed, **values)
+        both = ["en", *([pair] if pair in task.languages else [])]
+        scores = lab.evaluate(encoder, task, both, trained_on="en", seed=seed, setting="zero_shot")
+        numbers.append(scores.value(language, metric))
+    return fmean(numbers)
+
+
+def _pair_model(lab: Lab, system: str, pair: str, seed: int, **values: float) -> Work:
+    """WEAM, or TLM with the same data and settings (§3.1), of one language pair.
+
+    ``values``: ``masking`` or ``weight`` in place of the usual one.
+    """
+    size = lab.size | values
     exchange = {name: size[name] for name in ("unaligned", "many", "head", "share_linear")}
+    if system == "weam" and size["weight"] != 1:  # 1 is the recipe's own
+        exchange["weight"] = size["weight"]
+    changed = [f"{k}={v}" for k, v in values.items() if system in _CHANGED_BY[k] and v != lab.setting.size[k]]
+    run = " ".join([system, *changed])
     sections = {
         "streams": {"bitext": {"path": aligned(lab, pair), "encode": {"max_length": size["length"]}}},
         "views": {"pair": {"probability": size["masking"], "max_length": size["length"]}},
@@ -131,4 +177,4 @@ def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Work:
         "epochs": {"count": size["epochs"]},
         "train": {"learning_rate": size["learning_rate"]},
     }
-    return continued(lab, system, "weam", start(lab, MBERT), sections, seed=seed, name=f"{system} {pair}")
+    return continued(lab, run, "weam", start(lab, MBERT), sections, seed=seed, name=f"{run} {pair}")

@@ -18,6 +18,7 @@ from isoglot.core.checks import one_request, shortened
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import common_code
 from isoglot.reports.compare import compare
+from isoglot.reports.confusion_tables import confusion_tables
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
 from isoglot.reports.figure_files import ReportFigure
@@ -116,6 +117,12 @@ def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptio
     return [*tables, *filter(None, [paired])]
 
 
+def confusions_of(paths: Sequence[str | Path], options: CompareOptions) -> list[Table]:
+    """The confusion of every run with predictions of classes, as tables."""
+    material, _ = _gathered(paths, options)
+    return confusion_tables(material.confusions)
+
+
 def _gathered(
     runs: Sequence[str | Path | Result], options: CompareOptions, gold: Path | None = None
 ) -> tuple[Material, ReportScores]:
@@ -138,7 +145,11 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         _drawn([*swept, *material.figures], names),
     )
     summaries = [overview(scores, source), paired_table(material, options.baseline)]
-    results = [*filter(None, summaries), *result_tables(scores, source)]
+    results = [
+        *filter(None, summaries),
+        *result_tables(scores, source),
+        *confusion_tables(material.confusions),
+    ]
     beside = compare(material.cells, unmeasured=True)
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]

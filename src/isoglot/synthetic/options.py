@@ -13,8 +13,8 @@ _Rows = Annotated[int, Field(ge=0, le=10_000_000)]  # all of a file are in memor
 class WorldRequest(Options):
     """How much of what; see :class:`isoglot.synthetic.world.World`."""
 
-    seed: int = option(0, "Seed of the world and all its samples.")
-    size: int | None = option(None, "Number of lexemes; by default all.", ge=200)
+    seed: int = option(0, "Start of the random numbers: the same one gives the same world.")
+    size: int | None = option(None, "How many dictionary words the world has; by default all.", ge=200)
     text: _Rows = option(20_000, "Lines of text to train on.", group=_ROWS)
     pos: _Rows = option(4_000, "Trees to train on.", group=_ROWS)
     ner: _Rows = option(4_000, "Sentences with names to train on.", group=_ROWS)

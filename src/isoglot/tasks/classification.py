@@ -10,6 +10,7 @@ from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.core.errors import ConfigurationError
+from isoglot.results.confusion import ConfusionMatrix
 from isoglot.results.example_counts import ExampleCounts, shares
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow, RowOutput, takes_segments
@@ -89,6 +90,14 @@ class ClassificationTask(HeadTask):
     def labels(self, dataset: Dataset) -> list[str]:
         """Outputs of a head for these data."""
         raise NotImplementedError
+
+    def gold(self, dataset: Dataset) -> list[str]:
+        """The labels of the data, in the form of predictions."""
+        return list(dataset["label"])
+
+    def confusion(self, dataset: Dataset, predictions: Predictions) -> ConfusionMatrix:
+        """How often each label was predicted for each label."""
+        return ConfusionMatrix.of(self.gold(dataset), list(predictions), self._allowed or ())
 
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str

@@ -24,6 +24,9 @@ from isoglot.views.masked_text import TextOptions
 class CodeSwitchedText(TextOptions):
     """DICT-MLM input from a text stream: a part of the selected tokens is tied to a synonym of another language.
 
+    Equation: ``x̃_i = synonym(x_i), y_i = x_i`` with probability ½ for i ∈ M (``tang2022_input``), or
+    ``x̃_i = [MASK], y_i = synonym(x_i)`` (``chaudhary_label``)
+
     With ``synonym_probability`` (else the usual 80/10/10):
 
     * ``mode: tang2022_input``: the *input* becomes the synonym (and its language id the synonym's) if the lexicon
@@ -51,7 +54,7 @@ class CodeSwitchedText(TextOptions):
     Raises:
         ConfigurationError: not exactly one lexicon, none of its entries can be used, or an option out of range.
 
-    Source: Chaudhary et al. 2020, §3; Tang et al. 2022, §G.4.
+    Source: Chaudhary et al. 2020 (DICT-MLM), §3; Tang et al. 2022 (ALIGN-MLM), App. G.4.
     """
 
     tokenizer: InitVar[PreTrainedTokenizerBase]

@@ -31,7 +31,9 @@ _SECOND_WORDS = 1 << 20
 
 @dataclass(eq=False)
 class MaskedPair(MaskingOptions):
-    """Translation-language-modelling input: ``[CLS] S [SEP] T [SEP]``, tokens of both sides masked.
+    """Translation-language-modelling input: a pair as one text, tokens of both sides masked.
+
+    Equation: ``X = [CLS] S [SEP] T [SEP]``, masked as a ``masked_text``: ``P(i ∈ M) = 0.15``
 
     Args:
         tokenizer: the stream's tokenizer; only its special tokens are read here.
@@ -61,7 +63,7 @@ class MaskedPair(MaskingOptions):
     ``language_ids`` if asked for, and with links ``link_ids``, **Shape** (links, 2): source and target position in
     the sequence.
 
-    Source: Conneau and Lample 2019, §3.3; the four papers' variants differ in the options alone.
+    Source: Conneau and Lample 2019 (XLM), §3.4; WEAM, Eq. 1; the four papers' variants differ in the options alone.
     """
 
     tokenizer: InitVar[PreTrainedTokenizerBase]

@@ -88,6 +88,8 @@ class TextOptions(MaskingOptions):
 class MaskedText(TextOptions):
     """Masked-language-modelling input from a text stream, packed or not, or from one side of a bitext stream.
 
+    Equation: ``x̃_i = [MASK], random or x_i (80, 10 or 10 %) for i ∈ M``, ``P(i ∈ M) = 0.15``, with labels ``y_i = x_i``
+
     Two views of a bitext stream, ``side: source`` and ``side: target``, are PPA's "replace TLM with MLM" ablation.
 
     Args:
@@ -101,7 +103,7 @@ class MaskedText(TextOptions):
     **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``language_ids`` if
     asked for; of a packed block also ``document_ids`` and ``position_ids`` where the stream has them.
 
-    Source: Devlin et al. 2019, §3.1.
+    Source: Devlin et al. 2019 (BERT), §3.1.
     """
 
     tokenizer: InitVar[PreTrainedTokenizerBase]

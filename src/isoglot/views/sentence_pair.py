@@ -21,6 +21,8 @@ from isoglot.views.instance import length_limit, target_first, to_tensors
 class SentencePairView:
     """A query and a key: the two sides of a pair, unmasked, each with its own specials.
 
+    Equation: ``query = [CLS] S [SEP]``, ``key = [CLS] T [SEP]``, or the other way round: each with probability ½
+
     Args:
         tokenizer: the stream's tokenizer; only its special tokens are read here.
         order: ``shuffle`` by the coin (true: the target is the query; PPA), ``source_is_query`` or
