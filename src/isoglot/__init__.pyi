@@ -58,6 +58,7 @@ from isoglot.pretraining.trim import trim as trim
 from isoglot.projection.one_segment import project_tags as project_tags
 from isoglot.projection.project import project as project
 from isoglot.reports.notebook import figures as figures
+from isoglot.reports.notebook import tables as tables
 from isoglot.reports.options import ReportOptions as ReportOptions
 from isoglot.reports.paired import Comparison as Comparison
 from isoglot.reports.paired import compare as compare

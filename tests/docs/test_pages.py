@@ -13,6 +13,7 @@ LONG = {
     "docs/extend/task.md",
     "docs/guides/continue_an_encoder.md",
     "docs/guides/export.md",
+    "docs/guides/sweeps.md",
     "docs/guides/train_an_aligner.md",
     "docs/guides/transfer.md",
     "docs/guides/write_a_recipe.md",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,12 +13,10 @@ import typer
 
 from isoglot.cli.console import Console, printed
 from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, with_flags
-from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import FileName, Options, OutputFile, OutputText, Seed, option, settings_option
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.runs.files import inside
-from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.ranks import require_one_process
 from isoglot.runs.sweep import SweepRequest, check_each, planned_runs, refuse_given_twice
 
@@ -173,7 +171,13 @@ class TestFlags(Options):
 
 @with_flags
 def evaluate(
-    checkpoints: Checkpoints,
+    checkpoints: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CHECKPOINT",
+            help="Folders of checkpoints or runs, hub names, or a folder of several runs for all of them.",
+        ),
+    ],
     data: TaskFlags,
     tested: TestFlags,
     measuring: MeasureOptions,
@@ -193,14 +197,17 @@ def evaluate(
     Each result is a row of the file, in %. A row that the file has is not measured again, so a stopped evaluation
     continues. Checkpoints of one run with several seeds are printed as mean ± standard deviation.
     """
+    from isoglot.checkpoints.folder import checkpoints_of
     from isoglot.evaluation.evaluate import evaluate as measure
+    from isoglot.evaluation.prediction_folders import prediction_folders
     from isoglot.tasks import build_task
 
     require_one_process("evaluate", "runs")
     values = tested.settings | ({} if tested.name is None else {"name": tested.name})
     options = {**dict(measuring), "out": tested.out, "language_ids": values.pop("language_ids", None)}
     with printed() as measured, Console(quiet=running.quiet) as console:
-        for checkpoint, folder in zip(checkpoints, _folders(checkpoints, tested.predictions), strict=True):
+        every = [str(checkpoint) for place in checkpoints for checkpoint in checkpoints_of(place)]
+        for checkpoint, folder in zip(every, prediction_folders(every, tested.predictions), strict=True):
             measure(
                 checkpoint,
                 build_task(data.task, data.data, **values),
@@ -218,38 +225,6 @@ def _recipe_of_name(checkpoint: str) -> dict[str, dict[str, Any]]:
     from isoglot.tasks.cards import recipe_of
 
     return recipe_of(checkpoint_folder(checkpoint))
-
-
-def _folders(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:
-    """Where each checkpoint's predictions go: of several, in a folder called as the checkpoint is named.
-
-    The name does not depend on the other checkpoints, so that predictions are found again beside others.
-    """
-    if folder is None or len(checkpoints) == 1:
-        return [folder] * len(checkpoints)
-    folders: dict[Path, str] = {}
-    for checkpoint in checkpoints:
-        place = folder / _folder_name(checkpoint)
-        if place in folders:
-            raise ConfigurationError(
-                f"predictions of {folders[place]} and {checkpoint} would both go to {place}; evaluate them one at a "
-                "time, each with its own --predictions, or name them by paths from a folder that holds both"
-            )
-        folders[place] = checkpoint
-    return list(folders)
-
-
-def _folder_name(checkpoint: str) -> Path:
-    """The path as it is named, without its `checkpoint`; of one from outside the current folder the last part."""
-    path = Path(checkpoint)
-    if path.name == CHECKPOINT and len(path.parts) > 1:
-        path = path.parent
-    path = Path(os.path.normpath(path))
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        path = path.relative_to(Path.cwd())
-    if path.is_absolute() or ".." in path.parts or path == Path():
-        path = Path(path.resolve().name)
-    return path
 
 
 class PredictFlags(Options):

@@ -29,6 +29,7 @@ from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.reports.paired_table import paired_table
 from isoglot.reports.runs import Material, RunInfo, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
+from isoglot.reports.sweeps import sweep_figures
 from isoglot.reports.table import Table, TableCell, TableRow, figure, slug
 from isoglot.reports.viewer import KEYS, Viewer
 from isoglot.results.rows import FILE_NAME, Result, append
@@ -91,7 +92,7 @@ def report(
     return write_text(out, text)
 
 
-def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
+def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptions) -> list[Table]:
     """The tables beside the papers'; of runs of no study those by task, with differences from the first run."""
     material, scores = _gathered(runs, options)
     if material.cells:
@@ -138,7 +139,11 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     """What the page shows; a part that is empty is left out."""
     source = common_code(options.source)
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
-    curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
+    swept = sweep_figures(material.varied, scores, source)
+    curves, figures = (
+        _drawn(curve_figures(material.curves), names),
+        _drawn([*swept, *material.figures], names),
+    )
     summaries = [overview(scores, source), paired_table(material, options.baseline)]
     results = [
         *filter(None, summaries),

@@ -11,7 +11,7 @@ from isoglot.core.languages import common_code
 from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
 from isoglot.reports.labels import RunLabels, labelled, made_by_row, with_recipes
-from isoglot.reports.run_names import NamedRun, told_apart
+from isoglot.reports.run_names import NamedRun, VariedRun, told_apart, varied_runs
 from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import rows as results
@@ -64,6 +64,7 @@ class Material:
 
     rows: list[Result] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
+    varied: dict[str, VariedRun] = field(default_factory=dict)  # runs of a sweep, by what the rows call them
     infos: dict[str, RunInfo] = field(default_factory=dict)
     curves: list[Curve] = field(default_factory=list)
     figures: list[ReportFigure] = field(default_factory=list)
@@ -218,7 +219,9 @@ def _name_runs(
         # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
         seed = record.get("seed", values.get("seed")) if values else None
         made.append(NamedRun(name, figure, found.folder, seed, recipe, record.get("changes") or {}))
-    names = told_apart(with_recipes(made, recipes))
+    made = with_recipes(made, recipes)
+    names = told_apart(made)
+    material.varied = varied_runs(made[: len(rows)], names[: len(rows)])
     material.rows = [
         row if name == one.name else row.model_copy(update={"run": name})
         for row, one, name in zip(labelled_rows, made, names, strict=False)
