@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from accelerate import PartialState
+from transformers import PreTrainedModel
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import codes_of
 from isoglot.core.seeding import require_one_seed, seed_for
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.finetuning.class_weights import require_labels
 from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.options import FinetuneOptions, settings_for, task_with_settings
@@ -50,15 +50,22 @@ from isoglot.tasks.cards import TASK_FILE, changes_of, origin
 from isoglot.tasks.description import changed_options, code_of, describe_task, identify
 from isoglot.tasks.head_task import keep_label_values
 from isoglot.tasks.language_vectors import attach_chosen
+from isoglot.tasks.vector_classifier import (
+    NoTokenizer,
+    code_of_function,
+    is_function,
+    name_of_function,
+    tokenizer_for,
+)
 from isoglot.training.callbacks import require_callback
 from isoglot.training.checkpoints import checkpoints_in, discard
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
+    from transformers import PreTrainedTokenizerBase, TrainerCallback
 
 
 def finetune(  # noqa: PLR0913 - the face names what it takes
-    model: PreTrainedModel | str | Path,
+    model: PreTrainedModel | Callable[[list[str]], Any] | str | Path,
     task: str | Task,
     *,
     out: str | Path,
@@ -87,6 +94,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
 
     Args:
         model: Folder of a checkpoint or run, hub name, or a model object. The object stays as it is: a copy is trained.
+            With ``frozen="vectors"`` also a function from a list of texts to an array of vectors, or a class of such.
         task: One by name, or a task object.
         out: Folder of the run.
         language: Language of the training data; several as a list or with commas. With ``setting="code_switch"`` the
@@ -133,6 +141,8 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         train = settings_for(built, paper=preset, **settings) if train is None else train
     if keep_adapter:
         train = train.with_kept_adapter()
+    if not isinstance(model, str | Path | PreTrainedModel) and callable(model):
+        model = name_of_function(model)
     with model_folder(model, tokenizer) as checkpoint:
         run = FineTuning(checkpoint, built, language, seed, train, Path(out), progress, callbacks)
         return Checkpoint(run.run(resume=resume, overwrite=overwrite))
@@ -167,6 +177,10 @@ class FineTuning:
         self.languages = list(dict.fromkeys(codes_of(language)))
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
+        if self.of_function and getattr(self.task, "frozen", None) is None:
+            raise ConfigurationError(
+                f"{self.source} is a function from texts to vectors, which cannot be trained; add [[frozen='vectors']]"
+            )
 
     @isolated_state()
     def run(self, *, resume: bool = True, overwrite: bool | None = None) -> Path:
@@ -202,6 +216,11 @@ class FineTuning:
         """Labels of data in memory that are numbers, or true and false, by their texts."""
         return dict(getattr(self.task.data, "label_values", {}))
 
+    @property
+    def of_function(self) -> bool:
+        """Whether sentence vectors come from a function, which has no weights of an encoder."""
+        return isinstance(self.source, str) and is_function(self.source)
+
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """Everything that the result depends on."""
@@ -227,6 +246,7 @@ class FineTuning:
             "dev": [identify(self.task, code, "dev") for code in with_dev],
             "ranks": self.ranks.num_processes,
             **code_of(self.task),
+            **({"vectors": code_of_function(str(self.source))} if self.of_function else {}),
         }
 
     def _changes(self) -> dict[str, Any]:
@@ -256,7 +276,7 @@ class FineTuning:
         }
         if self.ranks.is_main_process:
             self._record().begin({**card, "inputs": inputs})
-        tokenizer = load_tokenizer(self.source)
+        tokenizer = tokenizer_for(self.source)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         grid = self.options.grid()
         if len(grid) > 1 and self.options.select == "last":
@@ -282,7 +302,8 @@ class FineTuning:
                     )
                 model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=single.dropout)
                 keep_label_values(model, labels or (), self.label_values)
-                require_fitting(tokenizer, model, self.source)
+                if not isinstance(tokenizer, NoTokenizer):
+                    require_fitting(tokenizer, model, self.source)
                 attach_chosen(model, self.source, single.language_ids)
                 if single.adapter is not None:
                     add_adapter(model, single.adapter, seed=seed_for(self.seed, "adapter"))
