@@ -40,7 +40,7 @@ class ClassificationTask(HeadTask):
 
     max_length: int = 128
     frozen: Frozen | None = None
-    hidden: tuple[int, ...] = LASER_HIDDEN
+    hidden: tuple[int, ...] | int = LASER_HIDDEN
     layer: int = -1
     pooling: TextPooling = "mean"
     prefix: str = ""
@@ -51,10 +51,8 @@ class ClassificationTask(HeadTask):
     primary_metric: ClassVar[str] = "accuracy"
 
     def __post_init__(self) -> None:
-        """Refuse options of vectors without ``frozen``; several hidden layers may be one."""
+        """Refuse options of vectors without ``frozen``."""
         super().__post_init__()
-        if isinstance(self.hidden, int):
-            self.hidden = (self.hidden,)
         changed = [
             name for name in self.recorded_if_given[1:] if getattr(self, name) != getattr(type(self), name)
         ]
@@ -76,8 +74,11 @@ class ClassificationTask(HeadTask):
             return super().head(checkpoint, labels=labels, seed=seed, dropout=dropout)
         self.know(labels)
         self._require_two(labels)
+        hidden = (self.hidden,) if isinstance(self.hidden, int) else self.hidden
+        if any(units < 1 for units in hidden):
+            raise ConfigurationError(f"hidden: a layer needs 1 unit or more, got {list(hidden)}")
         return new_classifier(
-            checkpoint, labels=list(labels or ()), texts=len(self.texts), hidden=self.hidden, layer=self.layer,
+            checkpoint, labels=list(labels or ()), texts=len(self.texts), hidden=hidden, layer=self.layer,
             pooling=self.pooling, prefix=self.prefix, dropout=dropout, seed=seed,
         )  # fmt: skip
 

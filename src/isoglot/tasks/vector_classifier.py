@@ -106,11 +106,11 @@ class VectorClassifier(PreTrainedModel):
         for units in config.hidden:
             layers += [nn.Dropout(config.dropout), nn.Linear(width, units), nn.ReLU()]
             width = units
-        layers += [nn.Dropout(config.dropout), nn.Linear(width, config.num_labels)]
+        layers += [nn.Dropout(config.dropout), nn.Linear(width, int(config.num_labels or 0))]
         self.classifier = nn.Sequential(*layers)
         self._numbers: dict[str, int] = {}
         self._table: Tensor | None = None  # the library builds models on a device without memory
-        self.post_init()
+        self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
         """Leave new layers as torch starts them."""
@@ -172,6 +172,16 @@ class VectorClassifier(PreTrainedModel):
         logits = self.classifier(features)
         loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
         return SequenceClassifierOutput(loss=loss, logits=logits)
+
+
+def save_encoder(model: PreTrainedModel, whole: bool) -> None:
+    """Whether a classifier is saved with its encoder: checkpoints of a training hold only what is trained.
+
+    Other models are saved as always.
+    """
+    if isinstance(model, VectorClassifier):
+        names = [name for name in model.state_dict() if name.startswith("encoder.")]
+        model._keys_to_ignore_on_save = None if whole else names
 
 
 AutoConfig.register(MODEL_TYPE, VectorClassifierConfig)
