@@ -107,6 +107,7 @@ def test_the_loss_stands_beside_the_bar(
     detail(bars, "train", "loss 0.5000")
     assert "loss 0.5000" in str(bars._bars["train"])
     bars.progress("train", 4, 4)
+    capsys.readouterr()
     monkeypatch.setattr("isoglot.cli.console._SECONDS_BETWEEN_LINES", 0.0)
     console = Console()
     console.progress("train", 1, 4)
