@@ -11,6 +11,7 @@ from pages import ROOT, Page, check_commands, pages
 LONG = {
     "docs/coming_from.md",
     "docs/extend/task.md",
+    "docs/guides/classify.md",
     "docs/guides/continue_an_encoder.md",
     "docs/guides/export.md",
     "docs/guides/sweeps.md",

@@ -18,6 +18,10 @@ def test_three_ways_to_the_same_counts(tmp_path: Path) -> None:
     model = tuned("text_classification", TOPICS, tmp_path / "run")
     data = {"en": Dataset.from_dict(TOPICS), "xx": Dataset.from_dict({k: v[:5] for k, v in TOPICS.items()})}
     counted = iso.confusion(model, "text_classification", languages="en,xx", data=data)
+    assert [*iso.confusion(model, "text_classification", languages="xx,en", data=data).languages] == [
+        "xx",
+        "en",
+    ]
     folder = tmp_path / "predictions"
     iso.evaluate(model, "text_classification", languages="en,xx", data=data, predictions=folder)
     assert iso.confusion(folder).to_dict() == counted.to_dict()

@@ -24,6 +24,6 @@ ANSWERED = {
 
 
 def tuned(task: str, data: dict[str, Any], out: Path) -> Path:
-    encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+    encoder: dict[str, Any] = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
     rows = Dataset.from_dict(data)
     return iso.finetune(task=task, **encoder, data=rows, out=out, epochs=2, select="last", learning_rate=1e-3)

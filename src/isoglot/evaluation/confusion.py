@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.languages import codes_of
 from isoglot.evaluation.api import evaluate
 from isoglot.formats.rows import RowTable, rows_of, table_of
 from isoglot.results.confusion import ENDING, Confusion, ConfusionMatrix
@@ -79,7 +80,9 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
                 model, task, languages=languages, data=data, columns=columns, tokenizer=tokenizer, split=split,
                 predictions=folder, progress=progress, **options,
             )  # fmt: skip
-            return _read(Path(folder), task if isinstance(task, str) else task.name)
+            counted = _read(Path(folder), task if isinstance(task, str) else task.name)
+            asked = {code: counted.languages[code] for code in codes_of(languages)}
+            return Confusion(asked, counted.about)
     if options:
         raise ConfigurationError(f"{', '.join(options)}: needs a model and [[task]]")
     if isinstance(model, str | Path):

@@ -8,7 +8,6 @@ import torch
 from datasets import Dataset
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.devices import resolve_device
@@ -18,6 +17,7 @@ from isoglot.tasks.base import Predictions, TrainableTask
 from isoglot.tasks.features import EncodedRow, RowCollator, RowOutput, StepProgress, predict_rows
 from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attach_chosen, attached, number_rows
+from isoglot.tasks.vector_classifier import NoTokenizer, tokenizer_for
 
 
 class FinetunedModel:
@@ -52,8 +52,9 @@ class FinetunedModel:
         attach_chosen(model, source, options.language_ids)
         self.task, self.options, self.report = task, options, report
         self.model = model.to(resolve_device())  # type: ignore[arg-type]
-        self.tokenizer = load_tokenizer(source)
-        require_fitting(self.tokenizer, model, source)
+        self.tokenizer = tokenizer_for(source)
+        if not isinstance(self.tokenizer, NoTokenizer):
+            require_fitting(self.tokenizer, model, source)
 
     def measure(
         self, dataset: Dataset, *, language: str, progress: StepProgress

@@ -222,8 +222,13 @@ def _results(
         shares = _softmax(output)
         best[row.example] = float(np.max(shares))
         every[row.example] = dict(zip(labels, shares.tolist(), strict=True))
-    results = {"prediction": [values.get(text, text) for text in predictions], "probability": best}
-    return results | ({"probabilities": every} if probabilities else {})
+    results: dict[str, list[Any]] = {
+        "prediction": [values.get(text, text) for text in predictions],
+        "probability": best,
+    }
+    if probabilities:
+        results["probabilities"] = every
+    return results
 
 
 def _tagged(

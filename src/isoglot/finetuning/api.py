@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
+
+from transformers import PreTrainedModel
 
 from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError
@@ -16,16 +18,17 @@ from isoglot.runs.history import Checkpoint
 from isoglot.runs.reporter import AnyReporter
 from isoglot.runs.sweep import SweepRequest, checked_seeds, planned_runs, refuse_given_twice
 from isoglot.tasks import task_class, task_with_data
+from isoglot.tasks.vector_classifier import name_of_function
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
+    from transformers import PreTrainedTokenizerBase, TrainerCallback
 
     from isoglot.tasks.base import Task
 
 
 @overload
 def finetune(
-    model: PreTrainedModel | str | Path,
+    model: PreTrainedModel | Callable[[list[str]], Any] | str | Path,
     task: str | Task,
     *,
     out: str | Path,
@@ -35,7 +38,7 @@ def finetune(
 ) -> Checkpoint: ...
 @overload
 def finetune(
-    model: PreTrainedModel | str | Path,
+    model: PreTrainedModel | Callable[[list[str]], Any] | str | Path,
     task: str | Task,
     *,
     out: str | Path,
@@ -44,7 +47,7 @@ def finetune(
 ) -> list[Checkpoint]: ...
 @overload
 def finetune(
-    model: PreTrainedModel | str | Path,
+    model: PreTrainedModel | Callable[[list[str]], Any] | str | Path,
     task: str | Task,
     *,
     out: str | Path,
@@ -52,7 +55,7 @@ def finetune(
     **more: Any,
 ) -> list[Checkpoint]: ...
 def finetune(  # noqa: PLR0913 - the face names what it takes
-    model: PreTrainedModel | str | Path,
+    model: PreTrainedModel | Callable[[list[str]], Any] | str | Path,
     task: str | Task,
     *,
     out: str | Path,
@@ -86,6 +89,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
 
     Args:
         model: Folder of a checkpoint or run, hub name, or a model object. The object stays as it is: a copy is trained.
+            With ``frozen="vectors"`` also a function from a list of texts to an array of vectors, or a class of such.
         task: One by name, or a task object.
         out: Folder of the run.
         language: Language of the training data; several as a list or with commas. With ``setting="code_switch"`` the
@@ -137,6 +141,8 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         task, data, columns, preset=preset, settings=settings, train=train, keep_adapter=keep_adapter
     )
     runs = planned_runs(out, runs_at_once.sweep, seeds)
+    if not isinstance(model, str | Path | PreTrainedModel) and callable(model):
+        model = name_of_function(model)
     with model_folder(model, tokenizer) as checkpoint:
         made = finetune_runs(
             checkpoint, build, language, runs, workers=runs_at_once.workers, resume=resume, overwrite=overwrite,

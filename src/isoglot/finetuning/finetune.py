@@ -17,7 +17,6 @@ from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import codes_of
 from isoglot.core.seeding import seed_for
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.finetuning.class_weights import require_labels
 from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.options import FinetuneOptions
@@ -49,6 +48,12 @@ from isoglot.tasks.cards import TASK_FILE, changes_of, origin
 from isoglot.tasks.description import changed_options, code_of, describe_task, identify
 from isoglot.tasks.head_task import keep_label_values
 from isoglot.tasks.language_vectors import attach_chosen
+from isoglot.tasks.vector_classifier import (
+    NoTokenizer,
+    code_of_function,
+    is_function,
+    tokenizer_for,
+)
 from isoglot.training.callbacks import require_callback
 from isoglot.training.checkpoints import checkpoints_in, discard
 
@@ -126,6 +131,11 @@ class FineTuning:
         """Labels of data in memory that are numbers, or true and false, by their texts."""
         return dict(getattr(self.task.data, "label_values", {}))
 
+    @property
+    def of_function(self) -> bool:
+        """Whether sentence vectors come from a function, which has no weights of an encoder."""
+        return isinstance(self.source, str) and is_function(self.source)
+
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """Everything that the result depends on."""
@@ -151,6 +161,7 @@ class FineTuning:
             "dev": [identify(self.task, code, "dev") for code in with_dev],
             "ranks": self.ranks.num_processes,
             **code_of(self.task),
+            **({"vectors": code_of_function(str(self.source))} if self.of_function else {}),
         }
 
     def _changes(self) -> dict[str, Any]:
@@ -180,7 +191,7 @@ class FineTuning:
         }
         if self.ranks.is_main_process:
             self._record().begin({**card, "inputs": inputs})
-        tokenizer = load_tokenizer(self.source)
+        tokenizer = tokenizer_for(self.source)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         grid = self.options.grid()
         if len(grid) > 1 and self.options.select == "last":
@@ -206,7 +217,8 @@ class FineTuning:
                     )
                 model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=single.dropout)
                 keep_label_values(model, labels or (), self.label_values)
-                require_fitting(tokenizer, model, self.source)
+                if not isinstance(tokenizer, NoTokenizer):
+                    require_fitting(tokenizer, model, self.source)
                 attach_chosen(model, self.source, single.language_ids)
                 if single.adapter is not None:
                     add_adapter(model, single.adapter, seed=seed_for(self.seed, "adapter"))

@@ -173,6 +173,12 @@ class FinetuneOptions(Options):
         return type(self).build(**{**self.model_dump(), **values})  # type: ignore[return-value]
 
 
+_FROZEN: Mapping[str, Any] = {
+    "learning_rate": 1e-3, "batch_size": 128, "epochs": 20, "evaluate_every": None, "warmup": 0.0,
+    "weight_decay": 0.0, "precision": "float32", "select": "source",
+}  # fmt: skip
+"""In place of a preset's values, which are of encoders, for a classifier of frozen vectors: LASER's rate and batch."""
+
 PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")
 """Papers whose settings tasks state. WEAM gives none of fine-tuning: it has XTREME's."""
 
@@ -188,7 +194,8 @@ def task_with_settings(
     """
     settings = set(FinetuneOptions.model_fields)
     of_task = task_options(name).model_fields.keys() - settings
-    every = {**_preset(paper, task_class(name)), **values}
+    frozen = _FROZEN if values.get("frozen") else {}
+    every = {**_preset(paper, task_class(name)), **frozen, **values}
     unknown = [
         f"fine-tuning on {name} has no setting {key!r}; {did_you_mean(key, of_task | settings)}"
         for key in every
@@ -202,7 +209,9 @@ def task_with_settings(
 
 def settings_for(task: Any, /, *, paper: str, **values: Any) -> FinetuneOptions:
     """How to fine-tune a task that is there already: as :func:`task_with_settings`, but for the task's own options."""
-    preset = {name: value for name, value in _preset(paper, type(task)).items() if not hasattr(task, name)}
+    frozen = _FROZEN if getattr(task, "frozen", None) else {}
+    every = {**_preset(paper, type(task)), **frozen}
+    preset = {name: value for name, value in every.items() if not hasattr(task, name)}
     return FinetuneOptions.build(**{**preset, **values})
 
 

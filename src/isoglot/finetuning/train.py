@@ -38,6 +38,7 @@ from isoglot.tasks.code_switching import ORIGINAL
 from isoglot.tasks.features import IGNORED, RowCollator, row_lengths
 from isoglot.tasks.head_task import fit_length, model_labels
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
+from isoglot.tasks.vector_classifier import save_encoder
 from isoglot.training.callbacks import endless_warmup
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
@@ -121,8 +122,10 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     if trainer.is_world_process_zero():
         _drop_damaged(trainer.folder, progress)
     trainer.accelerator.wait_for_everyone()
+    save_encoder(model, whole=False)
     with quiet():
         trainer.train(resume_from_checkpoint=bool(checkpoints_in(trainer.folder)))
+    save_encoder(model, whole=True)
     if trainer.is_world_process_zero():
         _save(model, tokenizer, folder)
         write_history(folder, trainer.state.log_history)
@@ -317,7 +320,7 @@ class _Trainer(StagedTrainer):
     def _run_epoch(self, *given: Any, **named: Any) -> None:
         """Train an epoch, unless the callbacks have stopped the training before its first step."""
         if not self.control.should_training_stop:
-            super()._run_epoch(*given, **named)
+            super()._run_epoch(*given, **named)  # type: ignore[no-untyped-call]
 
 
 def _items(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:

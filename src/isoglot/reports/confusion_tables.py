@@ -24,7 +24,8 @@ def confusion_tables(confusions: Sequence[tuple[Confusion, str]]) -> list[Table]
     grouped: dict[tuple[str, str, str, str], list[Confusion]] = {}
     for found, run in confusions:
         about = found.about
-        key = (run, *(str(about.get(name) or "") for name in ("task", "split", "options")))
+        task, split, options = (str(about.get(name) or "") for name in ("task", "split", "options"))
+        key = (run, task, split, options)
         grouped.setdefault(key, []).append(found)
     return [_table(run, task, split, members) for (run, task, split, _), members in grouped.items()]
 
@@ -81,7 +82,7 @@ def _listed_pairs(title: str, caption: str, languages: dict[str, ConfusionMatrix
         (count, language, label, said) for language, label, said, count in rows if label != said and count
     ]
     wrong.sort(key=lambda pair: (-pair[0], pair[1:]))
-    texts = [
+    texts: list[list[str | TableCell]] = [
         [label, language, said, TableCell(f"{count:,}", float(count))]
         for count, language, label, said in wrong[:_PAIRS]
     ]

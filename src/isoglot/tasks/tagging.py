@@ -193,7 +193,7 @@ class TaggingTask(HeadTask):
 
 
 def _tagged_words(
-    gold: Sequence[list[str]], predicted: Sequence[list[str]]
+    gold: Sequence[list[str]], predicted: Sequence[Any]
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Tags and predictions of each sentence, without the words that have no tag in the data."""
     kept, guesses = list(gold), list(predicted)
