@@ -27,7 +27,7 @@ from isoglot.aligners.options import (
     scoring_of,
 )
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, SideLanguages, with_flags
+from isoglot.cli.flags import RemakeFlags, ReplaceFlags, ResumeFlags, RunFlags, SideLanguages, with_flags
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import Options, option, settings_option
 from isoglot.formats.sources import PairReading
@@ -108,6 +108,7 @@ def align(
     form: LinkFormat,
     pairs: BitextReading,
     running: RemakeFlags,
+    stopped: ResumeFlags,
     out: Annotated[
         str,
         typer.Option(
@@ -133,6 +134,10 @@ def align(
 
     isoglot align pairs.txt -m itermax --model bert-base-multilingual-cased -o links.txt
 
+    A run of `-o FILE` that was stopped goes on with --resume. From a pipe, results are written as lines come:
+
+    tail -f new.tsv | isoglot align - --input-format tsv
+
     Every input line has its line in the output: a pair that cannot be aligned gets an empty line and a warning on
     standard error.
     """
@@ -147,7 +152,15 @@ def align(
     with Console(quiet=running.quiet) as console:
         if isinstance(request, Encoder) and "method" not in options:
             console.note(f"method: {request.options.method} (--method chooses another; --methods lists them)")
-        align_file(sources, out, request, form, progress=console, overwrite=running.overwrite)
+        align_file(
+            sources,
+            out,
+            request,
+            form,
+            progress=console,
+            overwrite=running.overwrite,
+            resume=stopped.resume,
+        )
 
 
 @with_flags

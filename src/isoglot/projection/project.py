@@ -1,14 +1,14 @@
 """``isoglot project``: labels of one language carried to translations of the text, over word links."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import tee, zip_longest
 from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.aligner import Use
-from isoglot.aligners.load_aligner import loaded
+from isoglot.aligners.in_parts import aligner_in_parts, links_made_from
 from isoglot.aligners.options import AnyAligner, paths_of
 from isoglot.aligners.pairs_in_files import PairsInFiles, Warn, Warnings
 from isoglot.core.checks import shortened
@@ -20,10 +20,11 @@ from isoglot.formats.words import WordMode
 from isoglot.projection.labels import LabelKind, LabelledPair, ProjectionCounts
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
-from isoglot.projection.options import ReadyLinks, project_options
+from isoglot.projection.options import ProjectOptions, ReadyLinks, project_options
 from isoglot.projection.tagged import TaggedWords
 from isoglot.runs.files import check_outputs, text_output
-from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.runs.parts import Parts, kept_parts
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
 _KINDS: dict[str, type[LabelKind]] = {
     "pos": TaggedWords,
@@ -49,6 +50,7 @@ def project(
     out: str | Path,
     *,
     progress: AnyReporter = True,
+    resume: bool = False,
     **options: Any,
 ) -> ProjectionCounts:
     """Carry the labels of a text to its translation; the rule is that of :mod:`isoglot.projection.rule`.
@@ -63,6 +65,7 @@ def project(
             translation memory, which has both.
         out: File to write, which `isoglot finetune` reads; ``-`` for standard output.
         progress: Shows how far it is.
+        resume: Go on from the parts that a stopped run has kept beside the output.
         **options: Fields of :class:`~isoglot.projection.options.ProjectOptions`, and those of an aligner (``model``,
             ``method``, ``min_probability``, …) or ``links_file``.
 
@@ -99,22 +102,38 @@ def project(
         kind = TranslationMemory(labels, labels, out, chosen)
     else:
         raise ConfigurationError(f"{labels}: name its translation; only a .tmx file holds both")
-    report = reporter_of(progress).progress
-    linked = _linked_by_file(kind, links) if isinstance(links, ReadyLinks) else _aligned(kind, links)
+    inputs = [path for path in (labels, translation) if path is not None]
+    made_from = partial(_links_made_from, chosen, inputs)
+    engine = getattr(links, "engine", "local")
+    with kept_parts(out, made_from, what="projection", resume=resume, engine=engine) as parts:
+        ready = isinstance(links, ReadyLinks)
+        linked = _linked_by_file(kind, links) if ready else _aligned(kind, links, parts)
+        _write(kind, linked, reporter_of(progress))
+    return kind.counts
+
+
+def _write(kind: LabelKind, linked: Iterator[LabelledPair], progress: Reporter) -> None:
+    """Write the labels of pairs with links, and the list of problems where it is asked for."""
     with kind.writer() as write:
         for done, pair in enumerate(linked):
             if carried := kind.carried(pair):
                 write(carried)
-            if done % 1024 == 0:
-                report("projecting", done, 0)
+            if done % 256 == 0:
+                progress.progress("projecting", done, 0)
         if not kind.counts.written:
             problem = "no label could be transferred to it; check that it is the translation"
             raise InputError(problem, path=kind.translation)
-        if chosen.problems is not None:
+        if kind.options.problems is not None:
             rows = [("line", "problem", "tag"), *kind.problems]
-            with text_output(chosen.problems) as file:
+            with text_output(kind.options.problems) as file:
                 file.write("".join("\t".join(map(str, row)) + "\n" for row in rows))
-    return kind.counts
+
+
+def _links_made_from(chosen: ProjectOptions, inputs: Sequence[str | Path]) -> dict[str, Any]:
+    """What the links of a projection are made from, beside the text of the sentences."""
+    if isinstance(chosen.links, ReadyLinks):
+        return {}
+    return links_made_from(chosen.links, chosen.words, inputs)
 
 
 def _translated(kind: LabelKind) -> Iterator[LabelledPair]:
@@ -127,7 +146,7 @@ def _translated(kind: LabelKind) -> Iterator[LabelledPair]:
         raise InputError("no sentence has a translation; check the files", path=kind.translation)
 
 
-def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[LabelledPair]:
+def _aligned(kind: LabelKind, request: AnyAligner, kept: Parts) -> Iterator[LabelledPair]:
     """The pairs with the links of an aligner, some of them ahead; one that learns reads them once before."""
     pairs: Callable[[], Iterator[LabelledPair]] = partial(_translated, kind)
     from_stream = "-" in map(str, (kind.labels, kind.translation))
@@ -152,7 +171,7 @@ def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[LabelledPair]:
         in_files=True,
         warn=to_link.warnings,
     )
-    linked = loaded(request, use).align(to_link)
+    linked = aligner_in_parts(request, use, kept).align(to_link)
     for pair in left:
         for first, target_first, _ in kind.parts(pair):
             part = next(linked)
