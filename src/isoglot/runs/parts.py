@@ -81,7 +81,7 @@ class Parts:
         self._files: dict[int, Path] = {}
         self._waiting: list[_Block] = []
         self._opened: tuple[Path | None, dict[int, _Block]] = None, {}
-        self._since = time.monotonic()
+        self._since: float | None = None  # when work began that is not written yet; loading a model is none
         self._begun = False
 
     @property
@@ -137,6 +137,7 @@ class Parts:
                 key = content(rows) if self.is_kept else ""
                 future = self._kept(number, key)
                 if future is None:
+                    self._since = time.monotonic() if self._since is None else self._since
                     future = pool.submit(work, rows)
                     future.add_done_callback(self._keeper(number, key))
                 pending.append((rows, future))
@@ -192,7 +193,7 @@ class Parts:
             return
         with self._mutex:
             self._waiting.append(block)
-            if time.monotonic() - self._since >= SECONDS_OF_WORK:
+            if self._since is None or time.monotonic() - self._since >= SECONDS_OF_WORK:
                 self._write()
 
     def _write(self) -> None:
