@@ -122,7 +122,7 @@ def test_blocks_wait_until_they_have_taken_long_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(0, 1000, 4))
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "out.txt", Work(stop=8))
     files = sorted(p.name for p in (tmp_path / ".out.txt.parts").glob("*.parquet"))

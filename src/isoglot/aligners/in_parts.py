@@ -169,7 +169,7 @@ class AlignerInParts(Aligner):
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Link the words of each pair; a block of pairs is read ahead."""
         linked = self._linked(pairs)
-        if self._saved is not None:
+        if not isinstance(self._request, Encoder):
             self._saved.keep_asked()
             return linked
         from isoglot.aligners.with_encoder import with_reports  # noqa: PLC0415 - loads torch

@@ -229,7 +229,7 @@ def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[Li
 
 def _stored(table: LinkTable) -> Found:
     """The links of some sentences as columns of one row for each."""
-    flat = {"source": table.source, "target": table.target}
+    flat: dict[str, npt.NDArray[Any]] = {"source": table.source, "target": table.target}
     if table.probability is not None:
         flat["probability"] = table.probability
     offsets = _array(table.offsets.astype(np.int32))

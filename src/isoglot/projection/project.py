@@ -106,10 +106,15 @@ def project(
     made_from = partial(_links_made_from, chosen, inputs)
     engine = getattr(links, "engine", "local")
     with kept_parts(out, made_from, what="projection", resume=resume, engine=engine) as parts:
-        ready = isinstance(links, ReadyLinks)
-        linked = _linked_by_file(kind, links) if ready else _aligned(kind, links, parts)
-        _write(kind, linked, reporter_of(progress))
+        _write(kind, _linked(kind, links, parts), reporter_of(progress))
     return kind.counts
+
+
+def _linked(kind: LabelKind, links: AnyAligner | ReadyLinks, parts: Parts) -> Iterator[LabelledPair]:
+    """The pairs with their links, from a file or from an aligner."""
+    if isinstance(links, ReadyLinks):
+        return _linked_by_file(kind, links)
+    return _aligned(kind, links, parts)
 
 
 def _write(kind: LabelKind, linked: Iterator[LabelledPair], progress: Reporter) -> None:
