@@ -49,13 +49,18 @@ def main() -> None:
     parser.add_argument("file", type=Path, help="TSV, of which the first two columns are read.")
     parser.add_argument("--languages", default="en,de")
     parser.add_argument("--price", type=float, default=0.04, help="Euros of a virtual CPU for an hour.")
+    parser.add_argument("--stage", choices=list(STAGES), nargs="+", default=list(STAGES))
+    parser.add_argument(
+        "--pairs", type=int, default=0, help="Pairs of each stage; by default as many as it needs."
+    )
     given = parser.parse_args()
     from isoglot.formats.line_files import numbered_lines
 
     source, target = given.languages.split(",")
     print(f"{'stage':38} s per 100,000   hours for 10^9   euros")
-    for name, (count, options) in STAGES.items():
-        lines = itertools.islice(numbered_lines(given.file), count + WARM_UP)
+    for name in given.stage:
+        count, options = STAGES[name]
+        lines = itertools.islice(numbered_lines(given.file), (given.pairs or count) + WARM_UP)
         rows = [line.split("\t")[:2] for _, line in lines]
         pairs = [(row[0], row[1]) for row in rows]
         each = seconds(pairs, (source, target), options) / (len(pairs) - WARM_UP)
