@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from isoglot.corpus.encode.unknown import OnUnknown
     from isoglot.formats.sentence_pair import SentencePair
     from isoglot.formats.words import WordMode
+    from isoglot.runs.parts import Parts
 
 
 @runtime_checkable
@@ -79,6 +80,8 @@ class Use:
     """Tokenizers whose pieces stand for single Chinese or Japanese characters in an encoder's lexicon."""
     overwrite: bool = False
     """Replace a model that was saved from another text or with other options."""
+    parts: Parts | None = None
+    """Keeps the links of a method that has learned, until they are written."""
 
 
 def is_corpus(value: object) -> TypeIs[Dataset]:

@@ -27,7 +27,7 @@ from isoglot.aligners.options import (
     scoring_of,
 )
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, SideLanguages, with_flags
+from isoglot.cli.flags import RemakeFlags, ReplaceFlags, ResumeFlags, RunFlags, SideLanguages, with_flags
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import Options, option, settings_option
 from isoglot.formats.sources import PairReading
@@ -109,6 +109,7 @@ def align(
     form: LinkFormat,
     pairs: BitextReading,
     running: RemakeFlags,
+    stopped: ResumeFlags,
     out: Annotated[
         str,
         typer.Option(
@@ -140,6 +141,10 @@ def align(
 
     The output has a line for each input line: `0-0 1-2` links the first words of both sides, and the second word with
     the third. A pair that cannot be aligned gets an empty line and a warning on standard error.
+
+    A run of `-o FILE` that was stopped goes on with --resume. From a pipe, results are written as lines come:
+
+    tail -f new.tsv | isoglot align - --input-format tsv
     """
     from isoglot.aligners.align_file import align_file
     from isoglot.aligners.load_aligner import aligner_request
@@ -152,7 +157,15 @@ def align(
     with Console(quiet=running.quiet) as console:
         if isinstance(request, Encoder) and "method" not in options:
             console.note(f"method: {request.options.method} (--method chooses another; --methods lists them)")
-        align_file(sources, out, request, form, progress=console, overwrite=running.overwrite)
+        align_file(
+            sources,
+            out,
+            request,
+            form,
+            progress=console,
+            overwrite=running.overwrite,
+            resume=stopped.resume,
+        )
 
 
 @with_flags

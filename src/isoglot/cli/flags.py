@@ -254,6 +254,14 @@ class RemakeFlags(ReplaceFlags, CompareFlags):
     """How a command runs that makes the same output once from its inputs."""
 
 
+class ResumeFlags(Options):
+    """How a command goes on that was stopped."""
+
+    resume: bool = option(
+        False, "Go on from the parts that a stopped run has kept beside --out.", group=_GROUP
+    )
+
+
 class SideLanguages(Options):
     """Languages of the two sides of an input."""
 

@@ -8,7 +8,7 @@ import typer
 
 from isoglot.cli.alignment import Bitext, BitextReading
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
+from isoglot.cli.flags import ResumeFlags, RunFlags, SideLanguages, with_flags
 from isoglot.core.options import Options, OutputFile, OutputText, option
 from isoglot.formats.sources import UNNAMED
 from isoglot.mining.options import FilterRequest, MineRequest, SentenceAlignRequest
@@ -35,6 +35,7 @@ def filter_(
     pairs: BitextReading,
     outputs: FilterOutputs,
     running: RunFlags,
+    stopped: ResumeFlags,
     out: Annotated[
         list[str],
         typer.Option(
@@ -60,7 +61,13 @@ def filter_(
     corpus = open_corpus(inputs, "bitext", languages=languages, **pairs.reading)
     with Console(quiet=running.quiet) as console:
         report = filter_files(
-            corpus, out, request, dropped=outputs.dropped, report=outputs.report, progress=console
+            corpus,
+            out,
+            request,
+            dropped=outputs.dropped,
+            report=outputs.report,
+            progress=console,
+            resume=stopped.resume,
         )
         for name, histogram in report.histograms.items():
             console.note(histogram.text(name))
@@ -83,6 +90,7 @@ def mine(
     languages: SideLanguages,
     request: MineRequest,
     running: RunFlags,
+    stopped: ResumeFlags,
     out: PairsOut = "-",
 ) -> None:
     """Find sentences that translate each other in two files.
@@ -102,7 +110,14 @@ def mine(
     from isoglot.mining.mine import mine_files
 
     with Console(quiet=running.quiet) as console:
-        report = mine_files((source, target), out, request, languages=languages.tags, progress=console)
+        report = mine_files(
+            (source, target),
+            out,
+            request,
+            languages=languages.tags,
+            progress=console,
+            resume=stopped.resume,
+        )
         if report.pairs:
             console.note(report.histogram.text(request.similarity))
         sizes = " and ".join(f"{count:,}" for count in report.sentences)

@@ -9,7 +9,7 @@ import typer
 from isoglot.aligners.options import Eflomal, Encoder, FastAlign, Hmm, SavedModel
 from isoglot.cli.alignment import Method, MethodSettings
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RunFlags, with_flags
+from isoglot.cli.flags import ResumeFlags, RunFlags, with_flags
 from isoglot.projection.options import ProjectOptions, ReadyLinks
 
 
@@ -44,6 +44,7 @@ def project(
         MethodSettings,
     ],
     running: RunFlags,
+    stopped: ResumeFlags,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write; .jsonl for questions and offsets.")
     ] = "-",
@@ -73,5 +74,5 @@ def project(
     from isoglot.projection.project import project as run
 
     with Console(quiet=running.quiet) as console:
-        counts = run(labels, translation, out, progress=console, **options)
+        counts = run(labels, translation, out, progress=console, resume=stopped.resume, **options)
         console.note(counts.summary())

@@ -6,10 +6,10 @@ import regex
 from pydantic import AfterValidator, field_validator, model_validator
 
 from isoglot.checkpoints.folder import BOX
-from isoglot.core.options import Options, Precision, one_or_more, option, text_of_path
+from isoglot.core.options import Options, Precision, Workers, one_or_more, option, text_of_path
 from isoglot.corpus.options import RULES, RowRules
 
-ENCODER, _SCORES = "Sentence vectors", "Scores"
+ENCODER, _SCORES, _SCALE = "Sentence vectors", "Scores", "On many machines"
 
 
 def _expression(pattern: str) -> str:
@@ -64,7 +64,20 @@ class SentenceEncoding(VectorOptions):
         return self
 
 
-class MineRequest(SentenceEncoding):
+class OnManyMachines(Options):
+    """Where a verb works."""
+
+    engine: Literal["local", "ray"] = option(
+        "local",
+        "ray: on all machines of a Ray cluster (RAY_ADDRESS; without it on this one).",
+        group=_SCALE,
+    )
+    workers: Workers | None = option(
+        None, "With --engine ray: how many workers at a time.", group=_SCALE, only_with="engine=ray"
+    )
+
+
+class MineRequest(SentenceEncoding, OnManyMachines):
     """How translations are found among all sentences of both sides."""
 
     similarity: Literal["margin", "csls", "cosine"] = option(
@@ -186,7 +199,7 @@ class FilterRules(RowRules):
         return {name: least for name, least in thresholds.items() if least is not None}
 
 
-class FilterRequest(SentenceEncoding, FilterRules):
+class FilterRequest(SentenceEncoding, FilterRules, OnManyMachines):
     """What drops a pair of sentences, and what scores it: an encoder of sentences, an aligner of words, or both."""
 
     model: Any = option(

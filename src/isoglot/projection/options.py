@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import field_validator, model_validator
 
 from isoglot.aligners.load_aligner import aligner_request
-from isoglot.aligners.options import AnyAligner, Encoder, aligner_options, own_class
+from isoglot.aligners.options import AnyAligner, aligner_options, own_class
 from isoglot.core.checks import did_you_mean, validated
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import codes_of
@@ -98,10 +98,6 @@ class ProjectOptions(Options):
         if self.uncertain == "drop" and self.kind == "markup":
             raise ValueError(
                 "[[uncertain='drop']]: lines of markup stay parallel to the translation; leave it out"
-            )
-        if isinstance(self.links, Encoder) and self.links.engine == "ray":
-            raise ValueError(
-                "[[engine='ray']]: align with `isoglot align --engine ray`, and give [[links_file=FILE]]"
             )
         return self
 

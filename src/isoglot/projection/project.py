@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.aligner import Use
-from isoglot.aligners.load_aligner import loaded
+from isoglot.aligners.in_parts import aligner_in_parts, links_made_from
 from isoglot.aligners.options import AnyAligner, paths_of
 from isoglot.aligners.pairs_in_files import PairsInFiles, Warn, Warnings
 from isoglot.core.checks import shortened
@@ -27,7 +27,8 @@ from isoglot.projection.offsets import CharacterSpans
 from isoglot.projection.options import ProjectOptions, ReadyLinks, project_options
 from isoglot.projection.tagged import TaggedWords
 from isoglot.runs.files import check_outputs, text_output
-from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.runs.parts import Parts, kept_parts
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
 _KINDS: dict[str, type[LabelKind]] = {
     "pos": TaggedWords,
@@ -53,6 +54,7 @@ def project(
     out: str | Path,
     *,
     progress: AnyReporter = True,
+    resume: bool = False,
     **options: Any,
 ) -> ProjectionCounts:
     """Carry the labels of a text to its translation, by the rules of :mod:`isoglot.projection.rule`.
@@ -67,6 +69,7 @@ def project(
             translation memory, which has both.
         out: File to write, which `isoglot finetune` reads; ``-`` for standard output.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
+        resume: Go on from the parts that a stopped run has kept beside the output.
         **options: Fields of :class:`~isoglot.projection.options.ProjectOptions`, and those of an aligner (``model``,
             ``method``, ``min_probability``, …) or ``links_file``.
 
@@ -91,25 +94,45 @@ def project(
         kind = TranslationMemory(labels, labels, out, chosen)
     else:
         raise ConfigurationError(f"{labels}: name its translation; only a .tmx file holds both")
-    report = reporter_of(progress).progress
+    inputs = [path for path in (labels, translation) if path is not None]
+    made_from = partial(_links_made_from, chosen, inputs)
     links = chosen.links
-    # Nothing is read before the loop below asks for the first pair.
-    linked = _linked_by_file(kind, links) if isinstance(links, ReadyLinks) else _aligned(kind, links)
+    engine = getattr(links, "engine", "local")
+    with kept_parts(out, made_from, what="projection", resume=resume, engine=engine) as parts:
+        _write(kind, _linked(kind, links, parts), reporter_of(progress))
+    return kind.counts
+
+
+def _linked(kind: LabelKind, links: AnyAligner | ReadyLinks, parts: Parts) -> Iterator[LabelledPair]:
+    """The pairs with their links, from a file or from an aligner."""
+    if isinstance(links, ReadyLinks):
+        return _linked_by_file(kind, links)
+    return _aligned(kind, links, parts)
+
+
+def _write(kind: LabelKind, linked: Iterator[LabelledPair], progress: Reporter) -> None:
+    """Write the labels of pairs with links, and the list of problems where it is asked for."""
     with kind.writer() as write:
         for done, pair in enumerate(linked):
             carried = kind.carried(pair)
             if carried:
                 write(carried)
-            if done % 1024 == 0:
-                report("projecting", done, 0)
+            if done % 256 == 0:
+                progress.progress("projecting", done, 0)
         if not kind.counts.written:
             problem = "no label could be transferred to it; check that it is the translation"
             raise InputError(problem, path=kind.translation)
-        if chosen.problems is not None:
+        if kind.options.problems is not None:
             rows = [("line", "problem", "tag"), *kind.problems]
-            with text_output(chosen.problems) as file:
+            with text_output(kind.options.problems) as file:
                 file.write("".join("\t".join(map(str, row)) + "\n" for row in rows))
-    return kind.counts
+
+
+def _links_made_from(chosen: ProjectOptions, inputs: Sequence[str | Path]) -> dict[str, Any]:
+    """What the links of a projection are made from, beside the text of the sentences."""
+    if isinstance(chosen.links, ReadyLinks):
+        return {}
+    return links_made_from(chosen.links, chosen.words, inputs)
 
 
 def _check_files(
@@ -142,7 +165,7 @@ def _pairs_of(kind: LabelKind) -> Iterator[LabelledPair]:
         raise InputError("no sentence has a translation; check the files", path=kind.translation)
 
 
-def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[LabelledPair]:
+def _aligned(kind: LabelKind, request: AnyAligner, kept: Parts) -> Iterator[LabelledPair]:
     """Yield the pairs with the links of an aligner.
 
     The aligner gets the parts of pairs (sentences of contexts), and reads some of them ahead of the pairs that are
@@ -173,7 +196,7 @@ def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[LabelledPair]:
         in_files=True,
         warn=bitext.warnings,
     )
-    aligned_parts = loaded(request, use).align(bitext)
+    aligned_parts = aligner_in_parts(request, use, kept).align(bitext)
     for pair in to_yield:
         for first, target_first, _ in kind.parts(pair):
             part = next(aligned_parts)
