@@ -8,6 +8,7 @@ from typing import Any
 
 from isoglot.aligners.aligner import Use
 from isoglot.aligners.in_parts import aligner_in_parts, links_made_from
+from isoglot.aligners.lexicon_options import LexiconOptions
 from isoglot.aligners.load_aligner import made_of
 from isoglot.aligners.options import AnyAligner, LinkFormat, paths_of
 from isoglot.aligners.output import with_words_written, write_corpus, write_lines
@@ -45,7 +46,8 @@ def align_file(
     form = form or LinkFormat()
     _check_paths(sources, out, request, form)
     # A method that learns reads the words of standard input twice if the output shows them.
-    corpus = open_corpus(sources, "bitext", again=form.shows_words and request.learns)
+    reads_twice = request.learns and _needs_words(request, form)
+    corpus = open_corpus(sources, "bitext", again=reads_twice)
     progress = reporter_of(progress)
     inputs = [path for source in sources for path in source.files()]
     engine = getattr(request, "engine", "local")
@@ -90,7 +92,12 @@ def _check_paths(sources: Sequence[Source], out: str | Path, request: AnyAligner
 
 def _beside(request: AnyAligner, form: LinkFormat) -> list[Path]:
     """Files and folders that are written beside the links."""
-    return [*paths_of(request, "save", "lexicon"), *form.files]
+    return [*paths_of(request, "save", "lexicon_files"), *form.files]
+
+
+def _needs_words(request: AnyAligner, form: LinkFormat) -> bool:
+    """Whether an output shows the words of a pair, so that a method that learns has to read them again."""
+    return form.shows_words or (isinstance(request, LexiconOptions) and request.counts_links)
 
 
 @contextmanager
@@ -110,8 +117,9 @@ def _linked_pairs(
         default_words="whitespace",
         in_files=True,
         warn=pairs.warnings,
-        links_alone=not form.shows_words,
+        links_alone=not _needs_words(request, form),
         lexicon_pieces=pieces,
+        pieces=form.pieces,
         overwrite=overwrite,
     )
     aligner = aligner_in_parts(request, use, parts, paused=corpus.paused)

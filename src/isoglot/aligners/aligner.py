@@ -77,7 +77,9 @@ class Use:
     links_alone: bool = False
     """Only links are needed of the pairs, so a method that learns need not read their words a second time."""
     lexicon_pieces: Sequence[str] = ()
-    """Tokenizers whose pieces stand for single Chinese or Japanese characters in an encoder's lexicon."""
+    """Tokenizers whose pieces stand for single Chinese or Japanese characters in a lexicon of words."""
+    pieces: Sequence[str] = ()
+    """Tokenizers of a translation model, if its pieces are linked: a lexicon for Moses or Marian is one of pieces."""
     overwrite: bool = False
     """Replace a model that was saved from another text or with other options."""
     parts: Parts | None = None

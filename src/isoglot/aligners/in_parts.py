@@ -15,6 +15,7 @@ from typing import Any
 
 from isoglot.aligners.aligner import Aligner, Use
 from isoglot.aligners.alignment import WINDOW, usable_words
+from isoglot.aligners.lexicon_options import LexiconOptions
 from isoglot.aligners.load_aligner import loaded, made_of
 from isoglot.aligners.options import AnyAligner, Encoder, SavedModel
 from isoglot.aligners.pairs_in_files import Warnings, silent
@@ -25,7 +26,7 @@ from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.parts import Found, Parts, content_of, input_sizes
 from isoglot.runs.pool import WorkPool
 
-_ELSEWHERE = {"save", "lexicon", "engine", "workers", "part_pairs", "any_language"}
+_ELSEWHERE = {"save", "engine", "workers", "part_pairs", "any_language", *LexiconOptions.model_fields}
 """Options of an aligner that change no link."""
 _KINDS = {
     "source": "lists of integers",
@@ -170,8 +171,10 @@ class AlignerInParts(Aligner):
         """Link the words of each pair; a block of pairs is read ahead."""
         linked = self._linked(pairs)
         if not isinstance(self._request, Encoder):
+            from isoglot.aligners.with_statistics import with_counted_lexicon  # noqa: PLC0415 - loads numba
+
             self._saved.keep_asked()
-            return linked
+            return with_counted_lexicon(linked, self._request, self._use)
         from isoglot.aligners.with_encoder import with_reports  # noqa: PLC0415 - loads torch
 
         return with_reports(linked, self._request, self._use)

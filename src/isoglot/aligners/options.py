@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, LinkFilter, Values, values_of
+from isoglot.aligners.lexicon_options import LexiconOptions
 from isoglot.aligners.link_options import GoldReading, LinksReading
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checkpoints.folder import BOX
@@ -41,9 +42,6 @@ _SYMMETRISE = (
 )
 _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
 _MODEL_KEPT = "Keep the model in this folder."
-_LEXICON = (
-    "Write word pairs here from probability 0.05: source, target, probability; with an encoder also counts."
-)
 _ENCODER_NAME = (
     "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot. Also the folder of a "
     "saved statistical model."
@@ -57,7 +55,7 @@ _TRAIN_ON = "More bitext to learn from; its links are not written."
 _OWN_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
-class _Model(LinkFilter):
+class _Model(LinkFilter, LexiconOptions):
     """A statistical model, learned or loaded."""
 
     learns: ClassVar[bool] = False
@@ -67,7 +65,6 @@ class _Model(LinkFilter):
     )
     threshold: float | None = option(None, _THRESHOLD, flags=None, gt=0, lt=1)
     save: Path | None = option(None, _MODEL_KEPT, group=_LEARNING)
-    lexicon: OutputFile | None = option(None, _LEXICON, group=_LEARNING)
     any_language: bool = option(False, _ANY_LANGUAGE, group=_LEARNING)
 
 
@@ -134,7 +131,7 @@ class Eflomal(Options):
     arguments: str = option("", "Further arguments of the program, as one line.", flags=None)
 
 
-class Encoder(Options):
+class Encoder(LexiconOptions):
     """An encoder's hidden states."""
 
     learns: ClassVar[bool] = False
@@ -142,7 +139,6 @@ class Encoder(Options):
     model: str = option(BOX, _ENCODER_NAME, group=_ENCODER)
     _named = field_validator("model", mode="before")(text_of_path)
     options: AnyEmbedding
-    lexicon: OutputFile | None = option(None, _LEXICON, group=_WRITING)
     engine: Literal["local", "ray"] = option(
         "local",
         "ray: the parts of a prepared folder on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). "
@@ -234,7 +230,8 @@ class LinkFormat(Options):
         group=_WRITING,
     )
     pieces: tuple[str, ...] = option(
-        (), "Link pieces of this tokenizer, not words: a folder, hub name or SentencePiece file; twice for both sides.",
+        (), "Link pieces of this tokenizer, not words: a folder, hub name, SentencePiece file or codes of subword-nmt; "
+        "twice for both sides.",
         metavar="TOKENIZER", group=_WRITING, max_length=2,
     )  # fmt: skip
 

@@ -22,6 +22,8 @@ import pyarrow as pa
 
 from isoglot.aligners.aligner import Aligner, Use
 from isoglot.aligners.alignment import LinkTable, starts_and_end, usable_words, windows, with_links
+from isoglot.aligners.lexicon import with_lexicon
+from isoglot.aligners.lexicon_options import LexiconOptions
 from isoglot.aligners.options import Eflomal, FastAlign, Hmm, SavedModel
 from isoglot.aligners.pairs_in_files import Warn, Warnings, more_bitext, read_pairs, silent
 from isoglot.aligners.statistical.bitext import BitextSide, WordNumbers
@@ -170,14 +172,19 @@ class ModelLearner(_Learner):
             _require_words(self._start, use.words)
             self.words = use.words or self._start.words or "whitespace"
 
+    def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Learn from the pairs, link their words, and write the lexicon that is counted from the links."""
+        return with_counted_lexicon(super().align(pairs), self._request, self._use)
+
     def learn(self, text: _Text) -> Iterator[LinkTable]:
-        """Learn from the text, align it, and write the model and the lexicon that were asked for."""
+        """Learn from the text, align it, and write the model and its lexicon if they were asked for."""
         return self._alignments(text).windows(text.pairs)
 
     @property
     def writes_model(self) -> bool:
-        """Whether the model or its lexicon is asked for."""
-        return self._request.save is not None or self._request.lexicon is not None
+        """Whether the model or a lexicon of its own probabilities is asked for."""
+        request = self._request
+        return request.save is not None or (request.lexicon is not None and not request.counts_links)
 
     def _alignments(self, text: _Text) -> SentenceAlignments:
         request, start = self._request, self._start
@@ -198,8 +205,7 @@ class ModelLearner(_Learner):
         if request.save is not None:
             learned = text.source.digest(), text.target.digest(), start and start.trained().digest()
             made_from = _room(learner, request.save, learned, self._use.overwrite)
-        keep = request.save is not None or request.lexicon is not None
-        result = learner.fit_align_sides(text.source, text.target, keep=keep, start=start)
+        result = learner.fit_align_sides(text.source, text.target, keep=self.writes_model, start=start)
         _keep(learner, request, made_from)
         return result
 
@@ -286,7 +292,8 @@ class SavedAligner(Aligner):
             options = {"min_probability": request.min_probability, "min_score": request.min_score}
         cut = (pair.cut(self.words) for pair in pairs)
         warn = self._use.warn or Warnings()
-        return self.model.align_pairs(cut, unknown=self._foreign, warn=warn, **options)
+        linked = self.model.align_pairs(cut, unknown=self._foreign, warn=warn, **options)
+        return linked if request is None else with_counted_lexicon(linked, request, self._use)
 
     def keep_asked(self) -> None:
         """Write the model and the lexicon that the request asks for."""
@@ -337,10 +344,10 @@ def _room(aligner: StatisticalAligner, folder: Path, learned: Sequence[Any], ove
 
 
 def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, made_from: str | None) -> None:
-    """Write the model and the lexicon that were asked for."""
+    """Write the model, and the lexicon of its own probabilities, if they were asked for."""
     if settings.save is not None:
         aligner.save(settings.save, made_from=made_from)
-    if settings.lexicon is not None and aligner.model is not None:
+    if settings.lexicon is not None and not settings.counts_links and aligner.model is not None:
         if aligner.words == "unicode" and any(
             has_unspaced(word) for side in aligner.model.words for word in side
         ):
@@ -350,3 +357,12 @@ def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, m
             )
             _LOG.warning(note, settings.lexicon)
         aligner.model.write_lexicon(settings.lexicon)
+
+
+def with_counted_lexicon(
+    linked: Iterator[SentencePair], request: LexiconOptions, use: Use
+) -> Iterator[SentencePair]:
+    """Pass pairs on, and count a lexicon from their links if that is what was asked for."""
+    if not request.counts_links:
+        return linked
+    return with_lexicon(linked, request, pieces=use.pieces, unit_pieces=use.lexicon_pieces)
