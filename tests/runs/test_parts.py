@@ -13,7 +13,7 @@ import pytest
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs import parts as module
-from isoglot.runs.parts import Found, content_of, kept_parts
+from isoglot.runs.parts import BlockResult, content_of, kept_parts
 from isoglot.runs.pool import WorkPool
 
 KINDS = {
@@ -24,14 +24,14 @@ KINDS = {
 }
 
 
-def found_of(rows: list[int]) -> Found:
+def found_of(rows: list[int]) -> BlockResult:
     columns = {
         "double": [math.nan if row == 3 else 2 * row + 0.1 for row in rows],
         "text": [f"row {row}" for row in rows],
         "halves": [[row / 3] * row for row in rows],
         "vector": np.array([[row, -row] for row in rows], np.float32),
     }
-    return Found(columns, KINDS, {"first": rows[0]})
+    return BlockResult(columns, KINDS, {"first": rows[0]})
 
 
 class Work:
@@ -41,7 +41,7 @@ class Work:
         self.done: list[int] = []
         self.stop = stop
 
-    def __call__(self, rows: list[int]) -> Found:
+    def __call__(self, rows: list[int]) -> BlockResult:
         if rows[0] == self.stop:
             raise KeyboardInterrupt
         self.done.append(rows[0])

@@ -23,7 +23,7 @@ from isoglot.corpus.encode.unknown import UNLINKED, UnknownWords
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.parts import Found, Parts, content_of, input_sizes
+from isoglot.runs.parts import BlockResult, Parts, content_of, input_sizes
 from isoglot.runs.pool import WorkPool
 
 _ELSEWHERE = {"save", "engine", "workers", "part_pairs", "any_language", *LexiconOptions.model_fields}
@@ -86,7 +86,7 @@ class BlockLinker:
         """How many pairs are linked together."""
         return WINDOW if isinstance(self._request, SavedModel) else int(self._aligner.window)
 
-    def __call__(self, block: PairBlock) -> Found:
+    def __call__(self, block: PairBlock) -> BlockResult:
         """Link the words of a block of pairs."""
         self._warnings.clear()
         unknown = UnknownWords(UNLINKED)
@@ -99,7 +99,7 @@ class BlockLinker:
         else:
             linked = self._aligner.align_pairs(
                 block.pairs,
-                unknown=_Unwatched(),
+                unknown=_NoForeignText(),
                 warn=lambda number, message: self._note(block.first + number, message),
                 min_probability=self._request.min_probability,
                 min_score=self._request.min_score,
@@ -111,7 +111,7 @@ class BlockLinker:
         self._warnings.append((number, message))
 
 
-class _Worker:
+class _LinkWorker:
     """What a worker of a cluster has loaded."""
 
     linker: BlockLinker
@@ -119,22 +119,22 @@ class _Worker:
 
 def start(settings: LinkSettings) -> None:
     """Load the aligner of a worker."""
-    _Worker.linker = BlockLinker(settings)
+    _LinkWorker.linker = BlockLinker(settings)
 
 
-def link_block(block: PairBlock) -> Found:
+def link_block(block: PairBlock) -> BlockResult:
     """Link the words of a block of pairs in a worker."""
-    return _Worker.linker(block)
+    return _LinkWorker.linker(block)
 
 
-class _Unwatched:
+class _NoForeignText:
     """Takes the place of what counts unknown words, which the process that reads the pairs does."""
 
     def look(self, *_: object) -> None:
         """Count nothing."""
 
 
-def _found(linked: Sequence[SentencePair], reports: Mapping[str, Any]) -> Found:
+def _found(linked: Sequence[SentencePair], reports: Mapping[str, Any]) -> BlockResult:
     """Links as columns of one row for each pair."""
     columns = {
         "source": [[i for i, _ in pair.links] for pair in linked],
@@ -142,7 +142,7 @@ def _found(linked: Sequence[SentencePair], reports: Mapping[str, Any]) -> Found:
         "probabilities": [pair.probabilities for pair in linked],
         "score": [pair.score for pair in linked],
     }
-    return Found(columns, _KINDS, reports)
+    return BlockResult(columns, _KINDS, reports)
 
 
 class AlignerInParts(Aligner):
@@ -208,7 +208,7 @@ class AlignerInParts(Aligner):
 
 
 @contextmanager
-def _workplace(settings: LinkSettings) -> Iterator[tuple[WorkPool, Callable[[PairBlock], Found], int]]:
+def _workplace(settings: LinkSettings) -> Iterator[tuple[WorkPool, Callable[[PairBlock], BlockResult], int]]:
     """Where blocks are linked, by what, and how many pairs a block has.
 
     In this process, or by workers of a cluster that hold one aligner each.
@@ -272,7 +272,7 @@ def _until_paused(pairs: Iterator[SentencePair], paused: Callable[[], bool]) -> 
     return block
 
 
-def _with_links(pairs: Sequence[SentencePair], found: Found) -> Iterator[SentencePair]:
+def _with_links(pairs: Sequence[SentencePair], found: BlockResult) -> Iterator[SentencePair]:
     """The pairs with the links of a table."""
     columns = [found.columns[name] for name in _KINDS]
     for pair, source, target, probabilities, score in zip(pairs, *columns, strict=True):

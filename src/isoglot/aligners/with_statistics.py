@@ -39,7 +39,7 @@ from isoglot.formats.words import WordMode, has_unspaced
 from isoglot.modules.allocator import give_back_large_blocks
 from isoglot.runs.fingerprint import FileState, files_of, key_of, states
 from isoglot.runs.listed import read_whole
-from isoglot.runs.parts import SECONDS_OF_WORK, Found, Parts, content_of
+from isoglot.runs.parts import SECONDS_OF_WORK, BlockResult, Parts, content_of
 
 _LOG = logging.getLogger(__name__)
 _CAPACITY = 4
@@ -233,14 +233,14 @@ def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[Li
         yield unkept[number] if found is None else _restored(found)
 
 
-def _stored(table: LinkTable) -> Found:
+def _stored(table: LinkTable) -> BlockResult:
     """The links of some sentences as columns of one row for each."""
     flat: dict[str, npt.NDArray[Any]] = {"source": table.source, "target": table.target}
     if table.probability is not None:
         flat["probability"] = table.probability
     offsets = _array(table.offsets.astype(np.int32))
     columns = {name: pa.ListArray.from_arrays(offsets, _array(values)) for name, values in flat.items()}
-    return Found(columns, dict.fromkeys(columns, "arrow"))
+    return BlockResult(columns, dict.fromkeys(columns, "arrow"))
 
 
 def _array(values: npt.NDArray[Any]) -> pa.Array:
@@ -249,7 +249,7 @@ def _array(values: npt.NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
-def _restored(found: Found) -> LinkTable:
+def _restored(found: BlockResult) -> LinkTable:
     """The links of columns that :func:`_stored` made."""
     lengths = found.columns["source"].value_lengths().to_numpy()
     flat = {name: column.flatten().to_numpy() for name, column in found.columns.items()}

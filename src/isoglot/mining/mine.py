@@ -24,7 +24,13 @@ from isoglot.formats.words import is_blank
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineRequest, VectorOptions
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
-from isoglot.mining.vectors import Encoding, SentenceEncoder, line_counter, sentence_encoder, stored_vectors
+from isoglot.mining.vectors import (
+    EncodingPlan,
+    SentenceEncoder,
+    line_counter,
+    sentence_encoder,
+    stored_vectors,
+)
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.large_search import by_faiss, by_parts, require_package
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
@@ -179,7 +185,7 @@ def _mined(
         for side, rows in sides.items()
     ]
     texts = list(source), list(target)
-    encoding = Encoding(options, parts or Parts(None, dict, what="mining run"))
+    encoding = EncodingPlan(options, parts or Parts(None, dict, what="mining run"))
     encoding_step = partial(step, "encoding")
     with stored_vectors(encoder, texts, receive, encoding=encoding, progress=encoding_step) as stored:
         unknown.warn()

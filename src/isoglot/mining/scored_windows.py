@@ -24,7 +24,7 @@ from isoglot.mining.pair_rules import PairRules
 from isoglot.mining.pair_scores import PairScorer, Scores, UnknownOfPairs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import hash_checkpoint
-from isoglot.runs.parts import Found, Parts, content_of, input_sizes
+from isoglot.runs.parts import BlockResult, Parts, content_of, input_sizes
 from isoglot.runs.pool import WorkPool
 
 MISSING_LANGUAGE = "missing_language"
@@ -37,7 +37,7 @@ _NO_SCORE = {"engine", "workers", "duplicates", "min_cosine", "min_margin", "min
 
 
 @dataclass(frozen=True)
-class Window:
+class PairWindow:
     """Consecutive pairs, and how many come before them.
 
     Args:
@@ -57,7 +57,7 @@ class Window:
             sent = SentencePair(pair.texts, languages=pair.languages, tags=pair.tags, path=pair.path)
             sent.line = pair.line
             bare.append((sent, texts, reasons))
-        return Window, (self.first, bare, self.earlier)
+        return PairWindow, (self.first, bare, self.earlier)
 
     def content(self) -> str:
         """A hash of the pairs and of the rules that drop them."""
@@ -72,7 +72,7 @@ class Window:
                 yield f"{place}pair {number}", texts
 
 
-def scores_of(scorer: PairScorer, window: Window) -> Found:
+def scores_of(scorer: PairScorer, window: PairWindow) -> BlockResult:
     """Score the pairs of a window that no rule drops."""
     passing = list(window.passing())
     scores = scorer([texts for _, texts in passing], [name for name, _ in passing], window.earlier)
@@ -80,10 +80,10 @@ def scores_of(scorer: PairScorer, window: Window) -> Found:
     for name in scorer.names:
         columns[name] = [None if known is None else known[name] for known in scores]
     kinds = {"known": "flags", **dict.fromkeys(scorer.names, "numbers")}
-    return Found(columns, kinds, {"unknown": scorer.take_unknown()})
+    return BlockResult(columns, kinds, {"unknown": scorer.take_unknown()})
 
 
-def reasons_of(rules: PairRules, chunk: Window) -> Found:
+def reasons_of(rules: PairRules, chunk: PairWindow) -> BlockResult:
     """Name the rules that drop each pair of a chunk."""
     rows = _with_reasons([pair for pair, _, _ in chunk.rows], rules)
     columns = {
@@ -94,10 +94,10 @@ def reasons_of(rules: PairRules, chunk: Window) -> Found:
         "source": [texts[0] for _, texts, _ in rows],
         "target": [texts[1] for _, texts, _ in rows],
     }
-    return Found(columns, {"reasons": "lists of texts", "source": "texts", "target": "texts"})
+    return BlockResult(columns, {"reasons": "lists of texts", "source": "texts", "target": "texts"})
 
 
-class _Worker:
+class _ScoreWorker:
     """What a worker of a cluster has loaded."""
 
     rules: PairRules
@@ -106,17 +106,17 @@ class _Worker:
 
 def start(request: FilterRequest) -> None:
     """Load the rules, and encoder and aligner as far as scores are asked for, in a worker."""
-    _Worker.rules, _Worker.scorer = PairRules(request), PairScorer(request)
+    _ScoreWorker.rules, _ScoreWorker.scorer = PairRules(request), PairScorer(request)
 
 
-def score_window(window: Window) -> Found:
+def score_window(window: PairWindow) -> BlockResult:
     """Score the pairs of a window in a worker."""
-    return scores_of(_Worker.scorer, window)
+    return scores_of(_ScoreWorker.scorer, window)
 
 
-def apply_rules(chunk: Window) -> Found:
+def apply_rules(chunk: PairWindow) -> BlockResult:
     """Name the rules that drop each pair of a chunk in a worker."""
-    return reasons_of(_Worker.rules, chunk)
+    return reasons_of(_ScoreWorker.rules, chunk)
 
 
 class ScoredWindows:
@@ -137,47 +137,47 @@ class ScoredWindows:
         self.names = self._scorer.names
         self._here = request.engine == "local"
 
-    def windows(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[Window, Iterator[Scores]]]:
+    def windows(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[PairWindow, Iterator[Scores]]]:
         """Windows of the pairs in their order, with the scores of the pairs that no rule drops."""
         if self.names:
             yield from self._scored(pairs)
         else:
             yield from self._ruled(pairs)
 
-    def _scored(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[Window, Iterator[Scores]]]:
+    def _scored(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[PairWindow, Iterator[Scores]]]:
         unknown = UnknownOfPairs()
         work = partial(scores_of, self._scorer) if self._here else score_window
         with self._pool(loads=True) as pool:
             windows = self._windows_to_score(pairs)
-            for window, found in self._parts.results(windows, work, pool, Window.content):
+            for window, found in self._parts.results(windows, work, pool, PairWindow.content):
                 unknown.add(found.reports["unknown"])
                 yield window, self._scores_in(found)
         unknown.warn()
 
-    def _ruled(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[Window, Iterator[Scores]]]:
+    def _ruled(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[PairWindow, Iterator[Scores]]]:
         work = partial(reasons_of, self._rules) if self._here else apply_rules
         with self._pool(loads=False) as pool:
-            for window, found in self._parts.results(_chunks(pairs), work, pool, Window.content):
+            for window, found in self._parts.results(_chunks(pairs), work, pool, PairWindow.content):
                 columns = [found.columns[name] for name in ("reasons", "source", "target")]
                 rows: list[Row] = [
                     (pair, (source, target), reasons)
                     for (pair, _, _), reasons, source, target in zip(window.rows, *columns, strict=True)
                 ]
-                ruled = Window(window.first, rows)
+                ruled = PairWindow(window.first, rows)
                 yield ruled, iter([{} for _ in ruled.passing()])
 
-    def _windows_to_score(self, pairs: Iterator[SentencePair]) -> Iterator[Window]:
+    def _windows_to_score(self, pairs: Iterator[SentencePair]) -> Iterator[PairWindow]:
         """Windows of as many passing pairs as the margin's neighbours are searched among."""
         pool = self._request.pool
         waiting: list[Row] = []
         earlier: list[tuple[str, str]] = []
         passed = first = 0
 
-        def window() -> Window:
+        def window() -> PairWindow:
             """The window of the pairs that wait; earlier pairs fill it up if it is short."""
             missing = pool - passed
             filling = earlier[-missing:] if missing > 0 and passed and self._request.model is not None else []
-            made = Window(first, waiting, filling)
+            made = PairWindow(first, waiting, filling)
             texts = [texts for _, texts, reasons in waiting if not reasons]
             if texts:
                 earlier[:] = [*filling, *texts][-pool:]
@@ -194,7 +194,7 @@ class ScoredWindows:
                         first, waiting, passed = first + len(waiting), [], 0
         yield window()
 
-    def _scores_in(self, found: Found) -> Iterator[Scores]:
+    def _scores_in(self, found: BlockResult) -> Iterator[Scores]:
         """The scores of a table, pair by pair."""
         columns = [found.columns[name] for name in self.names]
         for is_known, *values in zip(found.columns["known"], *columns, strict=True):
@@ -212,12 +212,12 @@ class ScoredWindows:
         return RayPool(request.workers, start, request)
 
 
-def _chunks(pairs: Iterator[SentencePair]) -> Iterator[Window]:
+def _chunks(pairs: Iterator[SentencePair]) -> Iterator[PairWindow]:
     """Pairs of the same languages, some thousand at a time."""
     first = 0
     for _, run in groupby(pairs, key=attrgetter("languages")):
         while chunk := list(islice(run, _CHUNK)):
-            yield Window(first, [(pair, pair.texts, _lacking(pair)) for pair in chunk])
+            yield PairWindow(first, [(pair, pair.texts, _lacking(pair)) for pair in chunk])
             first += len(chunk)
 
 

@@ -20,7 +20,7 @@ from isoglot.mining.options import VectorOptions
 from isoglot.modules.finite import require_finite
 from isoglot.modules.neighbours import unit
 from isoglot.runs.disk import full_disk_named
-from isoglot.runs.parts import Found, Parts, content_of
+from isoglot.runs.parts import BlockResult, Parts, content_of
 from isoglot.runs.pool import WorkPool
 from isoglot.tasks.text_vectors import TextEncoder
 
@@ -90,7 +90,7 @@ def _encoded(encoder: SentenceEncoder, window: Sequence[str], unknown: OnUnknown
     return require_finite(vectors, "sentence vectors").float().cpu()
 
 
-class _Worker:
+class _VectorWorker:
     """The encoder of a worker of a cluster."""
 
     encoder: SentenceEncoder
@@ -98,23 +98,23 @@ class _Worker:
 
 def start(encoder: SentenceEncoder | tuple[str, VectorOptions]) -> None:
     """Take an encoder, or load one by its name."""
-    _Worker.encoder = sentence_encoder(*encoder) if isinstance(encoder, tuple) else encoder
+    _VectorWorker.encoder = sentence_encoder(*encoder) if isinstance(encoder, tuple) else encoder
 
 
-def encode_window(texts: Sequence[str]) -> Found:
+def encode_window(texts: Sequence[str]) -> BlockResult:
     """Encode some texts in a worker."""
-    return _found_vectors(_Worker.encoder, texts)
+    return _found_vectors(_VectorWorker.encoder, texts)
 
 
-def _found_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Found:
+def _found_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> BlockResult:
     """The vectors of some texts, and their unknown words."""
     unknown: list[tuple[str, list[str], bool]] = []
     vectors = _encoded(encoder, texts, lambda text, words, whole: unknown.append((text, list(words), whole)))
-    return Found({"vectors": vectors.numpy()}, {"vectors": "vectors"}, {"unknown": unknown})
+    return BlockResult({"vectors": vectors.numpy()}, {"vectors": "vectors"}, {"unknown": unknown})
 
 
 @dataclass(frozen=True)
-class Encoding:
+class EncodingPlan:
     """Where texts are encoded, and where their vectors are kept until the run is over.
 
     Args:
@@ -127,7 +127,7 @@ class Encoding:
 
     def windows(
         self, encoder: SentenceEncoder, sides: Sequence[Sequence[str]]
-    ) -> Iterator[tuple[Sequence[str], Found]]:
+    ) -> Iterator[tuple[Sequence[str], BlockResult]]:
         """The texts of all sides, some thousand at a time, with their vectors."""
         texts = [side[n : n + _WINDOW] for side in sides for n in range(0, len(side), _WINDOW)]
         here = self.request.engine == "local"
@@ -164,7 +164,7 @@ def stored_vectors(
     sides: Sequence[Sequence[str]],
     unknown: Sequence[OnUnknownText],
     *,
-    encoding: Encoding,
+    encoding: EncodingPlan,
     progress: Progress | None = None,
 ) -> Iterator[list[tuple[Tensor, NDArray[np.int64]]]]:
     """Unit vectors of the sentences of each side that have one, and their numbers.

@@ -42,7 +42,7 @@ _LOGGER = logging.getLogger(__name__)
 Rows = TypeVar("Rows")
 
 
-class Found(NamedTuple):
+class BlockResult(NamedTuple):
     """What work on a block has found.
 
     Args:
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 class _Block(NamedTuple):
     number: int
     content: str
-    found: Found
+    found: BlockResult
 
 
 class Parts:
@@ -118,10 +118,10 @@ class Parts:
     def results(
         self,
         blocks: Iterable[Rows],
-        work: Callable[[Rows], Found],
+        work: Callable[[Rows], BlockResult],
         pool: WorkPool,
         content: Callable[[Rows], str],
-    ) -> Iterator[tuple[Rows, Found]]:
+    ) -> Iterator[tuple[Rows, BlockResult]]:
         """Each block with what was found for it, in order; work on blocks that are kept is not repeated.
 
         Args:
@@ -131,7 +131,7 @@ class Parts:
             content: A hash of the rows of a block.
         """
         numbered = enumerate(blocks)
-        pending: deque[tuple[Rows, Future[Found]]] = deque()
+        pending: deque[tuple[Rows, Future[BlockResult]]] = deque()
         while True:
             for number, rows in islice(numbered, int(pool.ahead) - len(pending)):
                 key = content(rows) if self.is_kept else ""
@@ -146,18 +146,18 @@ class Parts:
             rows, future = pending.popleft()
             yield rows, pool.result(future)
 
-    def keep(self, number: int, content: str, found: Found) -> None:
+    def keep(self, number: int, content: str, found: BlockResult) -> None:
         """Write the result of a block at once."""
         with self._mutex:
             self._waiting.append(_Block(number, content, found))
             self._write()
 
-    def kept(self, number: int, content: str) -> Found | None:
+    def kept(self, number: int, content: str) -> BlockResult | None:
         """The result of a block that this run or an earlier one has kept."""
         future = self._kept(number, content)
         return None if future is None else future.result()
 
-    def _kept(self, number: int, content: str) -> Future[Found] | None:
+    def _kept(self, number: int, content: str) -> Future[BlockResult] | None:
         """The result of a block that an earlier run has kept.
 
         Raises:
@@ -174,14 +174,14 @@ class Parts:
                 f"{self._folder}: holds parts of other rows, so the input has changed since that {self._what} was "
                 "stopped; delete the folder to start again, or choose another [[out]]"
             )
-        future: Future[Found] = Future()
+        future: Future[BlockResult] = Future()
         future.set_result(block.found)
         return future
 
-    def _keeper(self, number: int, content: str) -> Callable[[Future[Found]], None]:
+    def _keeper(self, number: int, content: str) -> Callable[[Future[BlockResult]], None]:
         """What is called when a block is done, maybe in another thread."""
 
-        def keep(future: Future[Found]) -> None:
+        def keep(future: Future[BlockResult]) -> None:
             if not future.cancelled() and future.exception() is None:
                 self._keep(_Block(number, content, future.result()))
 
@@ -307,7 +307,7 @@ def _blocks_in(file: Path) -> Iterator[_Block]:
     for number, content, rows, kinds, reports in json.loads(table.schema.metadata[_BLOCKS]):
         cut = table.slice(first, rows)
         columns = {name: _values(cut.column(name), kind) for name, kind in kinds.items()}
-        yield _Block(number, content, Found(columns, kinds, reports))
+        yield _Block(number, content, BlockResult(columns, kinds, reports))
         first += rows
 
 
