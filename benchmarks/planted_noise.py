@@ -6,9 +6,8 @@ For each language writes OUT/en-XX.jsonl, one pair a line: its kind (`clean` or 
 five scores of the packaged aligner and encoder. `benchmarks/filter_presets.py` reads these files, so that rules and
 thresholds are compared without encoding the text again.
 
-Clean pairs are news (WMT) and those pairs of Tatoeba that the packaged models were not trained on, of at most 25 English
-words. Noise is made from
-further pairs of the same sources, which are not among the clean ones:
+Clean pairs are news (WMT) and those pairs of Tatoeba that the packaged models were not trained on, of at most 25
+English words. Noise is made from further pairs of the same sources, which are not among the clean ones:
 
 unrelated         the target of another pair
 similar           the target of the pair whose source shares the most words

@@ -26,7 +26,7 @@ def glossary(path: Path, pairs: list[tuple[str, str, str]], **options: object) -
         pair = SentencePair.of(source.split(), target.split())
         pair.links = [(int(i), int(j)) for i, j in (link.split("-") for link in links.split())]
         sentence_pairs.append(pair)
-    chosen = LexiconOptions(lexicon=path, lexicon_format="csv", **options)  # type: ignore[arg-type]
+    chosen = LexiconOptions(lexicon=path, lexicon_format="csv", **options)
     list(with_lexicon(sentence_pairs, chosen))
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

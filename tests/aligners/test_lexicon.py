@@ -44,7 +44,7 @@ def moses_counts() -> tuple[Counter[tuple[str, str]], Counter[str], Counter[str]
 
 def write(path: Path, form: str, **options: object) -> None:
     """Write the lexicon of :data:`PAIRS`."""
-    chosen = LexiconOptions(lexicon=path, lexicon_format=form, **options)  # type: ignore[arg-type]
+    chosen = LexiconOptions(lexicon=path, lexicon_format=form, **options)
     assert list(with_lexicon(linked(), chosen)) == linked()
 
 

@@ -81,7 +81,9 @@ def test_the_confusion_is_printed_and_stands_on_the_page(
     found = {row[0]: row for row in table[1:] if row}
     assert [*found] == [label for label, row in by_label.items() if any(row.values())]
     for label, (_, _, language, *cells) in found.items():
-        assert language == "xx" and [float(cell) for cell in cells[:2]] == [*map(float, by_label[label].values())]
+        assert language == "xx" and [float(cell) for cell in cells[:2]] == [
+            *map(float, by_label[label].values())
+        ]
     page = tmp_path / "page.html"
     assert isoglot("report", str(predictions), "--out", str(page)).returncode == 0
     assert "text_classification: confusion of" in page.read_text()

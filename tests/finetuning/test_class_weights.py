@@ -17,8 +17,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from transformers import AutoModelForTokenClassification
 
 from isoglot.core.errors import ConfigurationError
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.class_weights import require_labels, weighted_items, weighted_loss, weights_of
-from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.tasks import build_task
 from isoglot.tasks.features import IGNORED, EncodedRow

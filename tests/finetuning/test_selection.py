@@ -12,7 +12,7 @@ from transformers import TrainerControl, TrainerState
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.finetuning import train as finetune_train
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.selection import EarlyStop
 from isoglot.tasks import build_task

@@ -26,4 +26,7 @@ ANSWERED = {
 def tuned(task: str, data: dict[str, Any], out: Path) -> Path:
     encoder: dict[str, Any] = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
     rows = Dataset.from_dict(data)
-    return iso.finetune(task=task, **encoder, data=rows, out=out, epochs=2, select="last", learning_rate=1e-3)
+    made: Path = iso.finetune(
+        task=task, **encoder, data=rows, out=out, epochs=2, select="last", learning_rate=1e-3
+    )
+    return made

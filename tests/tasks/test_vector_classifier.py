@@ -36,8 +36,9 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tuned(model: Any, out: Path, **more: Any) -> Path:
     data = {"train": NLI, "dev": NLI}
-    settings = {"frozen": "vectors", "epochs": 40, "batch_size": 20, "learning_rate": 3e-3, "evaluate_every": 30}
-    return iso.finetune(model, "xnli", data=data, out=out, **settings, **more)
+    settings: dict[str, Any] = {"epochs": 40, "batch_size": 20, "learning_rate": 3e-3, "evaluate_every": 30}
+    made: Path = iso.finetune(model, "xnli", data=data, out=out, frozen="vectors", **settings, **more)
+    return made
 
 
 def test_features_are_those_of_the_paper() -> None:

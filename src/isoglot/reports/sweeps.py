@@ -88,12 +88,12 @@ def _figure(
     if len(steps) < 2:
         return None
     series = []
-    for line in lines.values():
-        values = sorted(line.scores)
-        points = [line.scores[value] for value in values]
+    for drawn in lines.values():
+        values = sorted(drawn.scores)
+        points = [drawn.scores[value] for value in values]
         series.append(
             LineSeries(
-                label=line.label,
+                label=drawn.label,
                 x=values,
                 y=[score.mean for score in points],
                 sd=[score.sd for score in points] if any(score.sd is not None for score in points) else None,
