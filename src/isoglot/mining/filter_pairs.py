@@ -96,6 +96,8 @@ class FilterReport:
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     histograms: dict[str, Histogram] = field(default_factory=dict)
+    preset: dict[str, Any] = field(default_factory=dict)
+    """The name of the preset and the values of its options; empty without one."""
 
     def add(self, pair: JudgedPair) -> None:
         """Count a pair."""
@@ -109,7 +111,8 @@ class FilterReport:
     def recorded(self) -> dict[str, Any]:
         """The report as a JSON object."""
         spread = {name: histogram.recorded() for name, histogram in self.histograms.items()}
-        return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
+        recorded = {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
+        return {"preset": self.preset, **recorded} if self.preset else recorded
 
 
 def filter_pairs(
@@ -209,6 +212,11 @@ def filter_files(
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
     check_pair_rules([raw.source for raw in corpus.inputs if raw.manifest is None], request)
     progress, counts = reporter_of(progress), FilterReport()
+    if request.preset is not None:
+        values = {name: _plain(value) for name, value in request.preset_values.items()}
+        counts.preset = {"name": request.preset, **values}
+        listed = ", ".join(f"{name} {value}" for name, value in values.items())
+        progress.note(f"preset {request.preset}: {listed}")
     with ExitStack() as stack:
         write = stack.enter_context(pair_writer(out, corpus.languages))
         write_dropped = (
@@ -232,6 +240,11 @@ def filter_files(
         if report is not None:
             write_json(report, counts.recorded())
     return counts
+
+
+def _plain(value: Any) -> Any:
+    """An option's value for a report: of an encoder in memory the name of its class."""
+    return value if value is None or isinstance(value, str | int | float) else type(value).__name__
 
 
 def _verdict(
