@@ -7,7 +7,7 @@ FIRST_OPTIONS: dict[str, tuple[str, ...]] = {
     "project": ("--out", "--kind", "--target-lang", "--links", "--method"),
     # corpora
     "prepare": ("--out", "--source-lang", "--target-lang", "--duplicates", "--max-length-ratio"),
-    "filter": ("--out", "--dropped", "--min-alignment", "--model", "--min-margin"),
+    "filter": ("--out", "--preset", "--dropped", "--min-alignment", "--model"),
     "mine": ("--out", "--min-score", "--model", "--source-lang", "--target-lang"),
     "align-sentences": ("--out", "--max-size", "--model", "--source-lang", "--target-lang"),
     # training
@@ -16,6 +16,7 @@ FIRST_OPTIONS: dict[str, tuple[str, ...]] = {
     "finetune": ("--task", "--data", "--out", "--language", "--seed"),
     "export": ("--out", "--to", "--layer", "--pooling", "--max-length"),
     # measuring
+    "predict": ("--task", "--out", "--language", "--probabilities", "--column"),
     "evaluate": ("--task", "--data", "--languages", "--out", "--set"),
     "transfer": ("--task", "--data", "--languages", "--out", "--seed"),
     "analyse alignment": ("--out", "--lexicon", "--source-lang", "--target-lang", "--vocabulary"),

@@ -34,7 +34,7 @@ from isoglot.mining.pair_scores import Scores
 from isoglot.mining.scored_windows import Row, ScoredWindows, scores_made_from
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.parts import kept_parts
-from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
 
 if TYPE_CHECKING:
     from isoglot.aligners.aligner import Aligner
@@ -91,6 +91,8 @@ class FilterReport:
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     histograms: dict[str, Histogram] = field(default_factory=dict)
+    preset: dict[str, Any] = field(default_factory=dict)
+    """The name of the preset and the values of its options; empty without one."""
 
     def add(self, pair: JudgedPair) -> None:
         """Count a pair."""
@@ -104,7 +106,8 @@ class FilterReport:
     def recorded(self) -> dict[str, Any]:
         """The report as a JSON object."""
         spread = {name: histogram.recorded() for name, histogram in self.histograms.items()}
-        return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
+        recorded = {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
+        return {"preset": self.preset, **recorded} if self.preset else recorded
 
 
 def filter_pairs(
@@ -207,6 +210,7 @@ def filter_files(
     check_pair_rules([raw.source for raw in corpus.inputs if raw.manifest is None], request)
     progress, counts = reporter_of(progress), FilterReport()
     total = corpus.row_count()
+    _note_preset(request, counts, progress)
     with ExitStack() as stack:
         made_from = partial(scores_made_from, request, inputs)
         kept = kept_parts(out[0], made_from, what="filtering", resume=resume, engine=request.engine)
@@ -233,6 +237,19 @@ def filter_files(
         if report is not None:
             write_json(report, counts.recorded())
     return counts
+
+
+def _note_preset(request: FilterRequest, report: FilterReport, progress: Reporter) -> None:
+    """Say which preset is used, with the values of its options, and record it."""
+    if request.preset is None:
+        return
+    values = {}
+    for name, value in request.preset_values.items():
+        is_plain = value is None or isinstance(value, str | int | float)
+        values[name] = value if is_plain else type(value).__name__  # an encoder or aligner in memory
+    report.preset = {"name": request.preset, **values}
+    listed = ", ".join(f"{name} {value}" for name, value in values.items())
+    progress.note(f"preset {request.preset}: {listed}")
 
 
 def _verdict(

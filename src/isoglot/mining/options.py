@@ -8,6 +8,7 @@ from pydantic import AfterValidator, field_validator, model_validator
 from isoglot.checkpoints.folder import BOX
 from isoglot.core.options import Options, Precision, Workers, one_or_more, option, text_of_path
 from isoglot.corpus.options import RULES, RowRules
+from isoglot.mining.presets import PRESETS, with_preset
 
 ENCODER, _SCORES, _SCALE = "Sentence vectors", "Scores", "On many machines"
 
@@ -141,8 +142,8 @@ class FilterRules(RowRules):
     min_language: float | None = option(
         None,
         "Least likelihood of a side's language, as a share of the likeliest one of its script: 0.8. Sides of fewer "
-        "than 20 letters are not judged.",
-        group=RULES, gt=0, le=1,
+        "than 20 letters are not judged; 0 judges none.",
+        group=RULES, ge=0, le=1,
     )  # fmt: skip
     numbers: Literal["any", "changed", "missing"] = option(
         "any",
@@ -202,6 +203,12 @@ class FilterRules(RowRules):
 class FilterRequest(SentenceEncoding, FilterRules, OnManyMachines):
     """What drops a pair of sentences, and what scores it: an encoder of sentences, an aligner of words, or both."""
 
+    preset: Literal["web", "tm", "ui"] | None = option(
+        None,
+        "Rules and thresholds for crawled text (web), translation memories (tm) or strings of programs (ui); options "
+        "that are given beside it win.",
+        group=RULES,
+    )
     model: Any = option(
         None, "Encoder of sentences, for cosine and margin: box comes with isoglot; or a folder or hub name.",
         group=ENCODER,
@@ -213,10 +220,21 @@ class FilterRequest(SentenceEncoding, FilterRules, OnManyMachines):
         group=_SCORES,
     )  # fmt: skip
 
-    @field_validator("aligner", mode="before")
+    @model_validator(mode="before")
+    @classmethod
+    def _values_of_the_preset(cls, values: Any) -> Any:
+        return with_preset(values) if isinstance(values, dict) and values.get("preset") else values
+
+    @field_validator("aligner", "model", mode="before")
     @classmethod
     def _none_by_name(cls, value: Any) -> Any:
         return None if value == "none" else text_of_path(value)
+
+    @property
+    def preset_values(self) -> dict[str, Any]:
+        """The values that the options of the preset have, the user's own among them; empty without a preset."""
+        names = PRESETS.get(self.preset or "", {})
+        return {name: getattr(self, name) for name in names}
 
     @model_validator(mode="after")
     def _thresholds_have_scores(self) -> Self:
