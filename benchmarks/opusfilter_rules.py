@@ -4,8 +4,8 @@
 
 OpusFilter has an environment of its own (`pip install opusfilter`). Its rules are those that `opusfilter-autogen
 --method defaults` writes, language identification by lingua among them. Japanese and Chinese have no spaces, so the
-three rules that count words are left out for them; with these no pair would be kept. Writes PAIRS/en-XX.opusfilter.json:
-for each pair whether it is kept, and the CPU seconds.
+three rules that count words are left out for them; with these no pair would be kept. Writes
+PAIRS/en-XX.opusfilter.json: for each pair whether it is kept, and the CPU seconds.
 """
 
 import json

@@ -32,7 +32,9 @@ def test_a_preset_has_its_values_unless_others_are_given(preset: str) -> None:
     assert changed.max_copied == PRESETS[preset]["max_copied"]
 
 
-@pytest.mark.parametrize("nothing", [{"model": "none", "aligner": "none"}, {"model": "none", "aligner": None}])
+@pytest.mark.parametrize(
+    "nothing", [{"model": "none", "aligner": "none"}, {"model": "none", "aligner": None}]
+)
 def test_a_preset_without_encoder_and_aligner_asks_nothing_of_their_scores(nothing: dict[str, Any]) -> None:
     request = validated(FilterRequest, {"preset": "web", **nothing})
     assert request.thresholds == {} and request.model is None and request.aligner is None
