@@ -35,7 +35,7 @@ class Pairs:
         self.language = language
         self.rows: list[Row] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         other = path.with_suffix(".opusfilter.json")
-        self.opusfilter = json.loads(other.read_text(encoding="utf-8")) if other.exists() else None
+        self.opusfilter: Any = json.loads(other.read_text(encoding="utf-8")) if other.exists() else None
         self.seconds: dict[str, float] = {}
         self._broken: dict[str, list[list[str]]] = {}
 
@@ -93,7 +93,7 @@ def print_kinds(languages: Mapping[str, Pairs], by_title: Mapping[str, Mapping[s
 
 def sweep(languages: Mapping[str, Pairs]) -> None:
     """Precision and recall of the rules of `web` with other thresholds."""
-    for values in (
+    tried: tuple[dict[str, Any], ...] = (
         *({"min_alignment": least} for least in (0.5, 0.6, 0.65, 0.7, 0.75, 0.8)),
         *({"min_margin": least} for least in (0.9, 0.94, 0.96, 0.98, 1.0, 1.02, 1.04)),
         *({"min_language": least} for least in (0.2, 0.5)),
@@ -101,7 +101,8 @@ def sweep(languages: Mapping[str, Pairs]) -> None:
         *({"max_length_ratio": least} for least in (2.0, 2.5, 3.0, 4.0)),
         {"numbers": "any"}, {"numbers": "missing"}, {"placeholders": False},
         {"min_alignment": 0.5, "min_margin": 1.02},
-    ):  # fmt: skip
+    )  # fmt: skip
+    for values in tried:
         request = validated(FilterRequest, {"preset": "web", **values})
         kept = {code: pairs.kept(request) for code, pairs in languages.items()}
         print_rates(", ".join(f"{name} {value}" for name, value in values.items()), languages, kept)

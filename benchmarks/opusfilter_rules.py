@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from opusfilter import filters as filtermodule
 from opusfilter.autogen import DefaultParameterFilters, lidmodule
@@ -21,7 +22,7 @@ SCRIPTS = {"ru": "Cyrillic", "uk": "Cyrillic", "zh": "Han", "hi": "Devanagari", 
 OF_WORDS = {"LongWordFilter", "AverageWordLengthFilter"}
 
 
-def rules(language: str) -> list:
+def rules(language: str) -> list[Any]:
     """OpusFilter's filters for English and a language."""
     scripts = ["Latin", SCRIPTS.get(language, "Latin")]
     if language == "ja":
@@ -49,7 +50,7 @@ def main() -> None:
         filters = rules(language)
         began = time.process_time()
         kept = [True] * len(pairs)
-        names = {}
+        names: dict[str, int] = {}
         for rule in filters:
             accepted = [rule.accept(score) for score in rule.score(pairs)]
             names[f"{type(rule).__name__} {len(names)}"] = accepted.count(False)
