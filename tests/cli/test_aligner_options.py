@@ -36,7 +36,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"layer": 3}, "--layer 3"),
     ({"train_on": "pairs.tsv"}, "--train-on pairs.tsv"),
     ({"train_on": [Path("pairs.tsv")]}, "--train-on pairs.tsv"),
-    ({"save": "model", "lexicon": "lexicon.tsv"}, "--save model --lexicon lexicon.tsv"),
+    ({"lexicon": "lexicon.tsv", "save": "model"}, "--lexicon lexicon.tsv --save model"),
     ({"kind": "hmm"}, "--set kind=hmm"),
     ({"lowercas": True}, "--set lowercas=true"),
 ]

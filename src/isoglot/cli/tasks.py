@@ -266,7 +266,7 @@ def predict(
     options: PredictFlags,
     running: CompareFlags,
 ) -> None:
-    """Label texts or words, or answer questions, with a fine-tuned model.
+    """Label texts or words, or answer questions, in new data.
 
     Each row of the file becomes a line of JSON: its own columns, then `prediction` and, for labels of texts and pairs,
     `probability`. Rows need no labels.

@@ -162,7 +162,10 @@ def task_builder(
     train: FinetuneOptions | None = None,
     keep_adapter: bool = False,
 ) -> BuildTask:
-    """A function from the values of a sweep to a task and its settings; those of a task by name are told apart."""
+    """A function from the values of a sweep to a task and its settings.
+
+    For a task by name ``settings`` may be options of the task too.
+    """
     source = (
         data_source(data, task_class(task), columns) if isinstance(task, str) and data is not None else None
     )

@@ -96,6 +96,10 @@ class FineTuning:
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
         self.swept = dict(swept or {})
+        if self.of_function and getattr(self.task, "frozen", None) is None:
+            raise ConfigurationError(
+                f"{self.source} is a function from texts to vectors, which cannot be trained; add [[frozen='vectors']]"
+            )
 
     @isolated_state()
     def run(self, *, resume: bool = True, overwrite: bool | None = None) -> Path:

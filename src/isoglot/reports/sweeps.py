@@ -19,7 +19,7 @@ from isoglot.runs.sweep import shown_value
 
 
 @dataclass
-class _Line:
+class _SweepLine:
     """One line of a chart: scores by the value of the setting that goes along the axis."""
 
     label: str
@@ -80,10 +80,10 @@ def _figure(
     """The chart of one measure; ``None`` where fewer than two values of the setting have a score."""
     languages = target_languages(scores, measure, source)
     means = scores.means(measure, languages)
-    lines: dict[str, _Line] = {}
+    lines: dict[str, _SweepLine] = {}
     for label, (value, line) in places.items():
         if label in means:
-            lines.setdefault(line, _Line(line)).scores[value] = means[label]
+            lines.setdefault(line, _SweepLine(line)).scores[value] = means[label]
     steps = sorted({value for line in lines.values() for value in line.scores})
     if len(steps) < 2:
         return None
