@@ -74,3 +74,9 @@ def test_a_command_without_an_encoder_imports_neither_torch_nor_transformers(
         aligner = StatisticalAligner("fast_align")
         aligner.fit_pairs([(["a", "house"], ["ein", "Haus"])] * 3).save(tmp_path / folder)
     assert not {"torch", "transformers", "datasets"} & imported(tmp_path, *WITHOUT_ENCODER[name])
+
+
+def test_a_method_that_learns_in_seconds_imports_no_pyarrow(tmp_path: Path) -> None:
+    assert "pyarrow" not in imported(
+        tmp_path, "align", "pairs.tsv", *PAIR, "--method", "fast_align", "-o", "links"
+    )

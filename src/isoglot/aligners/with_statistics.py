@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from isoglot.aligners.aligner import Aligner, Use
 from isoglot.aligners.alignment import LinkTable, starts_and_end, usable_words, windows, with_links
@@ -235,6 +234,8 @@ def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[Li
 
 def _stored(table: LinkTable) -> BlockResult:
     """The links of some sentences as columns of one row for each."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and learning of seconds keeps nothing
+
     flat: dict[str, npt.NDArray[Any]] = {"source": table.source, "target": table.target}
     if table.probability is not None:
         flat["probability"] = table.probability
@@ -243,8 +244,10 @@ def _stored(table: LinkTable) -> BlockResult:
     return BlockResult(columns, dict.fromkeys(columns, "arrow"))
 
 
-def _array(values: npt.NDArray[Any]) -> pa.Array:
+def _array(values: npt.NDArray[Any]) -> Any:
     """Numbers as Arrow has them; `pa.array` would import pandas, which learning does without."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and learning of seconds keeps nothing
+
     kind = pa.from_numpy_dtype(values.dtype)
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
