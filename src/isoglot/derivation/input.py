@@ -8,7 +8,8 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.manifest import is_prepared, read_manifest
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.formats.line_files import jsonl_columns
-from isoglot.formats.sources import Kind, bare_suffix
+from isoglot.formats.sources import Kind
+from isoglot.runs.files import bare_suffix
 
 INPUT_KINDS: dict[str, str] = {
     "text": "text",

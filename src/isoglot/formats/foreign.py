@@ -1,6 +1,6 @@
 """Files of other programs, which have to be exported: spreadsheets, localisation files, whole JSON documents."""
 
-from pathlib import Path
+from isoglot.runs.files import bare_suffix
 
 _TIKAL = "Okapi's Tikal (`tikal -2tmx {path} -sl en -tl de`)"
 _SHEET = "save it as CSV UTF-8, or export it as .tsv, from the program that shows it"
@@ -28,8 +28,5 @@ _EXPORTS = {
 
 def foreign(path: str) -> str | None:
     """Why a file cannot be read by its name, and what to do; None for others."""
-    name = Path(path).name.lower()
-    for packed in (".gz", ".xz", ".zst", ".bz2"):
-        name = name.removesuffix(packed)
-    reason = _EXPORTS.get(Path(name).suffix)
+    reason = _EXPORTS.get(bare_suffix(path))
     return None if reason is None else f"{path}: {reason.replace('{path}', path)}"

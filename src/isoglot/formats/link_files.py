@@ -32,8 +32,8 @@ from isoglot.formats.line_files import filled_lines, numbered_lines, parsed
 from isoglot.formats.links import Link, link_items, link_outside
 from isoglot.formats.rows import Items
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.formats.sources import bare_suffix
 from isoglot.formats.words import split_words
+from isoglot.runs.files import bare_suffix
 from isoglot.runs.json_lines import parse_object, row_id
 
 FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "jsonl": 0}

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from isoglot.core.errors import InputError
 from isoglot.formats.csv_form import csv_form
 from isoglot.formats.line_files import csv_rows, numbered_lines, numbered_objects
 from isoglot.formats.words import is_blank
+from isoglot.runs.files import bare_suffix
 
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 _FIRST_LINES = 100
 
 
@@ -25,8 +24,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     Raises:
         InputError: A line that cannot be read (``file:line``), or a file without rows.
     """
-    suffixes = [suffix for suffix in Path(path).suffixes if suffix not in _PACKED]
-    kind = suffixes[-1].lower() if suffixes else ""
+    kind = bare_suffix(path)
     if kind in (".jsonl", ".ndjson"):
         return [row for _, row in numbered_objects(path)]
     if kind == ".parquet":

@@ -13,6 +13,7 @@ from isoglot.core.checks import did_you_mean
 from isoglot.core.errors import MISSING_FILE, ConfigurationError, Problem
 from isoglot.core.options import Options, option, text_of_path
 from isoglot.formats.foreign import foreign
+from isoglot.runs.files import bare_suffix
 
 Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
 """What a prepared corpus can hold: the name of a schema in :mod:`isoglot.formats.schema`."""
@@ -50,7 +51,6 @@ FORMATS = {
 }
 """Formats that can be read; ``bars`` is ``source ||| target`` with optional ``||| 0-0 1-2`` links."""
 
-_COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 _DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
 ROLES: dict[Kind, tuple[str, ...]] = {
     "text": ("text",),
@@ -275,14 +275,6 @@ def by_suffix(path: str) -> str | None:
     """The format that a file's name tells; none of lines of text."""
     suffix = bare_suffix(path)
     return next((name for name, info in FORMATS.items() if suffix in info.suffixes), None)
-
-
-def bare_suffix(path: str) -> str:
-    """The ending of a file's name, in lower case and without that of its compression: ``.tsv`` of ``a.TSV.gz``."""
-    name = Path(path).name.lower()
-    for suffix in _COMPRESSED:
-        name = name.removesuffix(suffix)
-    return Path(name).suffix
 
 
 def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]:

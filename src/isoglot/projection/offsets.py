@@ -18,9 +18,9 @@ from isoglot.core.errors import InputError
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.formats.sources import bare_suffix
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
 from isoglot.projection.tagged import by_character, entity_tags
+from isoglot.runs.files import bare_suffix
 from isoglot.runs.json_lines import row_id
 
 _SPAN_KEYS = ("spans", "entities", "label", "labels")

@@ -12,8 +12,9 @@ from isoglot.core.checks import did_you_mean, validated
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import codes_of
 from isoglot.core.options import Options, OutputText, internal, one_or_more, option, option_names
-from isoglot.formats.sources import READING, bare_suffix
+from isoglot.formats.sources import READING
 from isoglot.projection.rule import GAP
+from isoglot.runs.files import bare_suffix
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
 _BY_SUFFIX: dict[str, Kind] = {

@@ -19,10 +19,10 @@ from isoglot.formats.labelled.questions import ARTICLE, question_id, read_questi
 from isoglot.formats.line_files import numbered_objects, parsed
 from isoglot.formats.schema import SPAN
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.formats.sources import bare_suffix
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
 from isoglot.projection.rule import Range
 from isoglot.projection.sentences import sentence_windows
+from isoglot.runs.files import bare_suffix
 
 _OUTPUT_KEYS = {"id", "question", "context", "answers", "language", ARTICLE}
 """Keys of a row that are written here; others are copied from the translation."""

@@ -7,10 +7,10 @@ from itertools import zip_longest
 from isoglot.formats.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_rows
 from isoglot.formats.line_files import each, numbered_lines
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.formats.sources import bare_suffix
 from isoglot.formats.words import WordMode, split_words
 from isoglot.projection.labels import LabelKind, LabelledPair
 from isoglot.projection.rule import ProjectedSpan, project_word_tags
+from isoglot.runs.files import bare_suffix
 from isoglot.tasks.metrics.chunks import chunks
 
 

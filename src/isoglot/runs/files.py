@@ -76,6 +76,14 @@ _PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
 """What packs a file of each ending."""
 
 
+def bare_suffix(path: str | Path) -> str:
+    """The ending of a file's name, in lower case and without that of its compression: ``.tsv`` of ``a.TSV.gz``."""
+    name = Path(path).name.lower()
+    for suffix in _PACKED:
+        name = name.removesuffix(suffix)
+    return Path(name).suffix
+
+
 @contextmanager
 def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     r"""Open a file for writing that takes its place when the block ends without an error.
