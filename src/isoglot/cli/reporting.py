@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -15,6 +16,9 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import option
 from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.runs.files import file_to_write
+
+if TYPE_CHECKING:
+    from isoglot.reports.table import Table
 
 Runs = Annotated[
     list[str],
@@ -79,16 +83,14 @@ def compare(runs: Runs, options: TableFormat) -> None:
 
     isoglot report compare runs/baseline runs/mine
     """
-    from isoglot.reports.export import FORMS
     from isoglot.reports.render import comparison_tables
 
-    tables = comparison_tables(runs, options)
-    if not tables:
-        raise ConfigurationError(
-            "nothing to compare: the runs have no results and no cells.jsonl of a study; name the folder of one, or "
-            "type `isoglot evaluate CHECKPOINT ... --out`"
-        )
-    typer.echo("\n".join(FORMS[options.form](table) for table in tables))
+    _print_tables(
+        comparison_tables(runs, options),
+        options,
+        "nothing to compare: the runs have no results and no cells.jsonl of a study; name the folder of one, or "
+        "type `isoglot evaluate CHECKPOINT ... --out`",
+    )
 
 
 @with_flags
@@ -101,15 +103,21 @@ def confusion(runs: Runs, options: TableFormat) -> None:
 
     isoglot report confusion predictions --format csv
     """
-    from isoglot.reports.export import FORMS
     from isoglot.reports.render import confusions_of
 
-    tables = confusions_of(runs, options)
+    _print_tables(
+        confusions_of(runs, options),
+        options,
+        "no counts of classes in these folders; write them with `isoglot evaluate CHECKPOINT ... --predictions FOLDER`",
+    )
+
+
+def _print_tables(tables: Sequence[Table], options: TableFormat, none: str) -> None:
+    """Print tables in the format that was asked for; ``none`` is the message where there are none."""
+    from isoglot.reports.export import FORMS
+
     if not tables:
-        raise ConfigurationError(
-            "no counts of classes in these folders; write them with `isoglot evaluate CHECKPOINT ... --predictions "
-            "FOLDER`"
-        )
+        raise ConfigurationError(none)
     typer.echo("\n".join(FORMS[options.form](table) for table in tables))
 
 

@@ -79,6 +79,17 @@ class _LineReporter(Silent):
         self._write(text)
 
 
+def time_left(seconds: float) -> str:
+    """How long something still takes, as the end of a line that says what begins.
+
+    Example:
+        >>> time_left(170), time_left(20)
+        (', about 3 min left', ', less than a minute left')
+    """
+    minutes = seconds / 60
+    return f", about {minutes:.0f} min left" if minutes >= 1 else ", less than a minute left"
+
+
 AnyReporter = bool | Reporter | Callable[[str], object]
 """How a verb shows its progress.
 

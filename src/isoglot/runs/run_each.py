@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -16,8 +15,9 @@ from typing import Any, Generic, Protocol, TypeVar
 from isoglot.core.errors import ConfigurationError, IsoglotError, memory_problem
 from isoglot.runs.pool import WorkPool, usable_cores
 from isoglot.runs.ranks import require_one_process, world_size
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import Reporter, Silent, time_left
 from isoglot.runs.sweep import PlannedRun
+from isoglot.runs.workers import interruptible
 
 ResultT = TypeVar("ResultT")
 ResultT_co = TypeVar("ResultT_co", covariant=True)
@@ -129,11 +129,8 @@ def _start_worker(threads: int) -> None:
 
 def _outcome_apart(make: MakeRun[ResultT], run: PlannedRun) -> Outcome[ResultT]:
     """Make a run in a worker process; Ctrl-C ends it."""
-    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    try:
+    with interruptible():
         return _outcome(make, run, Silent())
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _outcome(make: MakeRun[ResultT], run: PlannedRun, progress: Reporter) -> Outcome[ResultT]:
@@ -176,8 +173,7 @@ class _Announcer:
         # A run that was finished before takes a moment, and tells nothing of the others.
         trained = [seconds for seconds in self._seconds if seconds > max(self._seconds) / 10]
         left = self._total - self._begun + 1
-        minutes = fmean(trained) * left / self._at_once / 60
-        return f", about {minutes:.0f} min left" if minutes >= 1 else ", less than a minute left"
+        return time_left(fmean(trained) * left / self._at_once)
 
 
 def _require_all(runs: Sequence[PlannedRun], outcomes: dict[int, Outcome[Any]]) -> None:

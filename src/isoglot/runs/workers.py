@@ -33,6 +33,16 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a worker process in the block, which :func:`uninterrupted` kept it from."""
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def starting() -> Iterator[None]:
     """Start processes in the block: none looks for modules in the current folder, and none ends by Ctrl-C.
 

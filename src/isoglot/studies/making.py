@@ -7,7 +7,6 @@ work is the step and not the cell. Otherwise two workers would want the same fol
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,8 @@ from typing import Literal, NamedTuple
 from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.pool import WorkPool
-from isoglot.runs.reporter import Reporter
+from isoglot.runs.reporter import Reporter, time_left
+from isoglot.runs.workers import interruptible
 from isoglot.studies.parts import StudyPart, Work
 from isoglot.studies.program import Plan, Program, Selection
 from isoglot.studies.step import UnavailableError
@@ -187,8 +187,7 @@ class Schedule:
         if not times or any(n > 1 and sort not in times for sort, n in count.items()):
             return ""
         usual = fmean(times.values())
-        minutes = sum(n * times.get(sort, usual) for sort, n in count.items()) / self.at_once / 60
-        return f", about {minutes:.0f} min left" if minutes >= 1 else ", less than a minute left"
+        return time_left(sum(n * times.get(sort, usual) for sort, n in count.items()) / self.at_once)
 
 
 def _all_needs(work: Work) -> set[Work]:
@@ -220,8 +219,5 @@ def _start(selection: Selection) -> None:
 
 def _make_apart(number: int, folder: Path) -> StepOutcome:
     """Make a step in a worker process; Ctrl-C ends it."""
-    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    try:
+    with interruptible():
         return _make(_PARTS, number, folder)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
