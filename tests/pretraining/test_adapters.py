@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM
 
 from isoglot.core.errors import ConfigurationError
+from isoglot.pretraining.api import pretrain
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.pretrain import pretrain
 
 LORA = "model.adapter={type: lora, rank: 2, keep: true}"
 

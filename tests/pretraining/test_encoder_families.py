@@ -27,9 +27,9 @@ from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import encode
 from isoglot.modules.load import load_masked_lm, longest_input
+from isoglot.pretraining.api import pretrain
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.options import TrimRequest
-from isoglot.pretraining.pretrain import pretrain
 from isoglot.pretraining.trim import trim
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext

@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from transformers import TrainerCallback
 
 from isoglot.core.errors import ConfigurationError
+from isoglot.pretraining.api import pretrain
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.pretrain import pretrain
 from isoglot.recipe.source import builtin_recipes
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 

@@ -15,8 +15,8 @@ from recipe_run import STATEFUL, make, remembered
 from recipe_world import smaller
 
 from isoglot.core.errors import ConfigurationError, IsoglotError, TrainingError
+from isoglot.pretraining.api import pretrain
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.pretrain import pretrain
 
 SUPPORT = Path(__file__).parents[1] / "support"
 

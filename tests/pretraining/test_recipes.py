@@ -11,9 +11,10 @@ import torch
 from recipe_world import RECIPES, smaller
 from safetensors.torch import load_file
 
+from isoglot.pretraining.api import pretrain
 from isoglot.pretraining.build import build_model, build_trainer, require_columns
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.pretrain import pretrain, training_arguments
+from isoglot.pretraining.pretrain import training_arguments
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.runs.cache import cache_folder

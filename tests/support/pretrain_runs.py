@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from isoglot.pretraining.api import pretrain
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.pretrain import pretrain
 
 __all__ = ["Notes", "command", "run"]
 

@@ -1,7 +1,7 @@
 """Encoders: ``isoglot trim``, ``pack``, ``export``, ``init``, ``recipes``, ``inspect`` and ``pretrain``."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -292,21 +292,18 @@ def _print_recipes(
     recipe: str, overrides: Sequence[str], request: PretrainRequest, *, keep_adapter: bool
 ) -> None:
     """Print every value of a recipe; of several runs those of each, with the run's folder as a comment above."""
+    from isoglot.pretraining.api import checked_recipes
     from isoglot.pretraining.build import explicit
-    from isoglot.pretraining.check import load_run_recipe
     from isoglot.recipe.document import dump_yaml
-    from isoglot.runs.sweep import check_each, override, planned_runs
-
-    def load(values: Mapping[str, Any]) -> Any:
-        swept = [override(key, value) for key, value in values.items()]
-        return load_run_recipe(recipe, [*overrides, *swept], keep_adapter=keep_adapter)
+    from isoglot.runs.sweep import planned_runs
 
     runs = planned_runs("OUT", request.sweep, request.seed or [None])
-    for run, loaded in zip(runs, check_each(runs, load), strict=True):
+    recipes = checked_recipes(recipe, runs, overrides, keep_adapter=keep_adapter)
+    for run, checked in zip(runs, recipes, strict=True):
         if run.label:
             typer.echo(f"# {run.label.removesuffix('/seed-None')}")
         seed = {} if run.seed is None else {"seed": run.seed}
-        typer.echo(dump_yaml(explicit(loaded.model_copy(update=seed))), nl=False)
+        typer.echo(dump_yaml(explicit(checked.model_copy(update=seed))), nl=False)
 
 
 @with_flags

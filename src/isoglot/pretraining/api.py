@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError
+from isoglot.modules.isolation import isolated_state
 from isoglot.pretraining.check import load_run_recipe
 from isoglot.pretraining.options import PretrainRequest
 from isoglot.pretraining.pretrain import pretrain as pretrain_one
@@ -25,63 +26,50 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
 
+class PretrainArguments(TypedDict, total=False):
+    """What :func:`pretrain` takes beside the recipe, the folder, seeds and a sweep."""
+
+    streams: Mapping[str, Any] | None
+    model: PreTrainedModel | str | Path | None
+    tokenizer: PreTrainedTokenizerBase | None
+    overrides: Sequence[str]
+    workers: int
+    keep_adapter: bool
+    resume: bool
+    overwrite: bool
+    progress: AnyReporter
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]]
+    cache: str | Path | None
+
+
 @overload
 def pretrain(
     recipe: Recipe | str | Path | Mapping[str, Any],
     out: str | Path,
     *,
-    streams: Mapping[str, Any] | None = None,
-    model: PreTrainedModel | str | Path | None = None,
-    tokenizer: PreTrainedTokenizerBase | None = None,
-    overrides: Sequence[str] = (),
     seed: int | None = None,
     sweep: None = None,
-    workers: int = 1,
-    keep_adapter: bool = False,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: AnyReporter = True,
-    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
-    cache: str | Path | None = None,
+    **more: Unpack[PretrainArguments],
 ) -> Checkpoint: ...
 @overload
 def pretrain(
     recipe: str | Path | Mapping[str, Any],
     out: str | Path,
     *,
-    streams: Mapping[str, Any] | None = None,
-    model: PreTrainedModel | str | Path | None = None,
-    tokenizer: PreTrainedTokenizerBase | None = None,
-    overrides: Sequence[str] = (),
     seed: Sequence[int],
     sweep: Mapping[str, Sequence[Any]] | None = None,
-    workers: int = 1,
-    keep_adapter: bool = False,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: AnyReporter = True,
-    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
-    cache: str | Path | None = None,
+    **more: Unpack[PretrainArguments],
 ) -> list[Checkpoint]: ...
 @overload
 def pretrain(
     recipe: str | Path | Mapping[str, Any],
     out: str | Path,
     *,
-    streams: Mapping[str, Any] | None = None,
-    model: PreTrainedModel | str | Path | None = None,
-    tokenizer: PreTrainedTokenizerBase | None = None,
-    overrides: Sequence[str] = (),
     seed: int | Sequence[int] | None = None,
     sweep: Mapping[str, Sequence[Any]],
-    workers: int = 1,
-    keep_adapter: bool = False,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: AnyReporter = True,
-    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
-    cache: str | Path | None = None,
+    **more: Unpack[PretrainArguments],
 ) -> list[Checkpoint]: ...
+@isolated_state()
 def pretrain(  # noqa: PLR0913 - the face names what users look for
     recipe: Recipe | str | Path | Mapping[str, Any],
     out: str | Path,
@@ -148,29 +136,48 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
     request = validated(PretrainRequest, {"seed": seed, "sweep": sweep or {}, "workers": workers})
     is_single = not request.sweep and (request.seed is None or isinstance(seed, int))
     how: dict[str, Any] = {"overwrite": overwrite, "callbacks": callbacks, "cache": cache}
-    held: dict[str, Any] = {"streams": streams, "model": model, "tokenizer": tokenizer}
     if isinstance(recipe, Recipe):
         if request.sweep or request.seed:
             raise ConfigurationError(
                 "[[seed]] and [[sweep]] cannot be added to a checked recipe; pass the recipe as a file, a name or "
                 "dictionaries"
             )
-        more: dict[str, Any] = {"keep_adapter": keep_adapter, "resume": resume, "progress": progress}
-        return pretrain_one(recipe, out, overrides=overrides, **held, **more, **how)
+        _refuse_changes(
+            {
+                "streams": streams,
+                "a model": model is not None,
+                "overrides": overrides,
+                "keep_adapter": keep_adapter,
+            }
+        )
+        return pretrain_one(recipe, out, resume=resume, progress=progress, **how)
     replaced = [text.partition("=")[0].strip() for text in overrides]
     refuse_given_twice(request.sweep, replaced)
     if request.seed and "seed" in replaced:
         raise ConfigurationError("[[seed]]: the overrides have a seed too; give it once")
-    how["keep_adapter"] = keep_adapter
-    if is_single:
-        changes = [*overrides, *(f"seed={one}" for one in request.seed or ())]
-        return pretrain_one(recipe, out, overrides=changes, resume=resume, progress=progress, **held, **how)
     cache_path = cache_folder() if cache is None else Path(cache)
-    held_here = [] if model is None else [held_model(model, tokenizer, cache_path)]
-    changes = [*overrides, *held_here, *held_streams(streams or {}, cache_path)]
+    held = [] if model is None else [held_model(model, tokenizer, cache_path)]
+    held += held_streams(streams or {}, cache_path)
+    if is_single:
+        changes = [*overrides, *(f"seed={one}" for one in request.seed or ()), *held]
+        checked = load_run_recipe(recipe, changes, keep_adapter=keep_adapter)
+        return pretrain_one(checked, out, resume=resume, progress=progress, **how)
+    changes = [*overrides, *held]
     runs = recipe_runs(recipe, out, request, changes, keep_adapter=keep_adapter, overwrite=overwrite)
-    make = partial(_make_run, recipe, changes, how)
+    make = partial(_make_run, recipe, changes, keep_adapter, how)
     return run_each(runs, make, workers=request.workers, progress=reporter_of(progress), verb="pretrain")
+
+
+def _refuse_changes(given: Mapping[str, Any]) -> None:
+    """Refuse what would change a recipe that is checked already.
+
+    ``given``: What a message calls each argument, and its value, which is empty where the argument was not given.
+    """
+    changed = next((name for name, is_given in given.items() if is_given), None)
+    if changed is not None:
+        raise ConfigurationError(
+            f"{changed} cannot be added to a checked recipe; pass the recipe as a file, a name or dictionaries"
+        )
 
 
 def recipe_runs(
@@ -182,13 +189,9 @@ def recipe_runs(
     keep_adapter: bool = False,
     overwrite: bool = False,
 ) -> list[PlannedRun]:
-    """The runs of several seeds or a sweep, each with its checked recipe and a folder that it may be kept in."""
-
-    def load(values: Mapping[str, Any]) -> Recipe:
-        swept = [override(key, value) for key, value in values.items()]
-        return load_run_recipe(recipe, [*overrides, *swept], keep_adapter=keep_adapter)
-
-    recipes = check_each(planned_runs(out, request.sweep, [None]), load)
+    """The runs of several seeds or a sweep, each with a recipe that was checked and a folder that it may be kept in."""
+    unseeded = planned_runs(out, request.sweep, [None])
+    recipes = checked_recipes(recipe, unseeded, overrides, keep_adapter=keep_adapter)
     seeds = request.seed or (recipes[0].seed,)
     runs = planned_runs(out, request.sweep, seeds)
     for number, run in enumerate(runs):
@@ -197,14 +200,36 @@ def recipe_runs(
     return runs
 
 
+def checked_recipes(
+    recipe: str | Path | Mapping[str, Any],
+    runs: Sequence[PlannedRun],
+    overrides: Sequence[str],
+    *,
+    keep_adapter: bool = False,
+) -> list[Recipe]:
+    """The recipe of each run, with its swept values and without its seed; all mistakes are raised together."""
+
+    def load(values: Mapping[str, Any]) -> Recipe:
+        return load_run_recipe(recipe, [*overrides, *_swept(values)], keep_adapter=keep_adapter)
+
+    return check_each(runs, load)
+
+
+def _swept(values: Mapping[str, Any]) -> list[str]:
+    """Swept values as overrides of the recipe."""
+    return [override(key, value) for key, value in values.items()]
+
+
+@isolated_state()
 def _make_run(
     recipe: str | Path | Mapping[str, Any],
     overrides: Sequence[str],
+    keep_adapter: bool,
     how: Mapping[str, Any],
     run: PlannedRun,
     progress: Reporter,
 ) -> Checkpoint:
     """Make one of several runs, in this process or another one."""
-    swept = [override(key, value) for key, value in run.values.items()]
-    changes = [*overrides, *swept, f"seed={run.seed}"]
-    return pretrain_one(recipe, run.folder, overrides=changes, resume=True, progress=progress, **how)
+    changes = [*overrides, *_swept(run.values), f"seed={run.seed}"]
+    checked = load_run_recipe(recipe, changes, keep_adapter=keep_adapter)
+    return pretrain_one(checked, run.folder, resume=True, progress=progress, **how)

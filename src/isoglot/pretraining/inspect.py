@@ -79,7 +79,7 @@ def inspect_recipe(
         positions: how many.
         start: the first one.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        cache: as in :func:`isoglot.pretraining.pretrain.pretrain`.
+        cache: as in :func:`isoglot.pretrain`.
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)

@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from datasets import Dataset
 from transformers import (
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
     TrainerCallback,
     TrainingArguments,
 )
@@ -19,13 +17,10 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.modules.adapter import write_adapter
 from isoglot.modules.isolation import isolated_state
 from isoglot.pretraining.build import build_model, build_trainer, explicit, require_columns
-from isoglot.pretraining.check import load_run_recipe
 from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import (
     encoded,
     encoder_hash,
-    held_model,
-    held_streams,
     input_hashes,
     load_tokenizer,
     prepared,
@@ -49,35 +44,18 @@ _PATIENCE = 6 * 3600
 
 
 @isolated_state()
-def pretrain(  # noqa: PLR0913 - the face names what users look for
-    recipe: Recipe | str | Path | Mapping[str, Any],
+def pretrain(
+    recipe: Recipe,
     out: str | Path,
     *,
-    streams: Mapping[str, Any] | None = None,
-    model: PreTrainedModel | str | Path | None = None,
-    tokenizer: PreTrainedTokenizerBase | None = None,
-    overrides: Sequence[str] = (),
-    keep_adapter: bool = False,
     resume: bool = False,
     overwrite: bool = False,
     progress: AnyReporter = True,
     callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
     cache: str | Path | None = None,
 ) -> Checkpoint:
-    """Make one run of a recipe in a folder; the arguments are those of :func:`isoglot.pretraining.api.pretrain`."""
+    """Make one run of a checked recipe in a folder; the arguments are those of :func:`isoglot.pretrain`."""
     cache_path = cache_folder() if cache is None else Path(cache)
-    if isinstance(recipe, Recipe):
-        changes = {
-            "streams": streams, "a model": model is not None, "overrides": overrides, "keep_adapter": keep_adapter
-        }  # fmt: skip
-        if changed := next((name for name, given in changes.items() if given), None):
-            raise ConfigurationError(
-                f"{changed} cannot be added to a checked recipe; pass the recipe as a file, a name or dictionaries"
-            )
-    else:
-        held = [] if model is None else [held_model(model, tokenizer, cache_path)]
-        held += held_streams(streams or {}, cache_path)
-        recipe = load_run_recipe(recipe, [*overrides, *held], keep_adapter=keep_adapter)
     out, existed = Path(out), Path(out).exists()
     args = training_arguments(recipe, out)
     main = args.process_index == 0
