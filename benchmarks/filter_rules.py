@@ -1,6 +1,8 @@
 """Rules of `isoglot filter` on real pairs: near languages found, altered numbers found, and clean pairs dropped.
 
-    python benchmarks/filter_rules.py DATA
+    python benchmarks/filter_rules.py DATA [--short]
+
+`--short` prints how often the language of short texts is taken for another one, by their letters, and nothing else.
 
 DATA/parallel has English beside other languages, `en-ru.tsv.gz`. Prints rows of docs/results/filter.md.
 """
@@ -11,14 +13,18 @@ import argparse
 import gzip
 import random
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import regex
 
-from isoglot.corpus.filter.identify import LanguageIdentifier
+from isoglot.corpus.filter.identify import LanguageIdentifier, letters
 from isoglot.corpus.filter.numbers import changed_numbers, numbers
 
 LEAST = (0.2, 0.5, 0.8, 1.0)
+LETTERS = (8, 12, 16, 20, 28)
+CLOSE = {"fr": "es", "ru": "uk", "fi": "et", "hi": "mr", "zh": "ja", "de": "nl", "pl": "cs", "ja": "zh", "uk": "ru",
+         "ar": "fa"}  # fmt: skip
 
 
 def sampled(data: Path, language: str, count: int) -> list[tuple[str, str]]:
@@ -37,13 +43,40 @@ def altered(text: str, generator: random.Random) -> str:
     return text[: digit.start()] + changed + text[digit.end() :]
 
 
+def short_texts(data: Path, language: str, fewest: int, most: int) -> list[str]:
+    """At most 400 different texts of a language with so many letters, from all of its file."""
+    texts = []
+    for _, text in sampled(data, language, 10**9):
+        if fewest <= letters(text) < most:
+            texts.append(text)
+    return list(dict.fromkeys(texts))[:400]
+
+
+def print_short(data: Path) -> None:
+    """Of texts of a language and of one close to it, how many the threshold 0.8 drops, in %."""
+    for language, close in CLOSE.items():
+        identifier = LanguageIdentifier(language, ["en"], fewest_letters=0)
+        cells = []
+        for bounds in pairwise(LETTERS):
+            for code in (language, close):
+                texts = short_texts(data, code, *bounds)
+                dropped = float((identifier.likelihoods(texts) < 0.8).mean())
+                cells.append(f"{100 * dropped:.1f}" if len(texts) >= 100 else "")
+        print(f"| {language} | {close} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print both tables, or that of short texts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path)
-    data = parser.parse_args().data
+    parser.add_argument("--short", action="store_true")
+    given = parser.parse_args()
+    data = given.data
+    if given.short:
+        print_short(data)
+        return
     for expected, languages in (
         ("ru", ("ru", "uk", "bg", "be", "mk")), ("de", ("de", "nl", "da", "fr")), ("it", ("it", "es")),
         ("hi", ("hi", "mr")),

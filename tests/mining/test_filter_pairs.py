@@ -178,7 +178,7 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
         (ConfigurationError, "the format is not clear", lambda: run(good, [str(tmp_path / "kept.txt")])),
         (
             ConfigurationError,
-            "script of 'src'",
+            "which are not known",
             lambda: run(good, [kept], ("src", "de"), min_script_share=0.5),
         ),
         (ConfigurationError, "no such file", lambda: run(tmp_path / "none.tsv", [kept])),

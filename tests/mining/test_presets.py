@@ -49,6 +49,27 @@ def test_filter_pairs_takes_a_preset_and_what_is_given_beside_it_wins() -> None:
     assert found == ["", "placeholders", "", ""]
 
 
+def test_short_sides_are_judged_by_their_language_where_that_is_asked_for() -> None:
+    pytest.importorskip("lingua")
+    # 15 letters: Ukrainian, and Russian
+    pairs = [("I do not know him.", "Я його не знаю."), ("I can not hear it.", "Мне не слышно это")]
+    rules: dict[str, Any] = {"aligner": None, "languages": "en,uk", "min_language": 0.8, "progress": False}
+    assert [pair.reason for pair in filter_pairs(pairs, **rules)] == ["", ""]
+    found = filter_pairs(pairs, language_letters=10, **rules)
+    assert [pair.reason for pair in found] == ["", "language"]
+
+
+def test_nothing_of_languages_is_left_where_none_is_judged() -> None:
+    for off in (0, None):
+        request = validated(FilterRequest, {"preset": "web", "min_language": off})
+        assert not request.min_language and request.language_letters is None
+
+
+def test_languages_are_asked_for_by_name() -> None:
+    with pytest.raises(ConfigurationError, match=r"min_script_share. compares .* add languages="):
+        filter_pairs(PAIRS, preset="ui", aligner=None)
+
+
 def test_the_report_names_the_preset_and_the_values_that_were_used(tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
     file.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))

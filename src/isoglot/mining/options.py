@@ -141,10 +141,17 @@ class FilterRules(RowRules):
     )  # fmt: skip
     min_language: float | None = option(
         None,
-        "Least likelihood of a side's language, as a share of the likeliest one of its script: 0.8. Sides of fewer "
-        "than 20 letters are not judged; 0 judges none.",
+        "Least likelihood of a side's language, as a share of the likeliest one of its script: 0.8; 0 judges none.",
         group=RULES, ge=0, le=1,
     )  # fmt: skip
+    language_letters: int | None = option(
+        None,
+        "Letters of the shortest side whose language is judged, a Chinese, Japanese or Korean character as three; by "
+        "default 20.",
+        only_with="min_language",
+        group=RULES,
+        ge=1,
+    )
     numbers: Literal["any", "changed", "missing"] = option(
         "any",
         "changed: drop pairs with a different number on either side; missing: also with one that only one side has.",

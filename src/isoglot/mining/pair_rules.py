@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import regex
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.filter.filters import RowTests, check_rules
-from isoglot.corpus.filter.identify import LanguageIdentifier
+from isoglot.corpus.filter.identify import FEWEST_LETTERS, LanguageIdentifier
 from isoglot.corpus.filter.mojibake import is_mojibake
 from isoglot.corpus.filter.numbers import changed_numbers
 from isoglot.corpus.filter.placeholders import placeholders, without_placeholders
@@ -29,7 +29,7 @@ class PairRules:
     def __init__(self, options: FilterRules) -> None:
         self._options = options
         self._rows = RowTests.load(options)
-        self._identifiers = cache(_identifiers)
+        self._identifiers = cache(partial(_identifiers, fewest_letters=options.language_letters))
         self._own_placeholders = [regex.compile(pattern) for pattern in options.placeholder]
 
     def reasons(self, pairs: Sequence[SentencePair], languages: tuple[str, str]) -> list[list[str]]:
@@ -70,13 +70,21 @@ def check_pair_rules(sources: Sequence[Source], options: FilterRules) -> None:
     Raises:
         ConfigurationError: As of `prepare`; languages to identify that are not named, or that lingua does not know.
     """
+    languages = {tag for source in sources for tag in source.languages("bitext")}
+    if options.min_script_share is not None and languages & {"", *UNNAMED} - options.scripts.keys():
+        raise ConfigurationError(
+            "[[min_script_share]] compares texts with the scripts of their languages, which are not known; add "
+            "[[languages=('en', 'de')]]"
+        )
     check_rules(sources, options, "bitext")
     if options.min_language:
         for source_language, target_language in {source.languages("bitext") for source in sources}:
             _identifiers((source_language, target_language))
 
 
-def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, LanguageIdentifier]:
+def _identifiers(
+    languages: tuple[str, str], fewest_letters: int | None = None
+) -> tuple[LanguageIdentifier, LanguageIdentifier]:
     """One for each side."""
     if any(language in ("", *UNNAMED) for language in languages):
         raise ConfigurationError(
@@ -84,7 +92,11 @@ def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, Langua
             "[[languages=('en', 'de')]], or [[min_language=0]] to judge none"
         )
     source, target = languages
-    return LanguageIdentifier(source, [target]), LanguageIdentifier(target, [source])
+    fewest = FEWEST_LETTERS if fewest_letters is None else fewest_letters
+    return (
+        LanguageIdentifier(source, [target], fewest_letters=fewest),
+        LanguageIdentifier(target, [source], fewest_letters=fewest),
+    )
 
 
 def copied_share(source: str, target: str) -> float:

@@ -14,6 +14,7 @@ PRESETS: dict[str, Values] = {
         "model": "box",
         "min_script_share": 0.5,
         "min_language": 0.8,
+        "language_letters": 12,
         "max_copied": 0.5,
         "numbers": "changed",
         "placeholders": True,
@@ -68,6 +69,8 @@ def with_preset(given: Values) -> dict[str, Any]:
         if is_left_out:
             for name in thresholds:
                 preset.pop(name, None)
+    if values.get("min_language", 1) in (0, None):
+        preset.pop("language_letters", None)  # no language is judged
     if values.get("model") is None:
         values.pop("model", None)  # Python's default, which asks for nothing
     return {**preset, **values}

@@ -21,8 +21,8 @@ _TOO_CLOSE = ({"bs", "hr", "sr", "sh"}, {"nb", "nn", "no"})
 """Written languages of which sentences often belong to each: whichever is found, the text is in its language."""
 _CERTAIN = 0.97
 """Confidence of three-letter counts alone above which the slower models are not asked."""
-_FEWEST_LETTERS = 20
-"""Letters of the shortest text that is judged; a character of Chinese, Japanese or Korean counts as three."""
+FEWEST_LETTERS = 20
+"""Letters of the shortest text that is judged by default; a Chinese, Japanese or Korean character counts as three."""
 _LETTER, _EAST_ASIAN = regex.compile(r"\p{L}"), regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 _LONG = 120
 """Characters from which lingua uses nothing but counts of three letters."""
@@ -34,12 +34,16 @@ class LanguageIdentifier:
     Args:
         language: Code of the language that the texts should have.
         alternatives: Codes of further languages that they may be in, such as that of the other side.
+        fewest_letters: Letters of the shortest text that is judged.
 
     Raises:
         ConfigurationError: lingua is not installed, or does not know the language.
     """
 
-    def __init__(self, language: str, alternatives: Iterable[str] = ()) -> None:
+    def __init__(
+        self, language: str, alternatives: Iterable[str] = (), *, fewest_letters: int = FEWEST_LETTERS
+    ) -> None:
+        self._fewest_letters = fewest_letters
         try:
             from lingua import Language  # noqa: PLC0415 (an extra)
         except ImportError as error:
@@ -76,7 +80,7 @@ class LanguageIdentifier:
                 list(compress(texts, doubtful.tolist()))
             )
             ratios[doubtful] = [self._judged(values)[0] for values in slow]
-        ratios[[_is_short(text) for text in texts]] = 1.0
+        ratios[[letters(text) < self._fewest_letters for text in texts]] = 1.0
         return ratios
 
     def _judged(self, values: Sequence["ConfidenceValue"]) -> tuple[float, float]:
@@ -106,5 +110,6 @@ def _detector(candidates: Sequence["Language"], *, fast: bool) -> "LanguageDetec
     return (builder.with_low_accuracy_mode() if fast else builder).build()
 
 
-def _is_short(text: str) -> bool:
-    return len(_LETTER.findall(text)) + 2 * len(_EAST_ASIAN.findall(text)) < _FEWEST_LETTERS
+def letters(text: str) -> int:
+    """The letters of a text; a character of Chinese, Japanese or Korean says as much as three."""
+    return len(_LETTER.findall(text)) + 2 * len(_EAST_ASIAN.findall(text))
