@@ -22,6 +22,7 @@ from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
 from isoglot.aligners.options import STATISTICAL, Eflomal, FastAlign, Hmm
 from isoglot.cli import app
 from isoglot.cli.flags import RemakeFlags
+from isoglot.cli.help import option_groups, option_record, short_help
 from isoglot.core.options import Options
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.options import PrepareOptions
@@ -40,7 +41,6 @@ __all__ = ["LISTS", "filled", "main"]
 PAGES = Path(__file__).parent / "reference"
 _NEEDED = "needed"
 _MARK = re.compile(r"^(<!-- generated: (\w+) -->)\n.*?^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
-_PLACEHOLDERS = {"str": "TEXT", "path": "PATH", "int": "N", "float": "NUMBER"}
 _SHARED = {f"--{field}" for field in RemakeFlags.model_fields}
 """Options of many commands, which the page explains once."""
 
@@ -92,14 +92,14 @@ def commands() -> str:
     """Every command with its arguments and flags, after a list of them."""
     group: Any = typer.main.get_command(app)
     context = click.Context(group, info_name="isoglot")
-    names = group.list_commands(context)
-    rows = [
-        (f"[`isoglot {n}`](#isoglot-{n})", _cell(group.get_command(context, n).get_short_help_str(200)))
-        for n in names
-    ]
-    return "\n\n".join(
-        [_table(["command", "purpose"], rows), *(_command(group, name, context) for name in names)]
-    )
+    lists, pages = [], []
+    for heading, names in group.command_groups().items():
+        rows = []
+        for name in names:
+            rows.append((f"[`isoglot {name}`](#isoglot-{name})", _cell(short_help(group.commands[name]))))
+            pages.append(_command(group, name, context))
+        lists.append(_table([heading, ""], rows))
+    return "\n\n".join([*lists, *pages])
 
 
 def _command(group: Any, name: str, parent: Any, level: int = 2) -> str:
@@ -107,20 +107,19 @@ def _command(group: Any, name: str, parent: Any, level: int = 2) -> str:
     context = click.Context(command, info_name=name, parent=parent)
     path = context.command_path.removeprefix("None ")
     parts = [f"{'#' * level} {path}", *map(_paragraph, (command.help or "").split("\n\n"))]
-    sections: dict[str, list[Sequence[str]]] = {}
     shared = []
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record is None or "--help" in record[0]:
-            continue
-        if _SHARED.intersection(parameter.opts):
-            shared.append(_code(parameter.opts[0]))
-            continue
-        own = "Arguments" if parameter.param_type_name == "argument" else "Options"
-        heading = getattr(parameter, "rich_help_panel", None) or own
-        sections.setdefault(heading, []).append(_parameter(*record))
-    for heading, rows in sections.items():
-        parts.append(_table([heading, "default", "meaning"], rows))
+    for heading, parameters in option_groups(command, context).items():
+        rows = []
+        for parameter in parameters:
+            record = option_record(parameter, context)
+            if record is None or parameter.name == "help":
+                continue
+            if _SHARED.intersection(parameter.opts):
+                shared.append(_code(parameter.opts[0]))
+            else:
+                rows.append(_parameter(*record))
+        if rows:
+            parts.append(_table([heading, "default", "meaning"], rows))
     parts += [f"Also {', '.join(shared)}."] if shared else []
     if hasattr(command, "list_commands"):
         inner = command.list_commands(context)
@@ -130,10 +129,6 @@ def _command(group: Any, name: str, parent: Any, level: int = 2) -> str:
 
 def _parameter(flags: str, meaning: str) -> tuple[str, str, str]:
     """A row: how the option is written, its default, what it does."""
-    flags = re.sub(r"<list\[(\w+)\]>", lambda found: f"{found[1].upper()} ...", flags)
-    flags = re.sub(r"<(\w+)>", lambda found: _PLACEHOLDERS.get(found[1], found[1].upper()), flags)
-    if not flags.startswith("-"):  # an argument has a name already
-        flags = re.sub(r" (?:STR|TEXT|PATH|N)( \.\.\.)?$", r"\1", flags)
     default = re.search(r" ?\[default: (.*?)\]$", meaning)
     needed = meaning.endswith("[required]")
     meaning = re.sub(r" ?\[(default: .*?|required)\]$", "", meaning)

@@ -33,7 +33,9 @@ def noisy(size: int, width: int, noise: float, seed: int = 0) -> torch.Tensor:
     left_out=st.sets(st.integers(0, 11), max_size=3),
 )
 @settings(max_examples=40, deadline=None)
-def test_score_is_that_of_a_loop(size: int, noise: float, seed: int, rows: int, left_out: set[int]) -> None:
+def test_alignment_score_equals_a_loop(
+    size: int, noise: float, seed: int, rows: int, left_out: set[int]
+) -> None:
     table = noisy(size, 5, noise, seed)
     ids = [i for i in range(size) if i not in left_out]
     if not ids:
@@ -48,7 +50,7 @@ def test_score_is_that_of_a_loop(size: int, noise: float, seed: int, rows: int, 
     assert found.cosine == pytest.approx(expected, abs=1e-5)
 
 
-def test_several_translations_of_a_row_all_count() -> None:
+def test_alignment_score_counts_all_translations_of_a_row() -> None:
     table = noisy(6, 4, 1.5, seed=3)
     pairs = [(0, 6), (0, 7), (1, 7), (2, 8), (4, 6), (5, 11), (5, 9)]
     found = alignment_score(table, pairs=torch.tensor(pairs))
@@ -58,7 +60,7 @@ def test_several_translations_of_a_row_all_count() -> None:
     assert found.candidates == 5
 
 
-def test_scale_of_a_vector_changes_nothing_and_chunks_agree() -> None:
+def test_alignment_score_ignores_scale_and_chunks() -> None:
     table = noisy(40, 6, 1.0)
     scaled = table * torch.rand(80, 1, generator=torch.Generator().manual_seed(1)).add(0.1)
     scores = set()
@@ -69,7 +71,7 @@ def test_scale_of_a_vector_changes_nothing_and_chunks_agree() -> None:
     assert 0 < scores.pop() < 100
 
 
-def test_of_equally_near_rows_the_first_is_taken() -> None:
+def test_nearest_numbers_takes_the_first_of_equally_near_rows() -> None:
     with patch("isoglot.modules.neighbours._SEARCH_ROWS", 2):
         forward, backward = nearest_numbers(torch.ones(5, 2), torch.ones(3, 2))
     assert forward.tolist() == [0] * 5
@@ -118,7 +120,7 @@ def test_subset_is_the_one_that_the_authors_code_draws(share: float) -> None:
     assert drawn.score >= whole.score > 0
 
 
-def test_a_drawn_row_keeps_all_its_translations_where_all_are_searched() -> None:
+def test_subset_keeps_all_translations_of_a_drawn_row() -> None:
     table = torch.eye(3).repeat(2, 1)
     table[4] = table[3]
     pairs = torch.tensor([[0, 4], [0, 3], [1, 5], [2, 5]])
@@ -131,7 +133,7 @@ def test_a_drawn_row_keeps_all_its_translations_where_all_are_searched() -> None
     assert (found.score, found.tokens, found.candidates) == (100, 1, 3)
 
 
-def test_a_part_is_checked() -> None:
+def test_subset_share_is_checked() -> None:
     with pytest.raises(ValidationError, match="less than or equal to 1"):
         Subset(share=1.5)
     with pytest.raises(ValidationError, match="'drawn' or 'all'"):
@@ -150,12 +152,12 @@ def test_a_part_is_checked() -> None:
         ({"copied_from": 4, "exclude": range(4)}, "no pair is left"),
     ],
 )
-def test_mistakes_are_told(arguments: dict[str, object], message: str) -> None:
+def test_alignment_score_refuses_mistakes(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         alignment_score(torch.eye(4).repeat(2, 1), **arguments)
 
 
-def test_a_table_that_is_not_finite_is_refused() -> None:
+def test_alignment_score_refuses_a_table_that_is_not_finite() -> None:
     table = torch.eye(3).repeat(2, 1)
     table[0, 0] = torch.nan
     with pytest.raises(ConfigurationError, match="not finite"):

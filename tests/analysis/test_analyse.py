@@ -117,7 +117,7 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
     assert few["alignment_score"].options["copied_from"] == copy.size, "another size is another measurement"
 
 
-def test_report_draws_all_of_it(world: Path, tmp_path: Path) -> None:
+def test_alignment_is_drawn_by_the_report(world: Path, tmp_path: Path) -> None:
     corpus = [str(world / "aligned.jsonl")]
     run = [world / "after"]
     analyse_layers(Job(run, out=tmp_path), LayersRequest(gold=[str(world / "en-xx.jsonl")]))
@@ -135,7 +135,7 @@ def test_report_draws_all_of_it(world: Path, tmp_path: Path) -> None:
         assert text in page
 
 
-def test_names_tell_checkpoints_apart(world: Path, tmp_path: Path) -> None:
+def test_subjects_have_names_that_tell_them_apart(world: Path, tmp_path: Path) -> None:
     both = Job([world / "after", world / "after" / "checkpoint"], out=tmp_path).subjects
     assert [s.label for s in both] == [str(world / "after"), str(world / "after" / "checkpoint")]
     assert [s.label for s in Job([world / "after", world / "before"], out=tmp_path).subjects] == [
@@ -150,7 +150,7 @@ def test_names_tell_checkpoints_apart(world: Path, tmp_path: Path) -> None:
             _ = Job(checkpoints, out=tmp_path, labels=labels).subjects
 
 
-def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Path) -> None:
+def test_alignment_refuses_mistakes_before_it_writes(world: Path, tmp_path: Path) -> None:
     run = [world / "after"]
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "bare.links").write_text("0-0 1-1\n")
@@ -191,7 +191,7 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
     assert not out.exists()
 
 
-def test_layers_count_from_the_end_too() -> None:
+def test_asked_layers_count_from_the_end_too() -> None:
     model = tiny_model("bert")
     assert asked_layers("all", model) == [0, 1, 2, 3]
     assert asked_layers("3,-4,-1", model) == [0, 3]

@@ -21,7 +21,7 @@ def scatter(path: Path) -> Scatter:
     return found
 
 
-def test_correlations_of_the_paper_are_its_own(tmp_path: Path) -> None:
+def test_correlations_of_paper_points_are_the_papers(tmp_path: Path) -> None:
     found = analyse_correlation([], CorrelationRequest(with_paper=True), out=tmp_path)
     values = {task: round(next(iter(groups.values())).rho, 3) for task, groups in found.items()}
     assert values == {"xnli": 0.727, "ner": 0.781, "pos": 0.734}
@@ -39,7 +39,7 @@ def result(run: str, metric: str, value: float, *, seed: int | None = None, **mo
     return Result(run=run, metric=metric, value=value, seed=seed, examples=1, **{**defaults, **more})
 
 
-def test_points_of_a_study_are_means_over_seeds_of_one_run_and_language() -> None:
+def test_study_points_are_means_over_seeds_of_a_run_and_language() -> None:
     rows = [
         *(result(f"mlm-seed{s}", "alignment_score", v, seed=s, task="a") for s, v in ((1, 10.0), (2, 30.0))),
         *(result(f"mlm-seed{s}", "chunk_f1_delta", v, seed=s) for s, v in ((1, 5.0), (2, 7.0))),
@@ -67,7 +67,7 @@ def test_points_of_a_study_are_means_over_seeds_of_one_run_and_language() -> Non
             study_points(part)
 
 
-def test_a_drop_belongs_to_the_score_of_its_own_pre_training() -> None:
+def test_study_points_pair_a_drop_with_its_own_pre_training() -> None:
     """Pre-training seeds 1 to 3, each fine-tuned with seed 1."""
     rows = []
     for seed in (1, 2, 3):
@@ -82,7 +82,7 @@ def test_a_drop_belongs_to_the_score_of_its_own_pre_training() -> None:
 
 @pytest.mark.parametrize("other", [{"split": "dev"}, {"options": {"subset": {"share": 0.4}}}])
 @pytest.mark.parametrize("metric", ["alignment_score", "f1_delta"])
-def test_figures_measured_in_two_ways_are_no_point(metric: str, other: dict[str, Any]) -> None:
+def test_study_points_refuse_scores_measured_in_two_ways(metric: str, other: dict[str, Any]) -> None:
     rows = [result("mlm", name, 10.0, seed=1) for name in ("alignment_score", "f1_delta")]
     same = result("mlm", metric, 20.0, seed=2)
     assert study_points([*rows, same])["pos"]
@@ -90,7 +90,7 @@ def test_figures_measured_in_two_ways_are_no_point(metric: str, other: dict[str,
         study_points([*rows, same.model_copy(update=other)])
 
 
-def test_ours_and_the_papers_points_are_correlated_apart(tmp_path: Path) -> None:
+def test_correlations_are_apart_for_ours_and_the_papers_points(tmp_path: Path) -> None:
     rows = []
     for k, (x, y) in enumerate([(10.0, 1.0), (20.0, 2.0), (30.0, 3.0), (40.0, 4.0)]):
         rows += [result(f"r{k}", "alignment_score", x, task="a"), result(f"r{k}", "f1_delta", y)]

@@ -49,7 +49,7 @@ def test_layers_are_those_of_score_and_their_mean(world: Path, tmp_path: Path) -
     assert figure(path).better == "higher"
 
 
-def test_error_rates_are_of_float32_unless_a_precision_is_given(
+def test_layers_are_of_float32_unless_a_precision_is_given(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`auto` is bfloat16 on some processors, and the last digits would tell which one measured."""

@@ -40,7 +40,7 @@ def test_map_has_a_panel_each_checkpoint(world: Path, tmp_path: Path, layer: int
 
 
 @pytest.mark.parametrize("labels", [(), ("a", "a")])
-def test_a_checkpoint_and_a_label_are_named_once(
+def test_map_refuses_a_checkpoint_or_label_twice(
     tmp_path: Path, world: Path, labels: tuple[str, ...]
 ) -> None:
     checkpoints = [world / "before", world / "after"] if labels else [world / "after"] * 2
@@ -48,7 +48,7 @@ def test_a_checkpoint_and_a_label_are_named_once(
         _ = Job(checkpoints, out=tmp_path, labels=labels).subjects
 
 
-def test_a_map_reads_its_corpus_row_by_row(
+def test_map_reads_its_corpus_row_by_row(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Row(dict[str, Any]):
@@ -102,7 +102,7 @@ def test_stop_words_of_each_kind(world: Path, tmp_path: Path) -> None:
             analyse_map(Job([world / "after"], out=tmp_path), request)
 
 
-def test_single_pieces_are_those_of_all_checkpoints(world: Path, tmp_path: Path) -> None:
+def test_map_pieces_single_are_those_of_all_checkpoints(world: Path, tmp_path: Path) -> None:
     request = MapRequest(
         corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), pieces="single", stop_words="none",
         count=60, projection=Projection(method="pca"),

@@ -39,7 +39,7 @@ def test_similarity_by_sentences_is_that_of_the_parts(world: Path, tmp_path: Pat
     assert all(0 <= y <= 100 for path in written[1:] for s in figure(path).series for y in s.y)
 
 
-def test_figures_are_of_one_pair_of_languages(world: Path, tmp_path: Path) -> None:
+def test_similarity_refuses_two_pairs_of_languages(world: Path, tmp_path: Path) -> None:
     path = str(world / "aligned.jsonl")
     sources = [
         Source(path=path, format="jsonl", source_language="en", target_language=code) for code in ("de", "fr")

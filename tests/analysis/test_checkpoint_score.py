@@ -42,7 +42,7 @@ def with_copy(copy: VocabularyCopy) -> list[int]:
     return sorted({*range(copy.size)} - {*copy.original.all_special_ids, *copy.unshifted, *copy.shared})
 
 
-def test_checkpoint_of_a_copied_vocabulary(copied: tuple[Path, VocabularyCopy]) -> None:
+def test_checkpoint_score_of_a_copied_vocabulary(copied: tuple[Path, VocabularyCopy]) -> None:
     folder, copy = copied
     ids = with_copy(copy)
     expected = 100 * sum(i % 3 != 0 or i == copy.size - 1 for i in ids) / len(ids)
@@ -55,7 +55,7 @@ def test_checkpoint_of_a_copied_vocabulary(copied: tuple[Path, VocabularyCopy]) 
     assert (by_copy.trained, by_copy.held_out) == (None, None)
 
 
-def test_figures_say_how_many_entries_they_are_of(copied: tuple[Path, VocabularyCopy]) -> None:
+def test_checkpoint_score_says_how_many_entries_it_is_of(copied: tuple[Path, VocabularyCopy]) -> None:
     part = ScoreOptions(subset=Subset(share=0.5, candidates="all"))
     found = checkpoint_alignment_score(copied[0], vocabulary=copied[1], options=part)
     assert found.total.tokens < found.total.candidates
@@ -63,7 +63,7 @@ def test_figures_say_how_many_entries_they_are_of(copied: tuple[Path, Vocabulary
     assert {found.metrics[name][1] for name in names} == {found.total.tokens}
 
 
-def test_shared_ids_are_left_out_and_specials_can_be_put_in(copied: tuple[Path, VocabularyCopy]) -> None:
+def test_checkpoint_score_leaves_out_shared_ids_and_specials(copied: tuple[Path, VocabularyCopy]) -> None:
     folder, copy = copied
     shared = VocabularyCopy.draw(copy.original, TransformOptions(overlap=0.25))
     found = checkpoint_alignment_score(folder, vocabulary=shared)
@@ -72,7 +72,7 @@ def test_shared_ids_are_left_out_and_specials_can_be_put_in(copied: tuple[Path, 
     assert whole.total.tokens == copy.size
 
 
-def test_dictionary_of_training_divides_the_score(
+def test_checkpoint_score_is_divided_by_the_dictionary_of_training(
     copied: tuple[Path, VocabularyCopy], tmp_path: Path
 ) -> None:
     folder, copy = copied
@@ -99,7 +99,7 @@ def test_dictionary_of_training_divides_the_score(
         checkpoint_alignment_score(link, copied_from=copy.size, options=ScoreOptions(language_ids=(2, 4)))
 
 
-def test_lexicon_takes_the_mean_of_pieces(tmp_path: Path) -> None:
+def test_checkpoint_score_of_a_lexicon_takes_means_of_pieces(tmp_path: Path) -> None:
     tokenizer, lexicon = tiny_tokenizer("bert"), tiny_lexicon()
     model = tiny_model("bert", tokenizer=tokenizer)
     model.save_pretrained(tmp_path)
@@ -129,7 +129,7 @@ def test_lexicon_takes_the_mean_of_pieces(tmp_path: Path) -> None:
         checkpoint_alignment_score(tmp_path, lexicon=same)
 
 
-def test_what_says_which_rows_belong_together(copied: tuple[Path, VocabularyCopy]) -> None:
+def test_checkpoint_score_needs_one_way_to_pair_rows(copied: tuple[Path, VocabularyCopy]) -> None:
     folder, copy = copied
     with pytest.raises(ConfigurationError, match="it is unknown"):
         checkpoint_alignment_score(folder)

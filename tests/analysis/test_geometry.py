@@ -35,7 +35,7 @@ def test_anisotropy_of_one_direction_and_of_opposites() -> None:
     assert anisotropy(torch.tensor([[1.0, 0], [-5, 0]])) == pytest.approx(-1)
 
 
-def test_variance_of_the_first_components(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_top_component_share_of_known_variances(monkeypatch: pytest.MonkeyPatch) -> None:
     x = normal(80, 6, 0) * torch.tensor([5.0, 2, 1, 1, 1, 1]) + 9
     values = np.linalg.svd(x.double().numpy() - x.double().numpy().mean(0), compute_uv=False) ** 2
     for rows in (7, 1024):
@@ -43,7 +43,7 @@ def test_variance_of_the_first_components(monkeypatch: pytest.MonkeyPatch) -> No
         assert top_component_share(x) == pytest.approx(100 * values[0] / values.sum())
 
 
-def test_hubs_against_counting() -> None:
+def test_hubness_equals_counting() -> None:
     queries, keys = normal(70, 5, 0), normal(40, 5, 1) + 0.5
     counts = [0] * 40
     for query in queries:
@@ -55,12 +55,12 @@ def test_hubs_against_counting() -> None:
     assert found.anti_hubs == 100 * counts.count(0) / 40
 
 
-def test_keys_that_are_all_equally_often_neighbours_have_no_skewness() -> None:
+def test_hubness_of_equally_frequent_keys_has_no_skewness() -> None:
     found = hubness(torch.eye(5), torch.eye(5), k=1)
     assert (found.skewness, found.anti_hubs) == (0.0, 0.0)
 
 
-def test_mistakes_are_told() -> None:
+def test_geometry_refuses_mistakes() -> None:
     x = normal(5, 3, 0)
     with pytest.raises(ConfigurationError, match="at least 2"):
         anisotropy(x[:1])

@@ -25,6 +25,6 @@ from isoglot.analysis.options import (
         (MapRequest, {"corpus": ["x"], "projection": {"method": "umap"}}),
     ],
 )
-def test_a_request_takes_only_what_there_is(request_of: Any, values: dict[str, Any]) -> None:
+def test_requests_take_only_known_values(request_of: Any, values: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         request_of(**values)

@@ -38,7 +38,7 @@ def gram_cka(x: np.ndarray, y: np.ndarray, *, debiased: bool) -> float:
     rows=st.integers(5, 20), widths=st.tuples(st.integers(2, 6), st.integers(2, 6)), seed=st.integers(0, 99)
 )
 @settings(max_examples=30, deadline=None)
-def test_cka_is_that_of_gram_matrices(rows: int, widths: tuple[int, int], seed: int) -> None:
+def test_linear_cka_equals_that_of_gram_matrices(rows: int, widths: tuple[int, int], seed: int) -> None:
     x, y = normal(rows, widths[0], seed) + 1, normal(rows, widths[1], seed + 1000)
     y[:, 0] += x[:, 0]
     for debiased in (True, False):
@@ -46,7 +46,7 @@ def test_cka_is_that_of_gram_matrices(rows: int, widths: tuple[int, int], seed: 
         assert linear_cka(x, y, debiased=debiased) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def test_cka_knows_rotations_and_scale_and_the_debiased_one_chance() -> None:
+def test_linear_cka_ignores_rotation_and_scale_and_debiased_chance() -> None:
     x = normal(300, 40, 0)
     turned = 3 * x @ torch.linalg.qr(normal(40, 40, 1)).Q + 5
     for debiased in (True, False):
@@ -56,7 +56,7 @@ def test_cka_knows_rotations_and_scale_and_the_debiased_one_chance() -> None:
     assert linear_cka(x, unrelated, debiased=False) == pytest.approx(40 / 340, abs=0.03)
 
 
-def test_neighbours_against_sorting() -> None:
+def test_neighbour_overlap_equals_sorting() -> None:
     x, y = normal(60, 5, 0), normal(60, 5, 0) + 0.7 * normal(60, 5, 1)
     sets = []
     for side in (x, y):
@@ -71,7 +71,7 @@ def test_neighbours_against_sorting() -> None:
     assert neighbour_overlap(x, 2 * x, k=59) == 100
 
 
-def test_neighbours_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_neighbours_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     x = normal(50, 4, 3)
     whole = own_neighbours(x, 5)
     monkeypatch.setattr("isoglot.modules.neighbours._BLOCK", 7)
@@ -87,7 +87,7 @@ def test_retrieval_counts_both_ways() -> None:
     assert retrieval(x, y) == (100.0, 75.0)
 
 
-def test_mistakes_are_told() -> None:
+def test_similarity_refuses_mistakes() -> None:
     x = normal(6, 3, 0)
     for call in (lambda: linear_cka(x, x[:5]), lambda: linear_cka(x[:3], x[:3]), lambda: retrieval(x, x[:2])):
         with pytest.raises(ConfigurationError, match="same number of vectors"):

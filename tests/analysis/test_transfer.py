@@ -10,7 +10,7 @@ from isoglot.analysis.transfer import TransferOptions, run_folders, transfer
 from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import Measure, collect
@@ -35,7 +35,7 @@ def world(tmp_path: Path) -> Any:
     return build_task("pos", [f"{tmp_path}/{{split}}-{{language}}.tsv"])
 
 
-def test_the_gap_is_supervised_minus_zero_shot_and_one_source_model_serves_all(
+def test_transfer_gap_is_supervised_minus_zero_shot_with_one_source_model(
     tmp_path: Path, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = TransferOptions(FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=3))
@@ -62,7 +62,7 @@ def test_the_gap_is_supervised_minus_zero_shot_and_one_source_model_serves_all(
     assert next(iter(found.values)) == Measure("pos", "dev", "f1_zero_shot")
 
 
-def test_a_further_language_is_added_and_weights_are_kept_if_asked_for(tmp_path: Path, world: Any) -> None:
+def test_transfer_adds_a_language_and_keeps_weights_if_asked(tmp_path: Path, world: Any) -> None:
     train = FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=1)
     out, languages = tmp_path / "out", ("en", "en-x-trans", "en-x-trans-inv")
     first = transfer(
@@ -81,19 +81,19 @@ def test_a_further_language_is_added_and_weights_are_kept_if_asked_for(tmp_path:
 
 
 @pytest.mark.parametrize("languages", [(), ("en",), ("en", "en"), ("en", "de", "de")])
-def test_one_language_is_refused(tmp_path: Path, world: Any, languages: tuple[str, ...]) -> None:
+def test_transfer_refuses_one_language(tmp_path: Path, world: Any, languages: tuple[str, ...]) -> None:
     with pytest.raises(ConfigurationError, match="two or more different"):
         transfer(tmp_path / "model", world, languages=languages, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_missing_data_are_told_before_anything_is_trained(tmp_path: Path, world: Any) -> None:
+def test_transfer_names_missing_data_before_it_trains(tmp_path: Path, world: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"(?s)no train data for 'sw'.*no dev data for 'sw'"):
         transfer(tmp_path / "model", world, languages=("en", "en-x-trans", "sw"), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_one_file_is_refused_as_the_data_of_two_languages(tmp_path: Path, world: Any) -> None:
+def test_transfer_refuses_one_file_for_two_languages(tmp_path: Path, world: Any) -> None:
     for split in ("train", "dev"):
         (tmp_path / f"all-{split}.tsv").write_bytes((tmp_path / f"{split}-en.tsv").read_bytes())
     task = build_task("pos", [f"{tmp_path}/all-{{split}}.tsv"])
@@ -102,7 +102,7 @@ def test_one_file_is_refused_as_the_data_of_two_languages(tmp_path: Path, world:
     assert not (tmp_path / "out").exists()
 
 
-def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: Any) -> None:
+def test_run_folders_have_names_that_differ(tmp_path: Path, world: Any) -> None:
     model = tmp_path / "model"
     assert run_folders([model]) == {"model": model}
     assert run_folders([model, model], ["a", "b"]) == {"a": model, "b": model}
@@ -112,7 +112,7 @@ def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: A
         run_folders([model, model], ["a"])
 
 
-def test_several_processes_are_refused_before_anything_is_written(
+def test_transfer_refuses_several_processes(
     tmp_path: Path, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -121,7 +121,7 @@ def test_several_processes_are_refused_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_callers_task_keeps_its_length(tmp_path: Path, world: Any) -> None:
+def test_transfer_leaves_the_task_of_the_caller_unchanged(tmp_path: Path, world: Any) -> None:
     task = world
     before = copy.copy(task)
     settings = FinetuneOptions.build(max_length=16, batch_size=8, epochs=1)

@@ -65,7 +65,7 @@ def test_linked_vectors_stand_side_by_side_and_leave_out_words_without_pieces() 
     torch.testing.assert_close(target[2][2], expected[2][0], rtol=1e-4, atol=1e-5)
 
 
-def test_units_are_drawn_alike_at_every_layer() -> None:
+def test_unit_vectors_are_drawn_alike_at_every_layer() -> None:
     model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
     texts = list(tiny_bitext(12)["target"])
     all_pieces = sum(len(tokenizer(t, add_special_tokens=False)["input_ids"]) for t in texts)
@@ -88,7 +88,7 @@ def test_units_are_drawn_alike_at_every_layer() -> None:
         assert float(distances.max()) < 1e-4
 
 
-def test_mistakes_are_told() -> None:
+def test_vectors_refuse_mistakes() -> None:
     model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
     with pytest.raises(ConfigurationError, match="sentence 2"):
         sentence_vectors(model, tokenizer, ["the river", ""], layers=[0])

@@ -39,7 +39,7 @@ COUNTS = Counter(
 )
 
 
-def test_most_frequent_pairs_without_stop_words_and_numbers() -> None:
+def test_frequent_pairs_leave_out_stop_words_and_numbers() -> None:
     english = english_stop_words()
     found = frequent_pairs(COUNTS, count=3, stop_words=(english, ()))
     assert found == [("house", "Haus"), ("house", "Hauses"), ("green", "grün")]
@@ -52,13 +52,13 @@ def test_most_frequent_pairs_without_stop_words_and_numbers() -> None:
         frequent_pairs({})
 
 
-def test_the_words_that_the_papers_figure_shows_are_no_stop_words() -> None:
+def test_english_stop_words_leave_the_papers_words() -> None:
     shown = {"our", "today", "council", "report", "mr"}  # WEAM, section 4
     assert not shown & english_stop_words()
     assert {"the", "of", "us", "ours"} <= english_stop_words()
 
 
-def test_stop_words_by_frequency() -> None:
+def test_frequent_words_as_stop_words() -> None:
     source, target = frequent_words(COUNTS, 2)
     assert source == {"the", "house"}  # 14 and 9; the full stop has no letter
     assert target == {"der", "baum"}  # 9; 5, and so have Haus and Die, later in the alphabet
@@ -78,7 +78,7 @@ def test_static_vectors_are_means_of_rows() -> None:
         static_vectors(model, tokenizer, ["river", "\u200b"])
 
 
-def test_words_have_the_pieces_they_have_inside_a_sentence() -> None:
+def test_static_vectors_take_the_pieces_inside_a_sentence() -> None:
     model, tokenizer = tiny_model("roberta"), tiny_tokenizer("roberta")
     tokenizer.backend_tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)  # as RoBERTa's own
     inside, alone = (tokenizer(t, add_special_tokens=False)["input_ids"] for t in ("the river", "the"))
@@ -122,7 +122,7 @@ def clusters() -> torch.Tensor:
 
 
 @pytest.mark.parametrize("method", ["tsne", "pca"])
-def test_projections_are_repeatable_and_keep_clusters(method: str) -> None:
+def test_project_is_repeatable_and_keeps_clusters(method: str) -> None:
     points = project(clusters(), Projection(method=method))
     again = project(clusters(), Projection(method=method))
     assert points.shape == (40, 2)
@@ -132,7 +132,7 @@ def test_projections_are_repeatable_and_keep_clusters(method: str) -> None:
     assert (nearest // 10 == torch.arange(40) // 10).all()
 
 
-def test_principal_components_keep_variance_and_do_not_flip() -> None:
+def test_project_pca_keeps_variance_and_does_not_flip() -> None:
     x = clusters()
     points = torch.from_numpy(project(x, Projection(method="pca")))
     values = torch.linalg.svdvals(x.double() - x.double().mean(0))
@@ -142,12 +142,12 @@ def test_principal_components_keep_variance_and_do_not_flip() -> None:
     )
 
 
-def test_two_points_make_no_map() -> None:
+def test_project_refuses_two_points() -> None:
     with pytest.raises(ConfigurationError, match="at least 3"):
         project(clusters()[:2], Projection())
 
 
-def test_without_scikit_learn_there_is_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_without_scikit_learn_names_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("sklearn.manifold", "sklearn.feature_extraction.text"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ConfigurationError, match=r"method=.pca"):

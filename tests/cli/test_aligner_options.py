@@ -36,7 +36,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"layer": 3}, "--layer 3"),
     ({"train_on": "pairs.tsv"}, "--train-on pairs.tsv"),
     ({"train_on": [Path("pairs.tsv")]}, "--train-on pairs.tsv"),
-    ({"save": "model", "lexicon": "lexicon.tsv"}, "--save model --lexicon lexicon.tsv"),
+    ({"lexicon": "lexicon.tsv", "save": "model"}, "--lexicon lexicon.tsv --save model"),
     ({"kind": "hmm"}, "--set kind=hmm"),
     ({"lowercas": True}, "--set lowercas=true"),
 ]
@@ -112,8 +112,6 @@ def test_a_file_of_links_has_one_name(isoglot: Isoglot, tmp_path: Path) -> None:
     call: dict[str, Any] = {"target_language": "de", "progress": False}
     with pytest.raises(ConfigurationError, match="give a file of links as links_file=FILE"):
         iso.project("en.conllu", "de.txt", "o.tsv", links="does/not/exist", **call)
-    with pytest.raises(ConfigurationError, match="and give links_file=FILE"):
-        iso.project("en.conllu", "de.txt", "o.tsv", engine="ray", **call)
     with pytest.raises(ConfigurationError, match=r"`foo`: unknown option; known: .*\blinks_file\b") as caught:
         iso.project("en.conllu", "de.txt", "o.tsv", foo=1, **call)
     assert "kind, " in str(caught.value), "the kind of labels is an option of project"

@@ -88,6 +88,7 @@ VERBS += MODEL_VERBS
 
 ELSEWHERE = {
     "align": "tests/cli/test_aligner_options.py",
+    **dict.fromkeys(["predict", "report confusion"], "tests/cli/test_classifiers.py"),
     **dict.fromkeys(["inspect", "recipes", "demo"], "prints; Python has objects in place of the text"),
     **dict.fromkeys(["world", "fit-order"], "the command alone"),
     **dict.fromkeys(["pack", "merge"], "nothing but inputs and an output"),

@@ -9,8 +9,8 @@ from cli_outcome import Isoglot
 from typer.testing import CliRunner
 
 from isoglot.cli import app
-from isoglot.cli.tasks import _folders
 from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.evaluation.prediction_folders import prediction_folders
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results.rows import read
 from isoglot.tasks import TASKS, task_options
@@ -120,8 +120,11 @@ def test_a_folder_of_predictions_is_called_as_its_checkpoint(
     monkeypatch.chdir(tmp_path)
     out = Path("p")
     for others in (["runs/b"], ["/elsewhere/seed-2"], ["org/name", "c"]):
-        assert _folders(["runs/a/checkpoint", *others], out)[0] == out / "runs/a"
-    assert _folders([str(tmp_path / "runs/a"), "/x/seed-2"], out) == [out / "runs/a", out / "seed-2"]
-    assert _folders(["runs/a"], out) == [out]
+        assert prediction_folders(["runs/a/checkpoint", *others], out)[0] == out / "runs/a"
+    assert prediction_folders([str(tmp_path / "runs/a"), "/x/seed-2"], out) == [
+        out / "runs/a",
+        out / "seed-2",
+    ]
+    assert prediction_folders(["runs/a"], out) == [out]
     with pytest.raises(ConfigurationError, match="both go to p/seed-1"):
-        _folders(["/x/a/seed-1", "/x/b/seed-1"], out)
+        prediction_folders(["/x/a/seed-1", "/x/b/seed-1"], out)

@@ -34,7 +34,7 @@ def test_several_checkpoints_and_seeds_and_the_report_of_them(tmp_path: Path, da
     assert done.exit_code == 0, done.output
     done = RUN.invoke(app, [*command, "--seed", "1,2"])  # what is there is not done again
     assert done.exit_code == 0, done.output
-    assert "align_mlm, seed 2" in done.output and "already done" in done.output
+    assert "align_mlm/seed-2" in done.output and "already done" in done.output
     rows = read(out)
     assert len(rows) == 2 * 2 * 3
     assert {(r.run, r.seed) for r in rows} == {(run, seed) for run in ("mlm", "align_mlm") for seed in (1, 2)}

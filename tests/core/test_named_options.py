@@ -8,6 +8,7 @@ import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -217,7 +218,7 @@ def test_no_message_outside_the_command_line_has_flags() -> None:
 def test_an_unfinished_run_says_what_to_pass(tmp_path: Path) -> None:
     data = {"text": ["the old river", "a quiet horse"] * 4, "label": ["water", "animals"] * 4}
     frame = pytest.importorskip("pandas").DataFrame(data)
-    encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+    encoder: dict[str, Any] = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
     with pytest.raises(ConfigurationError) as caught:
         iso.finetune(task="text_classification", data=frame, out=tmp_path / "run", **encoder)
     assert 'data={"dev": PATH}' in str(caught.value) and 'select="last"' in str(caught.value)

@@ -20,7 +20,7 @@ LATIN = [
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
-def test_every_letter_has_an_image_of_its_own_and_keeps_its_case(alphabet: str) -> None:
+def test_transliteration_keeps_letters_apart_and_their_case(alphabet: str) -> None:
     copy = Transliteration(alphabet)
     for letter in string.ascii_lowercase:
         upper, lower = copy.word(letter.upper()), copy.word(letter)
@@ -29,7 +29,7 @@ def test_every_letter_has_an_image_of_its_own_and_keeps_its_case(alphabet: str) 
     assert len(set(images)) == len(images)
 
 
-def test_marks_stay_marks_and_digits_digits() -> None:
+def test_transliteration_keeps_marks_and_digits_what_they_are() -> None:
     copy = Transliteration()
     for mark in string.punctuation:
         assert unicodedata.category(copy.word(mark))[0] == "P"
@@ -51,13 +51,13 @@ def test_overlap_is_exact_and_literal_draws_share_less() -> None:
     assert draw_shared(50, overlap=0.5, seed=0) != draw_shared(50, overlap=0.5, seed=1)
 
 
-def test_words_keep_their_places() -> None:
+def test_transliteration_keeps_words_in_place() -> None:
     derived = Transliteration()(Sentence.of("I am Sam . I am"))
     assert derived.origin == (0, 1, 2, 3, 4, 5)
     assert derived.words[0] == derived.words[4]
     assert derived.links() == [(i, i) for i in range(6)]
 
 
-def test_mistakes_are_named() -> None:
+def test_transliteration_names_mistakes() -> None:
     with pytest.raises(ConfigurationError, match="armenian"):
         Transliteration("klingon")

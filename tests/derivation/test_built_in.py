@@ -29,18 +29,18 @@ def tree_of(row: dict[str, Any]) -> Sentence:
     return Sentence(tuple(row["words"]), tuple(row["upos"]), tuple(row["heads"]), tuple(row["deprels"]))
 
 
-def test_the_usual_order_of_the_head_final_language() -> None:
+def test_built_in_head_final_has_its_usual_order() -> None:
     derived = Syntax.load(TransformOptions(syntax=SPEC, models=BUILT_IN, best=True))(TREE)
     assert " ".join(derived.words) == "house the in cat old the mice seen not has ."
 
 
-def test_english_order_is_kept_by_the_built_in_english() -> None:
+def test_built_in_english_keeps_english_order() -> None:
     assert Syntax.load(TransformOptions(syntax="en~en@N~en@V", models=BUILT_IN, best=True))(
         TREE
     ).origin == tuple(range(11))
 
 
-def test_orders_are_drawn_mostly_usual_ones() -> None:
+def test_built_in_draws_are_mostly_usual_orders() -> None:
     syntax = Syntax.load(TransformOptions(syntax=SPEC, models=BUILT_IN, seed=3))
     usual = Syntax.load(TransformOptions(syntax=SPEC, models=BUILT_IN, best=True))(TREE).origin
     drawn = [syntax(TREE, key=k).origin for k in range(400)]
@@ -50,7 +50,7 @@ def test_orders_are_drawn_mostly_usual_ones() -> None:
 
 @pytest.mark.parametrize("language", BUILT_IN_MODELS)
 @pytest.mark.parametrize("kind", ["N", "V"])
-def test_a_relation_stands_in_one_place(language: str, kind: str) -> None:
+def test_built_in_lists_have_each_relation_once(language: str, kind: str) -> None:
     tiers = [tier.split() for tier in BUILT_IN_MODELS[language][kind]]
     named = [name for tier in tiers for name in tier]
     assert len(set(named)) == len(named)
@@ -60,7 +60,7 @@ def test_a_relation_stands_in_one_place(language: str, kind: str) -> None:
     assert not any(f"PRE_{b}_{a}" in weights for _, a, b in (name.split("_") for name in weights))
 
 
-def test_every_relation_of_the_miniature_world_is_known() -> None:
+def test_built_in_models_know_every_relation_of_the_world() -> None:
     known = {
         kind: {name for tier in BUILT_IN_MODELS["head-final"][kind] for name in tier.split()} for kind in "NV"
     }
@@ -71,7 +71,7 @@ def test_every_relation_of_the_miniature_world_is_known() -> None:
             assert kind is None or relation in known[kind]
 
 
-def test_transliterated_and_re_ordered_treebank_of_the_miniature_world() -> None:
+def test_derive_transliterates_and_reorders_a_treebank_of_the_world() -> None:
     """Verbs go to the end, articles behind their nouns, and nothing is lost."""
     options = TransformOptions(syntax=SPEC, models=BUILT_IN, seed=1)
     both, order = build("trans+syn", options), build("syn", options)
@@ -97,6 +97,6 @@ def test_transliterated_and_re_ordered_treebank_of_the_miniature_world() -> None
     assert after > 10 * before > 0
 
 
-def test_what_is_not_built_in_says_what_there_is() -> None:
+def test_built_in_model_that_is_unknown_names_the_known_ones() -> None:
     with pytest.raises(ConfigurationError, match=r"fr@N; there are en, head-final.*models=FOLDER"):
         Syntax.load(TransformOptions(syntax="en~fr@N", models=BUILT_IN))

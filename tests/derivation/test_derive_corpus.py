@@ -39,14 +39,14 @@ def run(path: Path, spec: str, **fields: Any) -> DeriveSummary:
     return derive_corpus([path], path.parent / "out", request)
 
 
-def test_text_is_cut_at_the_marks_that_end_a_sentence(text: Path) -> None:
+def test_derive_cuts_text_at_the_marks_that_end_a_sentence(text: Path) -> None:
     text.write_text("it rains . why ? no idea .\n")
     run(text, "inv", rows=DeriverOptions(split_sentences=True), options=TransformOptions(end_marks="."))
     lines = (text.parent / "out" / "derived.txt").read_text().splitlines()
     assert lines == ["rains it .", "idea no ? why ."]
 
 
-def test_text_with_everything_beside_it(text: Path) -> None:
+def test_derive_text_with_links_lexicon_and_tokenizer(text: Path) -> None:
     summary = run(text, "trans+inv", rows=DeriverOptions(split_sentences=True), lexicon=0.5)
     out = text.parent / "out"
     derived, original = ((out / f"{n}.txt").read_text().splitlines() for n in ("derived", "original"))
@@ -70,7 +70,7 @@ def test_text_with_everything_beside_it(text: Path) -> None:
     assert manifest["counts"] == {"derived": 62}
 
 
-def test_another_tokenizer_in_its_place_is_another_corpus(text: Path) -> None:
+def test_derive_sees_that_a_tokenizer_was_replaced(text: Path) -> None:
     folder = text.parent / "tokenizer"
     tiny_tokenizer("bert").save_pretrained(folder)
     run(text, "trans", tokenizer=str(folder))
@@ -80,13 +80,13 @@ def test_another_tokenizer_in_its_place_is_another_corpus(text: Path) -> None:
         run(text, "trans", tokenizer=str(folder))
 
 
-def test_a_tokenizer_that_is_not_there_is_named(text: Path) -> None:
+def test_derive_names_a_missing_tokenizer(text: Path) -> None:
     with pytest.raises(ConfigurationError, match="absent: does not exist"):
         run(text, "trans", tokenizer=str(text.parent / "absent"))
     assert not (text.parent / "out").exists()
 
 
-def test_pieces_of_derived_text_are_the_originals_plus_v(text: Path) -> None:
+def test_derive_text_has_the_pieces_of_the_original_plus_v(text: Path) -> None:
     original = train_tokenizer(
         text.read_text().splitlines(), algorithm="byte_bpe", vocab_size=330, family="roberta"
     )
@@ -115,7 +115,7 @@ def test_pieces_of_derived_text_are_the_originals_plus_v(text: Path) -> None:
     assert doubled(" ".join(row["words"]), add_special_tokens=False)["input_ids"] == copy.shift(ids).tolist()
 
 
-def test_the_same_is_not_done_again_and_another_is_not_overwritten(text: Path) -> None:
+def test_derive_skips_finished_output_and_refuses_to_overwrite(text: Path) -> None:
     first = run(text, "inv")
     again = run(text, "inv")
     assert again.skipped and not first.skipped
@@ -135,14 +135,14 @@ def test_the_same_is_not_done_again_and_another_is_not_overwritten(text: Path) -
     assert replaced.language == "en-x-perm"
 
 
-def test_overlap_of_words_is_drawn_from_the_corpus(text: Path) -> None:
+def test_derive_draws_shared_words_from_the_corpus(text: Path) -> None:
     whole = run(text, "trans").entries
     request = DeriveRequest(transform="trans", languages=("en",), options=TransformOptions(overlap=0.25))
     part = derive_corpus([text], text.parent / "part", request).entries
     assert part == whole - round(whole * 0.25)
 
 
-def test_treebanks_fits_and_syntax(tmp_path: Path) -> None:
+def test_derive_syntax_with_fitted_models(tmp_path: Path) -> None:
     treebank = tmp_path / "fr.conllu"
     treebank.write_text(CONLLU * 20)
     fits = dict(fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr")))
@@ -174,7 +174,7 @@ def test_treebanks_fits_and_syntax(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_task_files(tmp_path: Path) -> None:
+def test_derive_files_of_tasks(tmp_path: Path) -> None:
     ner = tmp_path / "dev"
     ner.write_text("en:New\tB-LOC\nen:York\tI-LOC\nen:won\tO\n\n")
     assert run(ner, "inv", kind="tagged").rows == 1
@@ -197,7 +197,7 @@ def test_task_files(tmp_path: Path) -> None:
     assert row["answers"] == {"text": ["Lee Ann"], "start": [4]}
 
 
-def test_prepared_corpora_and_bitext(tmp_path: Path, text: Path) -> None:
+def test_derive_prepared_corpora_and_bitext(tmp_path: Path, text: Path) -> None:
     run(text, "trans+inv")
     again = DeriveRequest(transform="inv", rows=DeriverOptions(side="target"))
     summary = derive_corpus([tmp_path / "out" / "aligned"], tmp_path / "back", again)
@@ -214,7 +214,7 @@ def test_prepared_corpora_and_bitext(tmp_path: Path, text: Path) -> None:
     assert json.loads((tmp_path / "bi" / "derived.jsonl").read_text())["source"] == "b a"
 
 
-def test_each_language_has_its_own_pairs_and_lexicon(tmp_path: Path) -> None:
+def test_derive_gives_each_language_its_own_pairs_and_lexicon(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("a b\tx y\nc\t\n")
     request = DeriveRequest(
@@ -237,7 +237,7 @@ def test_each_language_has_its_own_pairs_and_lexicon(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").glob(".[0-9]*"))
 
 
-def test_a_prepared_corpus_of_another_kind_or_language_is_refused(tmp_path: Path, text: Path) -> None:
+def test_derive_refuses_a_prepared_corpus_of_another_kind_or_language(tmp_path: Path, text: Path) -> None:
     prepare(Source(path=str(text), language="en"), tmp_path / "en", options=PrepareOptions(kind="text"))
     for fields, message in (
         ({"languages": ("de",)}, "got language de, but it was prepared with en"),
@@ -253,7 +253,7 @@ def test_a_prepared_corpus_of_another_kind_or_language_is_refused(tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
-def test_the_sentences_of_a_prepared_treebank_are_text(tmp_path: Path) -> None:
+def test_derive_takes_a_prepared_treebank_as_text(tmp_path: Path) -> None:
     (trees := tmp_path / "trees.conllu").write_text(
         "1\ta\ta\tDET\t_\t_\t2\tdet\t_\t_\n2\tdog\tdog\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
     )
@@ -264,7 +264,7 @@ def test_the_sentences_of_a_prepared_treebank_are_text(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "derived.txt").read_text() == "dog a\n"
 
 
-def test_mistakes_leave_nothing_behind(tmp_path: Path, text: Path) -> None:
+def test_derive_leaves_nothing_behind_after_mistakes(tmp_path: Path, text: Path) -> None:
     with pytest.raises(ConfigurationError, match="give `kind`: text"):
         derive_corpus([tmp_path / "x.bin"], tmp_path / "out", DeriveRequest(transform="inv"))
     with pytest.raises(ConfigurationError, match=r"kind=.nli"):
@@ -277,7 +277,7 @@ def test_mistakes_leave_nothing_behind(tmp_path: Path, text: Path) -> None:
     assert not list(tmp_path.glob(".*partial*"))
 
 
-def test_a_derived_language_has_a_tag_of_its_own(tmp_path: Path, text: Path) -> None:
+def test_derived_language_has_a_tag_of_its_own(tmp_path: Path, text: Path) -> None:
     for tag, message in (("en", "is another language of the corpus"), ("e n", "a code such as qaa")):
         with pytest.raises(ConfigurationError, match=f"derived_lang.*{message}"):
             run(text, "inv", derived_language=tag)

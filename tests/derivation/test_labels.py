@@ -42,7 +42,7 @@ GOLDEN = [
 ]
 
 
-def test_inverted_entities() -> None:
+def test_flip_runs_of_inverted_entities() -> None:
     for words, tags, inverted, expected in GOLDEN:
         derived = Inversion(TransformOptions())(Sentence(tuple(words)))
         assert list(derived.words) == inverted
@@ -50,7 +50,7 @@ def test_inverted_entities() -> None:
         assert carry_entities(tags, derived.origin) == expected
 
 
-def test_consistent_tags() -> None:
+def test_make_tags_consistent_examples() -> None:
     cases = [
         (["I-ORG", "B-ORG", "O"], ["B-ORG", "I-ORG", "O"]),
         (["B-PER", "B-PER", "O"], ["B-PER", "I-PER", "O"]),
@@ -79,19 +79,19 @@ def flagged(tags: list[str]) -> list[str]:
 
 
 @given(st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG"]), max_size=12))
-def test_consistent_tags_of_any_tags(tags: list[str]) -> None:
+def test_make_tags_consistent_of_any_tags(tags: list[str]) -> None:
     assert make_tags_consistent(tags) == flagged(tags)
 
 
 @given(TAGS)
-def test_runs_flip_and_entities_carry_alike_under_inversion(tags: list[str]) -> None:
+def test_flip_runs_and_carry_entities_agree_under_inversion(tags: list[str]) -> None:
     origin = list(range(len(tags)))[::-1]
     assert carry_entities(tags, origin) == flip_runs([tags[o] for o in origin])
     assert carry_entities(tags, range(len(tags))) == tags
 
 
 @given(TAGS, st.integers(0, 9))
-def test_every_order_gives_valid_iob2_with_the_same_types(tags: list[str], key: int) -> None:
+def test_carry_entities_gives_valid_iob2_in_every_order(tags: list[str], key: int) -> None:
     origin = Permutation(TransformOptions())(Sentence(("w",) * len(tags)), key=key).origin
     for out in (carry_entities(tags, origin), make_tags_consistent([tags[o] for o in origin])):
         assert [t[2:] for t in out] == [tags[o][2:] for o in origin]
@@ -99,13 +99,13 @@ def test_every_order_gives_valid_iob2_with_the_same_types(tags: list[str], key: 
             assert tag[0] != "I" or before[2:] == tag[2:]
 
 
-def test_neighbouring_entities_stay_apart() -> None:
+def test_carry_entities_keeps_neighbours_apart() -> None:
     assert carry_entities(["B-PER", "B-PER"], [1, 0]) == ["B-PER", "B-PER"]
     assert carry_entities(["I-PER", "O", "I-LOC"], [0, 1, 2]) == ["B-PER", "O", "B-LOC"]
 
 
 @given(st.integers(1, 8), st.integers(0, 9), st.data())
-def test_heads_point_to_the_same_words(size: int, key: int, data: st.DataObject) -> None:
+def test_moved_heads_point_to_the_same_words(size: int, key: int, data: st.DataObject) -> None:
     heads = data.draw(st.lists(st.integers(0, size), min_size=size, max_size=size))
     words = tuple(f"w{i}" for i in range(size))
     sentence = Sentence(words, ("X",) * size, tuple(heads), ("dep",) * size)
@@ -118,7 +118,7 @@ def test_heads_point_to_the_same_words(size: int, key: int, data: st.DataObject)
             assert derived.words[out[new] - 1] == words[heads[old] - 1]
 
 
-def test_labels_of_derived_languages() -> None:
+def test_deriver_moves_labels() -> None:
     for tags, expected in reference("golden")["ner_consistency"]["cases"]:
         assert make_tags_consistent(tags) == expected
     for words, tags, derived_words, derived_tags in reference("golden")["inversion_ner"]["cases"]:
@@ -127,7 +127,7 @@ def test_labels_of_derived_languages() -> None:
         assert flip_runs([tags[o] for o in derived.origin]) == derived_tags
 
 
-def test_answers_follow_their_words() -> None:
+def test_moved_answers_follow_their_words() -> None:
     row = {
         "id": "q", "question": "Who won?", "language": "en",
         "context": "The U.S. team, led by Ann Lee, won. It cost $3.5 million.",
@@ -142,7 +142,7 @@ def test_answers_follow_their_words() -> None:
     assert found.row["question"] == "won Who ?"
 
 
-def test_answers_that_fall_apart_are_dropped_and_counted() -> None:
+def test_moved_answers_drops_and_counts_answers_that_fall_apart() -> None:
     row = {"id": "q", "question": "Who ?", "context": "a b c d e f g h", "language": "en",
            "answers": {"text": ["b c d"], "start": [2]}}  # fmt: skip
     deriver = Deriver(build("perm", TransformOptions(seed=1)), "perm")

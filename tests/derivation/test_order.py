@@ -71,7 +71,7 @@ def test_literal_nli_inversion_equals_a_naive_one(words: list[str]) -> None:
         ("It rains . Why not ?", [("It rains .", "rains It ."), ("Why not ?", "not Why ?")]),
     ],
 )
-def test_pretraining_text_is_split_and_inverted(text: str, expected: list[tuple[str, str]]) -> None:
+def test_inversion_splits_pretraining_text(text: str, expected: list[tuple[str, str]]) -> None:
     words = tuple(text.split())
     bounds = list(sentence_bounds(words))
     found = [(words[a:b], Inversion(TransformOptions())(Sentence(words[a:b])).words) for a, b in bounds]
@@ -80,7 +80,7 @@ def test_pretraining_text_is_split_and_inverted(text: str, expected: list[tuple[
     assert " ".join(whole.words) == " ".join(d for _, d in expected)
 
 
-def test_a_mark_that_hangs_on_the_last_word_moves_to_the_new_last_one() -> None:
+def test_inversion_moves_an_attached_mark_to_the_new_last_word() -> None:
     derived = Inversion(TransformOptions(attached=True))(Sentence.of("The old cat sat on a mat."))
     assert derived.words == ("mat", "a", "on", "sat", "cat", "old", "The.")
     assert derived.origin == (6, 5, 4, 3, 2, 1, 0)
@@ -93,7 +93,7 @@ def test_a_mark_that_hangs_on_the_last_word_moves_to_the_new_last_one() -> None:
     assert Inversion(TransformOptions())(Sentence.of("in the U.S.")).words == ("U.S.", "the", "in")
 
 
-def test_the_papers_text_ends_sentences_at_the_period_alone() -> None:
+def test_end_marks_of_the_papers_text_are_the_period_alone() -> None:
     words = ("it", "rains", ".", "why", "?", "no", "idea", ".")
     by_code, by_text = (
         Inversion(TransformOptions(split=True, end_marks=marks))(Sentence(words)) for marks in (".!?", ".")
@@ -104,7 +104,7 @@ def test_the_papers_text_ends_sentences_at_the_period_alone() -> None:
     assert Inversion(TransformOptions(attached=True, end_marks="."))(hanging).words == ("so?", "it", "is")
 
 
-def test_given_sentence_ends_win_over_marks() -> None:
+def test_sentence_ends_win_over_marks() -> None:
     sentence = Sentence(("a", ".", "b", "c", "."), ends=frozenset({4}))
     assert Inversion(TransformOptions(split=True))(sentence).words == ("c", "b", ".", "a", ".")
 
@@ -143,7 +143,7 @@ def test_permutations_of_different_keys_and_seeds_differ() -> None:
     assert len(orders) == 9
 
 
-def test_token_level_inverts_pieces_and_keeps_the_final_mark() -> None:
+def test_inversion_of_tokens_keeps_the_final_mark() -> None:
     tokenizer = tiny_tokenizer("bert")
     sentence = Sentence.of("the teacher follows zebra .")
     ids = tokenizer(" ".join(sentence.words), add_special_tokens=False)["input_ids"]
@@ -155,12 +155,12 @@ def test_token_level_inverts_pieces_and_keeps_the_final_mark() -> None:
     assert len(derived.words) > 5  # an unknown word has several pieces
 
 
-def test_what_is_missing_is_said() -> None:
+def test_inversion_of_tokens_needs_a_tokenizer() -> None:
     with pytest.raises(ConfigurationError, match="tokenizer="):
         Inversion(TransformOptions(level="token"))
 
 
-def test_inverted_sentences() -> None:
+def test_inversion_examples() -> None:
     for text, expected in reference("golden")["inversion_xnli"]["cases"]:
         assert (
             " ".join(Inversion(TransformOptions(literal=True))(Sentence(tuple(text.split(" ")))).words)

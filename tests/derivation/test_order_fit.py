@@ -14,7 +14,7 @@ from isoglot.derivation.order_model import OrderModel
 from isoglot.derivation.syntax import Syntax
 
 
-def test_a_fit_recovers_the_model_that_made_the_data() -> None:
+def test_fit_recovers_the_model_that_made_the_data() -> None:
     truth = {"BI_@NOUN_ADJ": 1.5, "PRE_DET_@NOUN": 2.5, "PRE_PUNCT_@NOUN": -2.0}
     syntax = Syntax({"N": OrderModel(truth)}, TransformOptions(ud_labels="literal"))
     phrase = Sentence(
@@ -39,7 +39,7 @@ def test_a_fit_recovers_the_model_that_made_the_data() -> None:
     assert not observed_groups(trees, "V")
 
 
-def test_the_fits_gradient_is_the_slope_of_its_value() -> None:
+def test_objective_gradient_is_the_slope_of_its_value() -> None:
     import numpy as np
 
     from isoglot.derivation import order_fit
@@ -68,7 +68,7 @@ def test_the_fits_gradient_is_the_slope_of_its_value() -> None:
         assert gradient[i] == pytest.approx(slope, abs=1e-5)
 
 
-def test_a_fit_that_stops_early_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_fit_that_stops_early_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     treebank = tmp_path / "fr.conllu"
     treebank.write_text(CONLLU * 20)
     with pytest.raises(ConfigurationError, match="got this treebank twice"):

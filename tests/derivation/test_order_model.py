@@ -48,7 +48,7 @@ def naive_counts(children: list[str]) -> Counter[str]:
     st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(RELATIONS)), min_size=1, max_size=4),
     st.integers(0, 99),
 )
-def test_scores_equal_a_count_by_loops(deps: list[tuple[str, str]], seed: int) -> None:
+def test_distribution_scores_equal_a_count_by_loops(deps: list[tuple[str, str]], seed: int) -> None:
     children = ["@NOUN&@", *(f"{t}&{r}" for t, r in deps)]
     names = sorted({n for order in permutations(children) for n in naive_counts(list(order))})
     generator = np.random.default_rng(seed)
@@ -63,14 +63,14 @@ def test_scores_equal_a_count_by_loops(deps: list[tuple[str, str]], seed: int) -
     np.testing.assert_allclose(found.probabilities, exps / exps.sum(), atol=1e-12)
 
 
-def test_seven_members_have_5040_orders() -> None:
+def test_distribution_of_seven_members_has_5040_orders() -> None:
     children = ["@VERB&@", *(f"NOUN&r{i}" for i in range(6))]
     found = OrderModel({"HI_NOUN&r0_NOUN&r1_NOUN&r2_NOUN&r3_NOUN&r4": 1.0}).distribution(children)
     assert len(found.scores) == math.factorial(7)
     assert found.scores.sum() == 6  # the run of five, with the two others on either side of it
 
 
-def test_files_round_trip_and_mix(tmp_path: Path) -> None:
+def test_order_model_files_round_trip_and_mix(tmp_path: Path) -> None:
     one, two = OrderModel({"BI_a_b": 0.25, "PRE_c_d": -1e-7}), OrderModel({"BI_a_b": 2.0, "HI_x_y_z": 4.0})
     one.save(tmp_path / "one.orm")
     assert OrderModel.load(tmp_path / "one.orm").weights == one.weights
@@ -78,7 +78,7 @@ def test_files_round_trip_and_mix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["BI_a_b", "BI_a_b x", "BI_a_b nan", " 3"])
-def test_bad_lines_are_named(tmp_path: Path, line: str) -> None:
+def test_order_model_names_bad_lines(tmp_path: Path, line: str) -> None:
     path = tmp_path / "bad.orm"
     path.write_text(f"PRE_a_b 1.0\n{line}\n")
     with pytest.raises(InputError, match=r"bad\.orm:2: .*FEATURE value"):
@@ -88,7 +88,7 @@ def test_bad_lines_are_named(tmp_path: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["fr", "hi"])
-def test_golden_scores_and_probabilities(language: str) -> None:
+def test_distribution_equals_golden_scores_and_probabilities(language: str) -> None:
     """Values of the authors' own program, where its models are at hand."""
     root = os.environ.get("ISOGLOT_DATA")
     if root is None:

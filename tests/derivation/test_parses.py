@@ -44,7 +44,7 @@ def cut_greedily(sentences: list[str], text: str) -> list[str] | None:
 
 @settings(deadline=None)
 @given(st.lists(LETTERS, max_size=8), st.text("abc", max_size=10))
-def test_a_text_is_cut_into_the_longest_parsed_sentences(sentences: list[str], text: str) -> None:
+def test_parses_cut_a_text_into_the_longest_parsed_sentences(sentences: list[str], text: str) -> None:
     trees = [
         {"words": [s], "upos": [str(i)], "heads": [0], "deprels": ["root"]} for i, s in enumerate(sentences)
     ]

@@ -17,7 +17,7 @@ from isoglot.derivation.rows import Deriver
 from isoglot.derivation.spec import build
 
 
-def test_text_and_its_links() -> None:
+def test_deriver_text_and_its_links() -> None:
     found = derived_row("text", {"text": "It  rains now .", "language": "en"}, "trans+inv")
     (pair,) = found.pairs
     assert found.row == {"text": pair.target, "language": "en-x-trans-inv"}
@@ -27,21 +27,21 @@ def test_text_and_its_links() -> None:
     assert pair.target_words[2] == word
 
 
-def test_text_is_cut_into_sentences_on_request() -> None:
+def test_deriver_cuts_text_into_sentences_on_request() -> None:
     deriver = Deriver(Inversion(TransformOptions()), "inv", options=DeriverOptions(split_sentences=True))
     rows = [{"text": "a b . c d ! e", "language": "en"}, {"text": " ", "language": "en"}]
     assert [row["text"] for row, _ in deriver.rows("text", rows)] == ["b a .", "d c !", "e"]
     assert deriver.counts == {"derived": 3}
 
 
-def test_labelled_rows_stay_in_their_split() -> None:
+def test_deriver_keeps_labelled_rows_in_their_split() -> None:
     tagged = {"words": ["a"], "tags": ["X"], "language": "en", "partition": "test"}
     pair = {"first": "a", "second": "b", "label": "0", "language": "en", "split": "test"}
     assert derived_row("tagged", tagged).row["partition"] == "test"
     assert derived_row("pair", pair).row["split"] == "test"
 
 
-def test_bitext_sides() -> None:
+def test_deriver_bitext_sides() -> None:
     row = {"source": "a b", "target": "c d", "source_language": "en", "target_language": "de"}
     one = derived_row("bitext", row)
     assert (one.row["source"], one.row["target"], one.row["source_language"]) == ("b a", "c d", "en-x-inv")
@@ -50,7 +50,7 @@ def test_bitext_sides() -> None:
     assert [pair.languages[1] for pair in both.pairs] == ["en-x-inv", "de-x-inv"]
 
 
-def test_links_of_aligned_rows_follow() -> None:
+def test_deriver_moves_links_of_aligned_rows() -> None:
     row = {
         "source": "a b c", "target": "x y", "source_language": "en", "target_language": "de",
         "source_words": ["a", "b", "c"], "target_words": ["x", "y"], "links": [[0, 0], [2, 1]],
@@ -60,7 +60,7 @@ def test_links_of_aligned_rows_follow() -> None:
     assert derived_row("aligned", row, side="both").row["links"] == [[0, 0], [2, 1]]
 
 
-def test_treebanks_keep_their_arcs() -> None:
+def test_deriver_treebanks_keep_their_arcs() -> None:
     row = {"words": ["the", "cat", "sleeps", "."], "upos": ["DET", "NOUN", "VERB", "PUNCT"],
            "heads": [2, 3, 0, 3], "deprels": ["det", "nsubj", "root", "punct"], "language": "en"}  # fmt: skip
     found = derived_row("treebank", row)
@@ -69,7 +69,7 @@ def test_treebanks_keep_their_arcs() -> None:
     assert found.row["upos"] == ["VERB", "NOUN", "DET", "PUNCT"]
 
 
-def test_tags_and_their_repair() -> None:
+def test_deriver_repairs_tags() -> None:
     tags = ["B-PER", "I-PER", "O", "B-PER", "B-PER"]
     row = {"words": ["A", "B", "met", "C", "D"], "tags": tags, "language": "en"}
     assert derived_row("tagged", row).row["tags"] == ["B-PER", "B-PER", "O", "B-PER", "I-PER"]
@@ -93,7 +93,7 @@ CAN = {
 }  # fmt: skip
 
 
-def test_tags_of_a_treebank_by_word_form() -> None:
+def test_deriver_tags_of_a_treebank_by_word_form() -> None:
     """The authors' code reads POS labels so; heads and relations stay with their words."""
     exact = derived_row("treebank", CAN).row
     found = derived_row("treebank", CAN, labels="first_match").row
@@ -104,7 +104,7 @@ def test_tags_of_a_treebank_by_word_form() -> None:
 
 
 @pytest.mark.skipif("ISOGLOT_DATA" not in os.environ, reason="needs ISOGLOT_DATA")
-def test_how_many_tags_of_a_real_treebank_differ_by_word_form() -> None:
+def test_tags_by_form_of_a_real_treebank_differ_by_so_many() -> None:
     path = f"{os.environ['ISOGLOT_DATA']}/ud/en_ewt-ud-dev.conllu"
     rows = list(read_rows([path], "treebank", languages=("en",), options={}))
     tags = []
@@ -134,7 +134,7 @@ SINGING = ["Otto", "sings", "and", "dances", "a", "lot"]
         (["Anna", "ab", "cd", "ef"], [*"Anna", *"ab"], "first_match", "over 5 words that are not labelled"),
     ],
 )
-def test_labelled_words_and_those_of_the_parse(
+def test_tags_of_parse_for_labelled_words(
     words: list[str], parsed: list[str], labels: Any, expected: list[str] | str
 ) -> None:
     row = {
@@ -153,11 +153,11 @@ def test_labelled_words_and_those_of_the_parse(
         assert [row["tags"] for row in derived] == [expected]
 
 
-def test_a_word_of_the_parse_that_is_not_labelled_has_an_unknown_part_of_speech() -> None:
+def test_tags_of_parse_without_a_label_are_unknown() -> None:
     assert tags_by_form(["ca", "n't", "he"], ["he", "can't"], ["PRON", "AUX"]) == ("X", "X", "PRON")
 
 
-def test_pairs_keep_their_label() -> None:
+def test_deriver_pairs_keep_their_label() -> None:
     row = {"first": "A dog barks.", "second": "No", "label": "neutral", "language": "en", "id": "7"}
     found = derived_row("pair", row, transform=TransformOptions(attached=True))
     assert (found.row["first"], found.row["second"]) == ("barks dog A.", "No")
@@ -167,7 +167,7 @@ def test_pairs_keep_their_label() -> None:
     assert literal.pairs[1].links == [(0, 0)]
 
 
-def test_both_sides_of_a_pair_are_permuted_each_for_itself() -> None:
+def test_deriver_permutes_each_side_of_a_pair_for_itself() -> None:
     row = {
         "source": "a b c d e f g h",
         "target": "A B C D E F G H",

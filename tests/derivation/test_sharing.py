@@ -57,7 +57,7 @@ def test_shared_ids_stay_and_are_an_exact_part(algorithm: str, overlap: float, t
     assert VocabularyCopy.load(tmp_path).shared == copy.shared
 
 
-def test_a_word_of_shared_pieces_is_the_same_word() -> None:
+def test_shared_pieces_alone_make_the_same_word() -> None:
     copy = VocabularyCopy.draw(tokenizer_of("byte_bpe"), TransformOptions(overlap=1.0))
     assert TokenTransliteration(copy)(Sentence.of("every quiet child")).words == ("every", "quiet", "child")
 
@@ -69,7 +69,7 @@ def test_shared_ids_that_are_no_text_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("overlap", "real"), [(0.25, 0.221), (0.5, 0.394)])
-def test_the_literal_draw_repeats_ids(overlap: float, real: float) -> None:
+def test_draw_shared_with_replacement_repeats_ids(overlap: float, real: float) -> None:
     """40,000 draws with replacement share 22.1 % and 39.4 %, and a small vocabulary shares less than the exact draw."""
     drawn = draw_shared(40_000, overlap=overlap, seed=3, with_replacement=True)
     assert len(drawn) / 40_000 == pytest.approx(real, abs=0.003)

@@ -10,7 +10,7 @@ from isoglot.derivation.order import Inversion
 from isoglot.derivation.spec import build
 
 
-def test_mistakes_are_named() -> None:
+def test_build_names_mistakes() -> None:
     with pytest.raises(ValidationError, match="'entities', 'consistent'"):
         DeriverOptions(repair="all")
     for bad in ("rot13", "trans+trans", "inv+", ""):
@@ -22,7 +22,7 @@ def test_mistakes_are_named() -> None:
         build("trans", TransformOptions(overlap=0.5))
 
 
-def test_order_of_composition() -> None:
+def test_compose_applies_the_last_one_first() -> None:
     sentence = Sentence.of("b a c .")
     assert build("trans∘inv")(sentence, key=0) == build("trans+inv")(sentence, key=0)
     expected = build("trans")(Sentence(Inversion(TransformOptions())(sentence).words), key=0).words

@@ -26,7 +26,7 @@ NOUN_FIRST = {"BI_@NOUN_ADJ": 30.0, "PRE_DET_@NOUN": 30.0}
 VERB_LAST = {"PRE_dobj_@": 30.0, "PRE_nsubj_dobj": 30.0, "PRE_@_punct": 30.0, "PRE_nsubj_@": 30.0}
 
 
-def test_strong_models_order_as_they_say() -> None:
+def test_syntax_with_strong_models_has_their_order() -> None:
     syntax = Syntax({"N": OrderModel(NOUN_FIRST), "V": OrderModel(VERB_LAST)}, TransformOptions())
     derived = syntax(SVO, key=0)
     assert derived.words == ("the", "cat", "old", "mice", "sees", ".")
@@ -37,7 +37,7 @@ def test_strong_models_order_as_they_say() -> None:
     assert literal(SVO, key=0).words != derived.words  # `obj` is no feature of a model of version 1
 
 
-def test_orders_are_drawn_from_their_distribution() -> None:
+def test_syntax_draws_orders_from_their_distribution() -> None:
     phrase = Sentence(("an", "old", "cat"), ("DET", "ADJ", "NOUN"), (3, 3, 0), ("det", "amod", "root"))
     model = OrderModel({"BI_@NOUN_ADJ": 1.2, "PRE_det_@": 2.0, "PRE_DET&det_ADJ&amod": 0.7})
     syntax = Syntax({"N": model}, TransformOptions(seed=4))
@@ -51,7 +51,7 @@ def test_orders_are_drawn_from_their_distribution() -> None:
     assert best.origin == orders[expected.probabilities.argmax()]
 
 
-def test_draws_depend_on_seed_and_key_alone() -> None:
+def test_syntax_draws_depend_on_seed_and_key_alone() -> None:
     flat = OrderModel({"BI_a_b": 0.0})
     first, second = (Syntax({"V": flat}, TransformOptions(seed=1)) for _ in range(2))
     orders = [first(SVO, key=k).origin for k in range(20)]
@@ -61,7 +61,7 @@ def test_draws_depend_on_seed_and_key_alone() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 9), st.data())
-def test_derived_trees_are_projective_and_the_same(size: int, data: st.DataObject) -> None:
+def test_syntax_keeps_trees_and_makes_them_projective(size: int, data: st.DataObject) -> None:
     heads = tuple(data.draw(st.integers(0, i)) for i in range(size))  # a head before its dependents: a forest
     tags = tuple(data.draw(st.sampled_from(["NOUN", "VERB", "DET"])) for _ in range(size))
     tree = Sentence(tuple(f"w{i}" for i in range(size)), tags, heads, ("dep",) * size)
@@ -83,14 +83,14 @@ def naive_projective(heads: tuple[int, ...]) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(st.permutations(range(6)), st.lists(st.integers(0, 5), min_size=6, max_size=6))
-def test_projectivity_by_crossing_arcs(order: list[int], choice: list[int]) -> None:
+def test_is_projective_agrees_with_crossing_arcs(order: list[int], choice: list[int]) -> None:
     heads = [0] * 6
     for rank, node in enumerate(order[1:], 1):
         heads[node] = order[choice[rank] % rank] + 1
     assert is_projective(tuple(heads)) == naive_projective(tuple(heads))
 
 
-def test_what_cannot_be_derived_says_why() -> None:
+def test_syntax_says_why_a_sentence_cannot_be_derived() -> None:
     syntax = Syntax({"N": OrderModel(NOUN_FIRST)}, TransformOptions())
     with pytest.raises(Underivable, match="no dependency tree"):
         syntax(Sentence(("a",)))
@@ -107,14 +107,14 @@ def test_what_cannot_be_derived_says_why() -> None:
     assert kept.origin == tuple(range(8))
 
 
-def test_models_are_read_and_mixed(tmp_path: Path) -> None:
+def test_syntax_load_reads_and_mixes_models(tmp_path: Path) -> None:
     OrderModel({"BI_a_b": 1.0}).save(tmp_path / "fr@N.orm")
     OrderModel({"BI_a_b": 3.0}).save(tmp_path / "en@N.orm")
     syntax = Syntax.load(TransformOptions(syntax="en~fr@N", models=tmp_path, rate=0.25))
     assert syntax.models["N"].weights == {"BI_a_b": 1.5}
 
 
-def test_version_1_labels() -> None:
+def test_to_ud1_renames_labels() -> None:
     cases = [
         ("obj", "NOUN", "x", "dobj"),
         ("nsubj:pass", "NOUN", "x", "nsubjpass"),
@@ -138,7 +138,7 @@ def test_version_1_labels() -> None:
 
 
 @pytest.mark.slow
-def test_real_trees_take_french_order() -> None:
+def test_syntax_gives_real_trees_french_order() -> None:
     root = os.environ.get("ISOGLOT_DATA")
     if root is None:
         pytest.skip("ISOGLOT_DATA is not set")
@@ -158,7 +158,7 @@ def test_real_trees_take_french_order() -> None:
     assert after > before
 
 
-def test_specifications() -> None:
+def test_parse_spec_examples() -> None:
     assert parse_spec("en~fr@N~hi@V") == ("en", {"N": "fr", "V": "hi"})
     assert parse_spec("en~fr@V") == ("en", {"V": "fr"})
     for bad in ("en", "en~fr", "en~fr@X", "en~fr@N~hi@N", "~fr@N"):

@@ -24,7 +24,7 @@ from isoglot.testing import tiny_tokenizer
 
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "bpe", "byte_bpe", "unigram"])
-def test_derived_text_is_the_originals_pieces_plus_v(algorithm: str, tmp_path: Path) -> None:
+def test_vocabulary_copy_reads_derived_text_as_pieces_plus_v(algorithm: str, tmp_path: Path) -> None:
     original = tokenizer_of(algorithm)
     copy = VocabularyCopy(original)
     copy.save(tmp_path)
@@ -47,7 +47,7 @@ def test_derived_text_is_the_originals_pieces_plus_v(algorithm: str, tmp_path: P
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "deberta-v2", "modernbert"])
-def test_encoding_sees_the_words_of_derived_text(family: str) -> None:
+def test_vocabulary_copy_keeps_the_words_of_derived_text(family: str) -> None:
     original = tiny_tokenizer(family)
     copy = VocabularyCopy(original)
     sentence = Sentence.of("the old captain never forgets zebras .")
@@ -101,7 +101,7 @@ def half_shared(algorithm: str) -> tuple[PreTrainedTokenizerBase, VocabularyCopy
     return copy.original, copy, TokenTransliteration(copy)
 
 
-def test_specials_frame_both_languages_alike() -> None:
+def test_vocabulary_copy_frames_both_languages_alike() -> None:
     original = tokenizer_of("byte_bpe")
     copy = VocabularyCopy(original)
     frame = [original.cls_token_id, original.sep_token_id, original.pad_token_id]
@@ -111,7 +111,7 @@ def test_specials_frame_both_languages_alike() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "unigram"])
-def test_inverted_pieces_can_be_written(algorithm: str) -> None:
+def test_token_transliteration_writes_inverted_pieces(algorithm: str) -> None:
     original = tokenizer_of(algorithm)
     copy = VocabularyCopy(original)
     transform = compose(
@@ -127,7 +127,7 @@ def test_inverted_pieces_can_be_written(algorithm: str) -> None:
     assert set(derived.origin) == {0, 1, 2, 3}
 
 
-def test_large_vocabularies_have_two_characters_a_piece() -> None:
+def test_vocabulary_copy_of_a_large_vocabulary_has_two_characters_a_piece() -> None:
     copy = VocabularyCopy(tokenizer_of("wordpiece"))
     copy.size = 250_000
     codes = {copy.written([i]) for i in range(0, 250_000, 7)}
@@ -136,7 +136,7 @@ def test_large_vocabularies_have_two_characters_a_piece() -> None:
     assert not {c[0] for c in codes} & {c[1] for c in codes}
 
 
-def test_mistakes_are_named(tmp_path: Path) -> None:
+def test_vocabulary_copy_names_mistakes(tmp_path: Path) -> None:
     split = tokenizer_of("bpe")
     split.backend_tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     with pytest.raises(ConfigurationError, match="do not show where a word begins"):

@@ -11,8 +11,10 @@ from pages import ROOT, Page, check_commands, pages
 LONG = {
     "docs/coming_from.md",
     "docs/extend/task.md",
+    "docs/guides/classify.md",
     "docs/guides/continue_an_encoder.md",
     "docs/guides/export.md",
+    "docs/guides/sweeps.md",
     "docs/guides/train_an_aligner.md",
     "docs/guides/transfer.md",
     "docs/guides/write_a_recipe.md",

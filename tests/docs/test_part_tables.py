@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
 from pages import ROOT
 from recipe_world import build_world, smaller
 
@@ -19,6 +18,7 @@ from isoglot.pretraining.build import build_model, build_trainer
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import training_arguments
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
+from isoglot.recipe.document import parse_value
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.views import VIEWS
@@ -69,7 +69,7 @@ def test_the_line_of_a_loss_runs(part: Part) -> None:
 @pytest.mark.parametrize(("section", "part"), MADE, ids=lambda value: getattr(value, "name", value))
 def test_the_line_of_a_recipe_trains(section: str, part: Part, world: Path) -> None:
     """In place of the entry of its recipe: what the line leaves out stands at its default."""
-    ((key, entry),) = yaml.safe_load(part.line).items()
+    ((key, entry),) = parse_value(part.line).items()
     small = smaller(part.recipe, world)
     of_entry = [
         change for change in small if change.startswith(f"{section}.{key}.")

@@ -4,6 +4,7 @@ import copy
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -168,7 +169,7 @@ def test_each_task_with_a_head_learns_from_and_is_tested_on_data_in_memory(
 ) -> None:
     train, test = made(16), made(8)
     data = {"en": {"train": train, "validation": test}, "xx": {"test": test}, "yy": test}
-    settings = {"epochs": 1, "batch_size": 8, "tokenizer": TOKENIZER, "data": data}
+    settings: dict[str, Any] = {"epochs": 1, "batch_size": 8, "tokenizer": TOKENIZER, "data": data}
     checkpoint = iso.finetune(MODEL, task, out=tmp_path / "run", **settings)
     assert checkpoint == tmp_path / "run" / "checkpoint"
     stamp = (checkpoint / "model.safetensors").stat().st_mtime_ns

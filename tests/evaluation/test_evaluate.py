@@ -10,7 +10,7 @@ from isoglot.cli.console import print_results
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results.rows import Result
 from isoglot.tasks import build_task

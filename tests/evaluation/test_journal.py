@@ -9,7 +9,7 @@ from labelled_files import json_lines
 from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results.example_counts import CountsFile
 from isoglot.results.rows import read

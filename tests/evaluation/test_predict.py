@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from datasets import Dataset
+from tuned_models import ANSWERED, TAGGED, TOPICS, tuned
 
 import isoglot as iso
 from isoglot.core.errors import ConfigurationError
 from isoglot.testing import tiny_model, tiny_tokenizer
-
-TOPICS = {"text": ["the old river", "a quiet horse"] * 8, "label": ["water", "animals"] * 8}
-TAGGED = {
-    "words": [["the", "old", "river"], ["a", "horse"]] * 8,
-    "tags": [["DET", "ADJ", "NOUN"], ["DET", "NOUN"]] * 8,
-}
-ANSWERED = {
-    "id": list(map(str, range(8))),
-    "question": ["what runs?"] * 8,
-    "context": ["the old river runs"] * 8,
-    "answers": [{"text": ["river"], "start": [8]}] * 8,
-}
-
-
-def tuned(task: str, data: dict[str, Any], out: Path) -> Path:
-    encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
-    rows = Dataset.from_dict(data)
-    return iso.finetune(task=task, **encoder, data=rows, out=out, epochs=2, select="last", learning_rate=1e-3)
 
 
 def test_labels_are_those_of_the_evaluation_whatever_the_data_are(tmp_path: Path) -> None:
@@ -87,3 +69,32 @@ def test_columns_inside_columns_are_named_with_a_dot() -> None:
         task="tatoeba", languages="de", data=Dataset.from_list(rows), columns=columns, layer=2, **encoder
     )
     assert row.examples == 4
+
+
+def test_every_class_has_its_probability(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    model = tuned("text_classification", TOPICS, tmp_path / "run")
+    frame = pandas.DataFrame(TOPICS)
+    rows = iso.predict(model, "text_classification", frame, probabilities=True)
+    for row in rows:
+        shares = row["probabilities"]
+        assert [*shares] == ["animals", "water"] and sum(shares.values()) == pytest.approx(1)
+        assert max(shares, key=shares.get) == row["prediction"]
+        assert shares[row["prediction"]] == pytest.approx(row["probability"])
+    columns = pandas.json_normalize(rows.to_frame()["probabilities"])
+    assert columns["water"].tolist() == [row["probabilities"]["water"] for row in rows]
+    table = iso.predict(
+        model, "text_classification", pytest.importorskip("pyarrow").table(TOPICS), probabilities=True
+    ).to_frame()
+    assert table.column("probabilities").to_pylist() == [row["probabilities"] for row in rows]
+    tagger = tuned("pos", TAGGED, tmp_path / "pos")
+    plain = iso.predict(tagger, "pos", TAGGED["words"])
+    tagged = iso.predict(tagger, "pos", TAGGED["words"], probabilities=True)
+    assert [row["prediction"] for row in tagged] == [row["prediction"] for row in plain]
+    for row in tagged:
+        best = [max(shares, key=shares.get) for shares in row["probabilities"]]
+        assert best == row["prediction"]
+        assert all(sum(shares.values()) == pytest.approx(1) for shares in row["probabilities"])
+    assert iso.predict(tagger, "pos", [], probabilities=True) == []
+    with pytest.raises(ConfigurationError, match="task squad has no labels, so no probability for each"):
+        iso.predict(model, "squad", ["a"], probabilities=True)

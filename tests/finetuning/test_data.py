@@ -10,8 +10,8 @@ from datasets import Dataset
 from labelled_files import json_lines
 
 from isoglot.core.errors import ConfigurationError
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.data import dev_sets, grouped, hold_out, training_rows
-from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.tasks import build_task, task_with_data
 from isoglot.tasks.code_switching import code_switch

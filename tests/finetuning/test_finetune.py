@@ -11,7 +11,7 @@ from own_modules import OwnModules
 from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.projection.project import project
 from isoglot.results.rows import read

@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.finetuning import train as finetune_train
-from isoglot.finetuning.finetune import finetune, remove_weights
+from isoglot.finetuning.api import finetune
+from isoglot.finetuning.finetune import remove_weights
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import train_head
 from isoglot.runs.files import write_text

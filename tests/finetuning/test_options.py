@@ -101,9 +101,9 @@ def test_a_dropout_is_the_heads_and_makes_no_adapter() -> None:
         task_with_settings("pos", [], paper="xtreme", rank=2)
 
 
-@pytest.mark.parametrize("seed", [[1, 2], "1", 1.0, True, None])
-def test_one_run_has_one_seed(seed: Any) -> None:
+@pytest.mark.parametrize("seed", [[1, "2"], [], "1", 1.0, True, None])
+def test_seeds_are_whole_numbers(seed: Any) -> None:
     named: dict[str, Any] = {"model": "nothing", "task": "pos", "out": "nothing", "seed": seed}
     for function, more in ((iso.finetune, {}), (iso.transfer, {"languages": "en,de"})):
-        with pytest.raises(ConfigurationError, match=r"`seed`: got .*; one whole number is needed"):
+        with pytest.raises(ConfigurationError, match=r"`seed`: got .*; whole numbers are needed"):
             function(**named, **more)

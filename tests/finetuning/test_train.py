@@ -16,7 +16,7 @@ from transformers import TrainerCallback, TrainerState
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from isoglot.core.errors import ConfigurationError, TrainingError
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Watcher, _arguments, _items
 from isoglot.tasks import build_task
@@ -155,7 +155,12 @@ def test_callbacks_hear_and_the_history_of_the_best_settings_is_a_frame(
     encoder: Path, tmp_path: Path
 ) -> None:
     data = [f"train={_xnli(tmp_path)}", f"dev={_xnli(tmp_path)}"]
-    settings = {"batch_size": 8, "epochs": 2.0, "learning_rate": (1e-4, 1e-3), "evaluate_every": None}
+    settings: dict[str, Any] = {
+        "batch_size": 8,
+        "epochs": 2.0,
+        "learning_rate": (1e-4, 1e-3),
+        "evaluate_every": None,
+    }
     Logged.scores.clear()
     found = finetune(
         encoder, "xnli", data=data, language="en", out=tmp_path / "run", callbacks=[Logged()], **settings
@@ -172,7 +177,12 @@ def test_callbacks_hear_and_the_history_of_the_best_settings_is_a_frame(
 
 
 def test_a_run_of_other_settings_is_replaced_where_that_is_asked_for(encoder: Path, tmp_path: Path) -> None:
-    run = {"data": [f"train={_xnli(tmp_path)}"], "out": tmp_path / "run", "select": "last", "epochs": 1}
+    run: dict[str, Any] = {
+        "data": [f"train={_xnli(tmp_path)}"],
+        "out": tmp_path / "run",
+        "select": "last",
+        "epochs": 1,
+    }
     first = finetune(encoder, "xnli", **run, evaluate_every=None)
     (tmp_path / "run" / "notes").write_text("mine")
     with pytest.raises(ConfigurationError, match=r"another fine-tuning run .*, or add overwrite=True"):

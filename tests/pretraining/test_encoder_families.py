@@ -23,7 +23,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import encode
 from isoglot.modules.load import load_masked_lm, longest_input

@@ -25,14 +25,14 @@ def ranges(marked: str, text: str, links: Links) -> tuple[dict[int, Range], dict
     return projected, fill_parents(line, projected)
 
 
-def test_extents_are_words_of_the_source() -> None:
+def test_extents_of_elements_are_source_words() -> None:
     line = line_of("H<sub>2</sub>O <br/>is", "", [])
-    assert [extent.words for extent in line.extents] == [(0, 1), (1, 1)]
+    assert [extent.source_range for extent in line.extents] == [(0, 1), (1, 1)]
     assert [extent.cuts_no_word for extent in line.extents] == [False, True]
     assert line.children == {None: [0]}
 
 
-def test_an_element_has_the_words_that_are_linked_to_it() -> None:
+def test_project_elements_gives_an_element_the_words_linked_to_it() -> None:
     projected, _ = ranges("<b>a c</b> d", "A C D", [(0, 0), (1, 1), (2, 2)])
     assert projected == {0: (0, 2)}
 
@@ -61,12 +61,12 @@ def test_an_element_has_the_words_that_are_linked_to_it() -> None:
         ("<b>W</b>ord", "ein Wort", [(0, 1)], {0: (1, 2)}, {0: (1, 2)}),
     ],
 )  # fmt: skip
-def test_children_that_fill_their_parent_fill_it_in_the_translation(
+def test_fill_parents_in_the_translation_where_children_do_in_the_source(
     marked: str, text: str, links: Links, projected: dict[int, Range], filled: dict[int, Range]
 ) -> None:
     assert ranges(marked, text, links) == (projected, filled)
 
 
-def test_an_element_that_is_given_words_is_not_lost() -> None:
+def test_fill_parents_makes_a_lost_element_a_shortened_one() -> None:
     found = projection("<b>a</b> <i>c</i>", "A C", [(0, 0)])
-    assert found.fates == {0: "whole", 1: "shortened"} and found.words == {0: (0, 1), 1: (1, 2)}
+    assert found.fates == {0: "whole", 1: "shortened"} and found.ranges == {0: (0, 1), 1: (1, 2)}

@@ -28,9 +28,9 @@ def empty(marked: str, text: str, links: Links, number: int = 0) -> tuple[Linked
     found = projection(marked, text, links)
     line, parent = found.line, found.line.marked.elements[number].parent
     siblings = sorted(
-        words for child, words in found.words.items() if line.marked.elements[child].parent == parent
+        words for child, words in found.ranges.items() if line.marked.elements[child].parent == parent
     )
-    target = line.target_range(parent, found.words)
+    target = line.target_range(parent, found.ranges)
     assert target is not None
     element = empty_element(line, number, target, siblings, group_spaces(line.marked))
     return line, element, votes_around(line, element, sorted(line.translations))
@@ -40,13 +40,13 @@ def ordered(count: int) -> Links:
     return [(n, n) for n in range(count)]
 
 
-def test_1_up_to_four_linked_words_on_each_side_vote() -> None:
+def test_votes_1_come_from_up_to_four_linked_words_on_each_side() -> None:
     _, _, votes = empty("a b c d e <x/> f", "A B C D E F", ordered(6))
     assert votes.left == [Vote(1, 4), Vote(1 / 2, 3), Vote(1 / 3, 2), Vote(1 / 4, 1)]
     assert votes.right == [Vote(1, 5)]
 
 
-def test_1_only_words_of_the_same_parent_vote() -> None:
+def test_votes_1_come_from_the_same_parent() -> None:
     _, _, votes = empty("a <b>c <x/> d</b> e", "A C D E", ordered(4), number=1)
     assert (votes.left, votes.right) == ([Vote(1, 1)], [Vote(1, 2)])
 
@@ -62,7 +62,7 @@ def test_1_only_words_of_the_same_parent_vote() -> None:
         ("a <br/><x/>Close", "right"),  # beside another tag, as the group of both is written
     ],
 )
-def test_2_the_neighbour_that_a_tag_touches_votes_twice(marked: str, doubled: str) -> None:
+def test_glued_2_the_neighbour_that_a_tag_touches_votes_twice(marked: str, doubled: str) -> None:
     _, element, votes = empty(marked, "A. B", ordered(3 if "." in marked else 2))
     counted = glued(element, votes)
     assert [len(counted.left) > len(votes.left), len(counted.right) > len(votes.right)] == [
@@ -71,7 +71,7 @@ def test_2_the_neighbour_that_a_tag_touches_votes_twice(marked: str, doubled: st
     ]
 
 
-def test_3_every_boundary_between_the_votes_of_both_sides_is_right() -> None:
+def test_agreed_3_on_every_boundary_between_the_votes_of_both_sides() -> None:
     _, element, votes = empty("Press <img/> to", "Drücken Sie jetzt zu", [(0, 0), (1, 3)])
     assert agreed(element, votes) == (1, 3)
     _, element, votes = empty("Press <img/> to", "zu Drücken", [(0, 1), (1, 0)])
@@ -81,7 +81,7 @@ def test_3_every_boundary_between_the_votes_of_both_sides_is_right() -> None:
     assert agreed(element, Votes([Vote(1, 1)], [Vote(1, 2)])) is None  # inside the sibling
 
 
-def test_4_the_boundary_with_the_least_weight_on_its_wrong_side() -> None:
+def test_least_wrong_4_has_the_least_weight_on_its_wrong_side() -> None:
     _, element, votes = empty("a b <x/> c", "C A B", [(0, 1), (1, 2), (2, 0)])
     # behind B the word C is wrong (weight 1), before C the words A and B are (1 + 1/2)
     assert least_wrong(element, votes) == ((3, 3), True)
@@ -90,7 +90,7 @@ def test_4_the_boundary_with_the_least_weight_on_its_wrong_side() -> None:
     assert least_wrong(element, votes) == ((0, 0), False)
 
 
-def test_4_a_tag_behind_a_sentence_goes_to_the_nearest_end_of_one() -> None:
+def test_nearest_sentence_end_4_for_a_tag_behind_a_sentence() -> None:
     text = "Wir gehen jetzt. Es regnet."  # 0 1 2 3 4 5 6
     line, element, _ = empty("It rains. <br/>We go.", text, [(0, 4), (1, 5), (3, 0), (4, 1)])
     assert element.ends_sentence
@@ -109,12 +109,12 @@ def test_4_a_tag_behind_a_sentence_goes_to_the_nearest_end_of_one() -> None:
         ("a, <x/> c", 2),  # but behind a mark, also behind its translation
     ],
 )
-def test_5_one_of_the_right_boundaries(marked: str, boundary: int) -> None:
+def test_chosen_5_is_one_of_the_right_boundaries(marked: str, boundary: int) -> None:
     line, element, votes = empty(marked, "A, B C", [(0, 0), (1 + ("," in marked), 3)])
     assert chosen(line, element, votes, (1, 3)) == boundary
 
 
-def test_6_a_tag_between_spaces_stays_behind_closing_marks() -> None:
+def test_clear_of_marks_6_keeps_a_tag_between_spaces_behind_closing_marks() -> None:
     line, element, _ = empty("I know <ph/> that", "Ich weiß, dass", [(0, 0), (1, 1), (2, 3)])
     assert clear_of_marks(line, element, 2) == 3
     line, element, _ = empty("I know <ph/>, that", "Ich weiß, dass", [(0, 0), (1, 1), (3, 3)])

@@ -102,11 +102,13 @@ SAVED = [(0, 0), (1, 2), (2, 3), (3, 4), (4, 8), (6, 6), (7, 9), (8, 7), (9, 10)
          "Tom &amp; <b>Jerry</b>&#33; R&amp;D &amp;foo;"),
     ],
 )  # fmt: skip
-def test_tags_follow_their_words(marked: str, text: str, links: list[tuple[int, int]], wanted: str) -> None:
+def test_markup_tags_follow_their_words(
+    marked: str, text: str, links: list[tuple[int, int]], wanted: str
+) -> None:
     assert carried(marked, text, links) == wanted
 
 
-def test_lines_of_a_file(tmp_path: Path) -> None:
+def test_markup_files_are_projected_line_by_line(tmp_path: Path) -> None:
     files = {"en.html": "a <b>c</b>\n\nd\n", "de.txt": "C A\n\nD\n", "links": "0-1 1-0\n\n0-0\n"}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -131,7 +133,7 @@ def test_lines_of_a_file(tmp_path: Path) -> None:
         "  <xliff>\n",
     ],
 )
-def test_documents_are_no_segments(tmp_path: Path, document: str) -> None:
+def test_markup_refuses_whole_documents(tmp_path: Path, document: str) -> None:
     for name in ("en.tmx", "de.txt"):
         inputs = {"en.tmx": "a\nb\n", "de.txt": "A\nB\n", "links": "\n\n", name: document}
         for file, text in inputs.items():
@@ -142,7 +144,7 @@ def test_documents_are_no_segments(tmp_path: Path, document: str) -> None:
         assert not (tmp_path / "out").exists()
 
 
-def test_lost_split_and_moved_tags_are_listed(tmp_path: Path) -> None:
+def test_markup_problems_list_lost_split_and_moved_tags(tmp_path: Path) -> None:
     files = {
         "en.html": 'a\na <b title="\t">c</b>\n<i>a c</i> d e f g\na <x/> c\n',
         "de.txt": "A\nA\nA D E F G C\nC A\n",
@@ -170,7 +172,7 @@ def test_lost_split_and_moved_tags_are_listed(tmp_path: Path) -> None:
         iso.project(*inputs, problems, kind="markup", **how)
 
 
-def test_tags_end_at_the_words_of_a_segmenter(tmp_path: Path) -> None:
+def test_markup_segmented_ends_tags_at_words_of_a_segmenter(tmp_path: Path) -> None:
     lines = {"en.html": "at <b>Peking University</b>\n&lt;<i>a</i>\n", "zh.txt": "在北京大学\n< 甲乙\n"}
     files = {**lines, "zh.words": "在 北京大学\n< 甲乙\n", "links": "0-0 2-1\n1-1\n"}
     source, translation, words, links = (text_file(tmp_path, *file) for file in files.items())

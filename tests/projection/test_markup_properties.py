@@ -147,10 +147,10 @@ def test_a_lost_element_empties_no_other() -> None:
         if count is None:
             continue
         for lost in spans:
-            gone = set(range(*lost.words))
+            gone = set(range(*lost.source_range))
             after = held(carried(line, bare(line), [(n, n) for n in range(count) if n not in gone]))
             for element, span in zip(source.elements, spans, strict=True):
-                if not span.is_empty and not gone >= set(range(*span.words)):
+                if not span.is_empty and not gone >= set(range(*span.source_range)):
                     checked += 1
                     assert False in after[source.tags[element.opening].xml], line
     assert checked > 500
@@ -248,7 +248,7 @@ def ancestors(marked: str) -> dict[str, set[str]]:
     words = tagged_pair(marked).source_words
     held: dict[str, set[str]] = {word: set() for word in words}
     for element, span in zip(source.elements, spans, strict=True):
-        for number in range(*span.words):
+        for number in range(*span.source_range):
             held[words[number]].add(source.tags[element.opening].xml)
     return held
 
@@ -292,7 +292,7 @@ def test_a_word_of_one_element_is_inside_it_and_all_around_it_unless_it_was_spli
             tag = source.tags[source.elements[number].opening].xml
             for word in range(len(text.split())):
                 sources = [i for i, j in links if j == word]
-                if sources and all(span.words[0] <= i < span.words[1] for i in sources):
+                if sources and all(span.source_range[0] <= i < span.source_range[1] for i in sources):
                     checked += 1
                     assert tag in after[f"t{word}"], (line, links)
     assert checked > 500

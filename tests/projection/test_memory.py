@@ -54,7 +54,7 @@ def segment_of(tuv: ElementTree.Element) -> str:
     return ElementTree.canonicalize(ElementTree.tostring(segment, "unicode"))
 
 
-def test_a_memory_comes_out_as_it_was_with_tags_in_its_translations(tmp_path: Path) -> None:
+def test_memory_is_unchanged_but_for_tags_in_its_translations(tmp_path: Path) -> None:
     path, links = memory(tmp_path), text_file(tmp_path, "links", LINKS)
     out, again = tmp_path / "out.tmx", tmp_path / "again.tmx"
     counts = iso.project(path, None, out, links_file=links)
@@ -77,7 +77,7 @@ def test_a_memory_comes_out_as_it_was_with_tags_in_its_translations(tmp_path: Pa
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_filtered_and_projected_by_commands(tmp_path: Path, encoding: str) -> None:
+def test_memory_is_filtered_and_projected_by_commands(tmp_path: Path, encoding: str) -> None:
     path = memory(tmp_path)
     path.write_text(path.read_text(), encoding=encoding)
     clean, tagged, problems = (tmp_path / name for name in ("clean.tmx", "tagged.tmx", "problems.tsv"))
@@ -94,7 +94,7 @@ def test_filtered_and_projected_by_commands(tmp_path: Path, encoding: str) -> No
     assert problems.read_text().startswith("line\tproblem\ttag\n")
 
 
-def test_lines_of_a_memory_are_named(tmp_path: Path) -> None:
+def test_memory_errors_name_the_line(tmp_path: Path) -> None:
     path = memory(tmp_path)
     path.write_text(
         path.read_text().replace('<ph x="1"/>', '<ph x="1"/><hi>').replace("</body>", "</hi></body>")
@@ -134,7 +134,7 @@ def projected(folder: Path, *sides: tuple[str, str]) -> tuple[list[str], list[li
         ("a <ph>{0}</ph> b", "<hi>a</hi> <ph>[0]</ph> b", [["added", "<hi>"]]),
     ],
 )  # fmt: skip
-def test_partly_lost_tags_of_a_translation_are_problems(
+def test_memory_problems_list_tags_that_a_translation_lost_in_part(
     source: str, target: str, wanted: list[list[str]], tmp_path: Path
 ) -> None:
     segments, problems = projected(tmp_path, (source, target))
@@ -142,14 +142,14 @@ def test_partly_lost_tags_of_a_translation_are_problems(
     assert segments == [ElementTree.canonicalize(f"<seg>{target}</seg>")]
 
 
-def test_a_footnote_in_a_code_is_named_and_not_copied(tmp_path: Path) -> None:
+def test_memory_footnote_in_a_code_is_a_problem_and_not_copied(tmp_path: Path) -> None:
     code = "<ph>{fn}<sub>See the <ph>x</ph> manual.</sub>{/fn}</ph>"
     segments, problems = projected(tmp_path, (f"Save{code} it", "Speichern es"))
     assert segments == ["<seg>Speichern<ph>{fn}<sub></sub>{/fn}</ph> es</seg>"]
     assert problems == [["untranslated", code]]
 
 
-def test_problems_go_to_standard_output_unless_the_translations_do(tmp_path: Path) -> None:
+def test_problems_go_to_standard_output_unless_translations_do(tmp_path: Path) -> None:
     path, links = memory(tmp_path), text_file(tmp_path, "links", "\n" * 4)
     how = ("--links", links, "--quiet", "--problems", "-")
     written = run("project", path, *how, "--out", tmp_path / "out.tmx")
@@ -157,7 +157,7 @@ def test_problems_go_to_standard_output_unless_the_translations_do(tmp_path: Pat
     assert "one would overwrite the other" in run("project", path, *how, fails=ConfigurationError)
 
 
-def test_the_languages_that_a_message_advises_are_taken(tmp_path: Path) -> None:
+def test_languages_that_a_message_advises_are_taken(tmp_path: Path) -> None:
     sides = "".join(f'<tuv xml:lang="{tag}"><seg>a</seg></tuv>' for tag in ("en", "de", "fr"))
     path = text_file(tmp_path, "a.tmx", f"<tmx><header/><body><tu>{sides}</tu></body></tmx>")
     out = tmp_path / "out.tmx"

@@ -32,7 +32,7 @@ def test_offsets_become_offsets_and_tags(tmp_path: Path) -> None:
     assert found["words"][1] == ["„", "Rom", "“"]
 
 
-def test_blank_lines_of_json_are_passed_over(tmp_path: Path) -> None:
+def test_offsets_skip_blank_lines(tmp_path: Path) -> None:
     row = {"text": "Rome.", "spans": [[0, 4, "LOC"]]}
     labels, translation, links = written(
         tmp_path,
@@ -66,7 +66,7 @@ NAMES = ("a", "Anna runs"), ("b", "Bert runs")
 LINK = '{"links": [[0, 0]]}\n'
 
 
-def test_texts_match_by_their_ids(tmp_path: Path) -> None:
+def test_offsets_match_texts_by_their_ids(tmp_path: Path) -> None:
     """Der Hund is no person, wherever it stands."""
     labels, translation, links, named, unnamed = written(
         tmp_path,
@@ -99,7 +99,7 @@ def test_texts_match_by_their_ids(tmp_path: Path) -> None:
         (people(("a", "Anna"), ("a", "Bert")), texts(("b", "B"), ("a", "A")), LINK * 2, r"en\.jsonl:2: id 'a'"),
     ],
 )  # fmt: skip
-def test_texts_whose_ids_do_not_match_are_refused(
+def test_offsets_refuse_ids_that_do_not_match(
     tmp_path: Path, labels: str, translation: str, links: str, wanted: str
 ) -> None:
     paths = written(tmp_path, en_jsonl=labels, de_jsonl=translation, links_jsonl=links)
@@ -107,7 +107,7 @@ def test_texts_whose_ids_do_not_match_are_refused(
         iso.project(paths[0], paths[1], tmp_path / "o.jsonl", links_file=paths[2])
 
 
-def test_texts_match_by_their_place_where_a_file_has_no_ids(tmp_path: Path) -> None:
+def test_offsets_match_texts_by_place_without_ids(tmp_path: Path) -> None:
     for translation in (texts((..., "A B"), (..., "C D")), texts((None, "A B"), (None, "C D"))):
         labels, path, links = written(
             tmp_path, en_jsonl=people(*NAMES), de_jsonl=translation, links="0-0\n0-1\n"

@@ -11,7 +11,7 @@ import isoglot as iso
 from isoglot.core.errors import ConfigurationError, InputError
 
 
-def test_tags_of_one_segment_come_with_their_problems() -> None:
+def test_project_tags_returns_the_problems_too() -> None:
     text, problems = iso.project_tags("Click <b>Save</b> now.", "Klicken Sie jetzt auf Speichern.")
     assert (text, problems) == ("Klicken Sie jetzt auf <b>Speichern</b>.", ())
     found = iso.project_tags(
@@ -34,14 +34,14 @@ def test_tags_of_one_segment_come_with_their_problems() -> None:
         (("<b>a</b>", "b"), {"nonsense": 1}, "nonsense"),
     ],
 )
-def test_what_one_segment_cannot_have_is_refused(
+def test_project_tags_refuses_options_of_files(
     arguments: tuple[Any, Any], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises((ConfigurationError, InputError), match=message):
         iso.project_tags(*arguments, **options)
 
 
-def test_tags_in_text_to_align_are_noted_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_align_many_warns_once_of_tags_in_text(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="isoglot"):
         iso.align_many([("a < b", "a"), ("Click <b>Save</b>", "<b>x</b>"), ("<b>y</b>", "y")], progress=False)
     (note,) = [message for message in caplog.messages if "is text here" in message]

@@ -29,7 +29,7 @@ CONLLU = (
 )
 
 
-def test_parts_of_speech(tmp_path: Path) -> None:
+def test_project_parts_of_speech(tmp_path: Path) -> None:
     labels, translation, links = written(
         tmp_path, en_conllu=CONLLU, de_txt="das Haus hier\ngeh\n", links="0-0 1-1\n0-0\n"
     )
@@ -44,7 +44,7 @@ def test_parts_of_speech(tmp_path: Path) -> None:
     assert found["words"][:] == [["geh"]] and found["tags"][:] == [["VERB"]]
 
 
-def test_a_saved_model_of_running_text_makes_the_links(tmp_path: Path) -> None:
+def test_project_loads_a_saved_aligner_of_running_text(tmp_path: Path) -> None:
     labels, translation = written(tmp_path, en_conllu=CONLLU, de_txt="das Haus\ngeh\n")
     pairs = [("the", "das"), ("house", "Haus"), ("go", "geh"), ("the house", "das Haus")]
     aligner = StatisticalAligner("hmm", words="unicode").fit_pairs(
@@ -57,7 +57,7 @@ def test_a_saved_model_of_running_text_makes_the_links(tmp_path: Path) -> None:
         assert out.read_text() == "das\tDET\nHaus\tNOUN\n\ngeh\tVERB\n\n"
 
 
-def test_words_of_a_treebank_are_taken_as_they_are(tmp_path: Path) -> None:
+def test_project_keeps_the_words_of_a_treebank(tmp_path: Path) -> None:
     other = CONLLU.replace("the", "10 000").replace("house", "\u200b")
     labels, translation = written(tmp_path, en_conllu=CONLLU, de_conllu=other)
     out = tmp_path / "out"
@@ -65,7 +65,7 @@ def test_words_of_a_treebank_are_taken_as_they_are(tmp_path: Path) -> None:
     assert out.read_text().split("\n")[:2] == ["10 000\tDET", "\u200b\tNOUN"]
 
 
-def test_entities(tmp_path: Path) -> None:
+def test_project_entities(tmp_path: Path) -> None:
     text = "Anna\tB-PER\nBell\tI-PER\nloves\tO\nRome\tB-LOC\n\n"
     labels, translation = written(tmp_path, en_tsv=text * 2, de_txt="Rom liebt ja Anna Bell\n" * 2)
     (links,) = written(tmp_path, links="0-3 1-4 2-1 3-0\n0-3 1-4 2-1\n")
@@ -88,7 +88,9 @@ def test_entities(tmp_path: Path) -> None:
         ("drop", None),
     ],
 )
-def test_a_word_without_a_label_gives_none(tmp_path: Path, uncertain: str, wanted: str | None) -> None:
+def test_project_entities_leaves_words_of_unlabelled_ones_unlabelled(
+    tmp_path: Path, uncertain: str, wanted: str | None
+) -> None:
     labels, translation, links = written(
         tmp_path, en_tsv="Anna\t_\nin\tO\nRome\tB-LOC\n\n", de_txt="Anna in Rom\n", links="0-0 1-1 2-2\n"
     )
@@ -102,7 +104,7 @@ def test_a_word_without_a_label_gives_none(tmp_path: Path, uncertain: str, wante
         assert out.read_text() == wanted
 
 
-def test_a_word_without_a_label_beside_an_entity_is_no_entity(tmp_path: Path) -> None:
+def test_project_entities_counts_no_span_for_an_unlabelled_word(tmp_path: Path) -> None:
     labels, translation, links = written(
         tmp_path, en_tsv="Anna\t_\nRome\tB-LOC\n\n", de_txt="Anna Rom\n", links="0-0 1-1\n"
     )
@@ -110,7 +112,7 @@ def test_a_word_without_a_label_beside_an_entity_is_no_entity(tmp_path: Path) ->
     assert (tmp_path / "out").read_text() == "Anna\t_\nRom\tB-LOC\n\n" and counts.spans == 1
 
 
-def test_a_span_that_is_split_leaves_its_other_pieces_unlabelled(tmp_path: Path) -> None:
+def test_project_entities_leaves_dropped_pieces_unlabelled(tmp_path: Path) -> None:
     labels, translation = written(tmp_path, en_tsv="A\tB-X\nB\tI-X\n\n", de_txt="a x x x x b b\n")
     (links,) = written(tmp_path, links="0-0 1-5 1-6\n")
     iso.project(labels, translation, tmp_path / "out", kind="ner", links_file=links)
@@ -122,7 +124,7 @@ def test_a_span_that_is_split_leaves_its_other_pieces_unlabelled(tmp_path: Path)
     '{"links": [[0, 0]], "probabilities": "1"}', '{"links": [[0, 0]], "probabilities": [1, 1]}',
     '{"links": [[0, 0]], "similarities": [true]}', '{"links": [[0, 0]], "probabilities": [1e999]}',
 ])  # fmt: skip
-def test_probabilities_are_one_number_per_link(tmp_path: Path, row: str) -> None:
+def test_links_file_needs_one_number_per_link(tmp_path: Path, row: str) -> None:
     labels, translation, links = written(tmp_path, en_tsv="a\tNOUN\n\n", de_txt="A\n", links_jsonl=f"{row}\n")
     with pytest.raises(
         InputError,
@@ -138,7 +140,7 @@ def chinese(tmp_path: Path, encoder: Path) -> Path:
     return with_pieces(encoder, tmp_path / "chinese", pieces)
 
 
-def test_text_without_spaces_is_cut_as_the_encoder_cuts_it(chinese: Path) -> None:
+def test_cut_joins_characters_as_the_encoder_does(chinese: Path) -> None:
     def cut_by(options: ProjectOptions) -> Callable[[str], list[str]]:
         return lambda text: Answers("a.json", "b.json", "-", options).cut(text)[0]
 
@@ -162,7 +164,7 @@ def test_text_without_spaces_is_cut_as_the_encoder_cuts_it(chinese: Path) -> Non
         ("ner", "Beijing\tB-LOC\n", "北\tB-LOC\n京\tI-LOC\n\n"),
     ],
 )
-def test_tags_on_text_without_spaces(
+def test_project_tags_to_text_without_spaces(
     tmp_path: Path, chinese: Path, kind: str, source: str, wanted: str
 ) -> None:
     labels, translation, treebank = written(
@@ -177,7 +179,7 @@ def test_tags_on_text_without_spaces(
         assert (tmp_path / "out").read_text(encoding="utf-8") == f"北京\t{tag}\n\n"
 
 
-def test_offsets_in_text_without_spaces(tmp_path: Path, chinese: Path) -> None:
+def test_project_offsets_to_text_without_spaces(tmp_path: Path, chinese: Path) -> None:
     row = {"text": "Beijing", "spans": [{"start": 0, "end": 7, "label": "LOC"}]}
     labels, translation = written(tmp_path, en_jsonl=json.dumps(row) + "\n", zh_txt="北京\n")
     options = {"model": str(chinese), "layer": 2, "target_language": "zh"}
@@ -188,7 +190,7 @@ def test_offsets_in_text_without_spaces(tmp_path: Path, chinese: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["probabilities", "similarities"])
-def test_links_below_the_least_probability_carry_nothing(tmp_path: Path, name: str) -> None:
+def test_min_probability_leaves_links_out(tmp_path: Path, name: str) -> None:
     rows = [{"links": [[1, 1], [0, 0]], name: [0.2, 0.9]}, {"links": [[0, 0]], name: [0.3]}]
     links = "".join(json.dumps(row) + "\n" for row in rows)
     labels, translation, path = written(
@@ -198,7 +200,7 @@ def test_links_below_the_least_probability_carry_nothing(tmp_path: Path, name: s
     assert (tmp_path / "o").read_text() == "das\tDET\nHaus\t_\n\ngeh\tVERB\n\n"
 
 
-def test_an_aligner_and_its_links_give_the_same(tmp_path: Path, encoder: Path) -> None:
+def test_links_file_and_its_aligner_give_the_same(tmp_path: Path, encoder: Path) -> None:
     rows = list(tiny_bitext(20))
     text = "".join("".join(f"{w}\tNOUN\n" for w in row["source"].split()) + "\n" for row in rows)
     labels, translation = written(tmp_path, en_tsv=text, xx_txt="".join(f"{row['target']}\n" for row in rows))
@@ -230,7 +232,7 @@ def test_an_aligner_and_its_links_give_the_same(tmp_path: Path, encoder: Path) -
         ({}, {"kind": "tree"}, "kind"),
     ],
 )
-def test_mistakes_are_named_and_nothing_is_written(
+def test_project_names_mistakes_and_writes_nothing(
     tmp_path: Path, files: dict[str, str], options: dict[str, object], wanted: str
 ) -> None:
     every = {"en_conllu": CONLLU, "de_txt": "das Haus\ngeh\n", "links": "0-0 1-1\n0-0\n", **files}
@@ -243,7 +245,7 @@ def test_mistakes_are_named_and_nothing_is_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["de.txt", "en.conllu", "links", "out.tsv"]
 
 
-def test_the_output_is_no_input_and_links_come_from_one_place(tmp_path: Path) -> None:
+def test_project_refuses_options_that_contradict_each_other(tmp_path: Path) -> None:
     labels, translation = written(tmp_path, en_conllu=CONLLU, de_txt="das Haus\ngeh\n")
     with pytest.raises(ConfigurationError, match="is also an input"):
         iso.project(labels, translation, translation)
@@ -260,7 +262,7 @@ def test_the_output_is_no_input_and_links_come_from_one_place(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("how", [{"method": "fast_align"}, {"method": "hmm"}, {"layer": 2}])
-def test_nothing_is_written_to_be_read_back(
+def test_project_writes_no_temporary_files(
     tmp_path: Path, encoder: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
     def refuse(*_: object, dir: object = None, **__: object) -> Any:  # noqa: A002
@@ -277,7 +279,7 @@ def test_nothing_is_written_to_be_read_back(
 
 
 @pytest.mark.parametrize("how", [{"method": "fast_align"}, {"layer": 2}])
-def test_what_an_aligner_writes_and_reports_at_the_end(
+def test_lexicon_and_warnings_of_an_aligner_come_at_the_end(
     tmp_path: Path, encoder: Path, how: dict[str, Any]
 ) -> None:
     rows = list(tiny_bitext(20))

@@ -29,7 +29,7 @@ def squad(context: str, **answers: str | None) -> str:
     return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": qas}]}]})
 
 
-def test_answers_sentence_by_sentence(tmp_path: Path) -> None:
+def test_project_answers_sentence_by_sentence(tmp_path: Path) -> None:
     english, german = "Anna lives in Rome. Bob left.", "Anna lebt in Rom. Bob ging fort."
     labels, translation = written(
         tmp_path,
@@ -119,7 +119,7 @@ def _dictionary(folder: Path) -> str:
     return path
 
 
-def test_links_of_whole_contexts_and_lost_answers(tmp_path: Path) -> None:
+def test_project_answers_of_whole_contexts_and_lost_ones(tmp_path: Path) -> None:
     labels, translation, links = written(
         tmp_path,
         en_json=squad("Anna lives. Bob left.", a="Anna", b="Bob", z="Anna"),
@@ -137,7 +137,7 @@ def test_links_of_whole_contexts_and_lost_answers(tmp_path: Path) -> None:
     assert len(read_questions(labels, language="en")) == 3
 
 
-def test_an_aligner_that_learns_counts_every_question_once(tmp_path: Path) -> None:
+def test_project_counts_questions_once_if_the_aligner_learns(tmp_path: Path) -> None:
     labels, translation = written(
         tmp_path,
         en_json=squad("Anna lives. Bob left.", a="Anna", b="Bob", z="Anna"),

@@ -25,7 +25,7 @@ def found(links: dict[tuple[int, int], float]) -> SentencePair:
 
 
 @given(LINKS)
-def test_tags_are_those_of_most_links(links: dict[tuple[int, int], float]) -> None:
+def test_project_word_tags_takes_the_tag_of_most_links(links: dict[tuple[int, int], float]) -> None:
     tags = ["A", "B", "C", "A", "B", "C", "A", "B"]
     got = project_word_tags(tags, found(links), 10)
     for word in range(10):
@@ -41,45 +41,45 @@ def test_tags_are_those_of_most_links(links: dict[tuple[int, int], float]) -> No
 
 
 @given(LINKS, SPANS, st.integers(0, 3))
-def test_spans_stay_in_one_piece_and_apart(
+def test_project_spans_keeps_spans_in_one_piece_and_apart(
     links: dict[tuple[int, int], float], spans: list[tuple[int, int]], gap: int
 ) -> None:
     got = project_spans(spans, found(links), 10, gap=gap)
     for (a, b), own in zip(spans, got, strict=True):
         reached = {j for i, j in links if a <= i < b}
-        if own.words is None:
-            assert own.fate == "lost" and not own.cut
+        if own.target_range is None:
+            assert own.fate == "lost" and not own.dropped
             continue
-        first, stop = own.words
+        first, stop = own.target_range
         assert 0 <= first < stop <= 10 and {first, stop - 1} <= reached
-        assert set(own.cut) <= reached - set(range(first, stop))
-        assert (own.fate == "split") == bool(own.cut)
+        assert set(own.dropped) <= reached - set(range(first, stop))
+        assert (own.fate == "split") == bool(own.dropped)
         inside = sorted(reached & set(range(first, stop)))
         assert all(later - word <= gap + 1 for word, later in pairwise(inside))
         linked = {i for i, j in links if a <= i < b and first <= j < stop}
         assert own.fate != "whole" or len(linked) == b - a
     for one, own in zip(spans, got, strict=True):
         for other, theirs in zip(spans, got, strict=True):
-            if (one[1] <= other[0] or other[1] <= one[0]) and own.words and theirs.words:
-                assert not set(range(*own.words)) & set(range(*theirs.words))
+            if (one[1] <= other[0] or other[1] <= one[0]) and own.target_range and theirs.target_range:
+                assert not set(range(*own.target_range)) & set(range(*theirs.target_range))
 
 
 @given(LINKS, SPANS)
-def test_without_exclusion_each_span_is_as_if_alone(
+def test_project_spans_without_exclusion_takes_each_as_if_alone(
     links: dict[tuple[int, int], float], spans: list[tuple[int, int]]
 ) -> None:
     together = project_spans(spans, found(links), 10, exclusive=False)
     assert together == [project_spans([span], found(links), 10)[0] for span in spans]
 
 
-def test_half_of_the_links_make_a_word_the_span_s() -> None:
+def test_majority_is_half_of_the_links_of_a_word() -> None:
     half = SentencePair(links=[(0, 0), (1, 0)])  # Haustür: house, door
-    assert project_spans([(0, 1)], half, 1)[0].words == (0, 1)
+    assert project_spans([(0, 1)], half, 1)[0].target_range == (0, 1)
     less = SentencePair(links=[(0, 0), (1, 0), (2, 0)])
     assert project_spans([(0, 1)], less, 1)[0].fate == "lost"
 
 
-def test_of_two_spans_the_one_with_more_links_then_more_probability_then_the_first_has_a_word() -> None:
+def test_ties_of_spans_go_by_links_then_probability_then_place() -> None:
     def owners(links: list[tuple[int, int]], probabilities: list[float]) -> list[str]:
         return [
             own.fate
@@ -93,18 +93,18 @@ def test_of_two_spans_the_one_with_more_links_then_more_probability_then_the_fir
     assert owners([(0, 0), (2, 0)], [0.5, 0.5]) == ["lost", "shortened"]
 
 
-def test_a_gap_is_not_filled_with_a_word_of_another_span() -> None:
+def test_gap_with_a_word_of_another_span_is_not_filled() -> None:
     links = SentencePair(links=[(0, 0), (1, 2), (2, 1)])
     assert project_spans([(0, 2), (2, 3)], links, 3)[0] == ((0, 1), "split", (2,))
-    assert project_spans([(0, 2)], links, 3)[0].words == (0, 3)
+    assert project_spans([(0, 2)], links, 3)[0].target_range == (0, 3)
 
 
-def test_of_two_pieces_the_one_with_most_links_stays() -> None:
+def test_piece_with_most_links_is_kept() -> None:
     links = SentencePair(links=[(0, 0), (1, 5), (1, 6), (2, 6)], probabilities=[0.9, 0.1, 0.1, 0.1])
     assert project_spans([(0, 3)], links, 7, gap=1)[0] == ((5, 7), "split", (0,))
 
 
-def test_a_span_stays_inside_its_parent() -> None:
+def test_project_spans_keeps_a_span_inside_its_parent() -> None:
     links = SentencePair(links=[(0, 0), (1, 1), (2, 8)])
     got = project_spans([(0, 3), (2, 3)], links, 9, parents=[None, 0])
-    assert got[0].words == (0, 2) and got[1].fate == "lost"
+    assert got[0].target_range == (0, 2) and got[1].fate == "lost"

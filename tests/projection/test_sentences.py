@@ -25,7 +25,7 @@ from isoglot.projection.sentences import aligned_lengths, sentence_windows, sent
         ("", 0),
     ],
 )
-def test_sentences(text: str, count: int) -> None:
+def test_sentences_of_a_text(text: str, count: int) -> None:
     spans = word_spans(text)
     found = sentences(text, spans)
     assert len(found) == count
@@ -33,7 +33,7 @@ def test_sentences(text: str, count: int) -> None:
 
 
 @given(st.lists(st.integers(1, 200), max_size=6), st.lists(st.integers(1, 200), max_size=6))
-def test_every_item_is_in_one_group_in_order(source: list[int], target: list[int]) -> None:
+def test_aligned_lengths_puts_every_item_into_one_group(source: list[int], target: list[int]) -> None:
     groups = aligned_lengths(source, target)
     for side, items in enumerate((source, target)):
         bounds = [group[side] for group in groups]
@@ -42,11 +42,11 @@ def test_every_item_is_in_one_group_in_order(source: list[int], target: list[int
         assert bounds or not items
 
 
-def test_merged_sentences_are_found() -> None:
+def test_aligned_lengths_finds_merged_sentences() -> None:
     assert aligned_lengths([50, 100, 40], [52, 48, 50, 42])[1] == ((1, 2), (1, 3))
 
 
-def test_windows_leave_out_what_has_no_counterpart() -> None:
+def test_sentence_windows_leave_out_sentences_without_counterpart() -> None:
     sides = [(text, word_spans(text)) for text in ("A short one. " + "long " * 30 + ".", "lang " * 30 + ".")]
     assert sentence_windows(*sides) == [((0, 35), (0, 31))] or sentence_windows(*sides) == [
         ((4, 35), (0, 31))

@@ -40,7 +40,7 @@ def test_white_space_follows_its_rules(
     assert carried(marked, text, links) == wanted
 
 
-def test_a_translation_is_the_same_as_markup_and_as_text_with_tags() -> None:
+def test_as_markup_and_as_text_and_tags_agree() -> None:
     text, written = unescaped("R&D &amp; C.")
     found = projection("x <b>&#10;<br/>&#10;c</b>.", "R&D &amp; C.", [(0, 0), (1, 4), (2, 5)])
     parts = list(translation_parts(found))
@@ -49,7 +49,7 @@ def test_a_translation_is_the_same_as_markup_and_as_text_with_tags() -> None:
     assert [tag.name for tag in line.tags] == ["b", "br", "b"]
 
 
-def test_an_end_of_codes_that_cross_an_element_waits_for_its_beginning() -> None:
+def test_ends_behind_starts_of_codes_that_cross_an_element() -> None:
     found = projection('<b>a <bx id="1"/>c</b> d<ex id="1"/> e', "D E A C", [(0, 2), (1, 3), (2, 0), (3, 1)])
     assert [tag for _, tag in nested_tags(found)] == [3, 0, 1, 2]
     assert [tag for _, tag in ordered_tags(found)] == [0, 1, 3, 2]

@@ -21,6 +21,17 @@ def test_entries_of_one_step_are_one_row_and_no_number_is_not_finite(tmp_path: P
     assert history["eval_loss"].isna().all() and "train_runtime" not in history
 
 
+def test_history_is_the_same_file_whether_the_log_comes_from_memory_or_from_a_saved_state(
+    tmp_path: Path,
+) -> None:
+    in_memory, saved = {"loss": 2.0, "epoch": 1.0, "step": 5}, {"epoch": 1.0, "loss": 2.0, "step": 5}
+    written = []
+    for entry in (in_memory, saved):
+        write_history(tmp_path, [entry])
+        written.append((tmp_path / HISTORY).read_text(encoding="utf-8"))
+    assert written[0] == written[1] == '{"step": 5, "epoch": 1.0, "loss": 2.0}\n'
+
+
 def test_a_broken_line_is_named(tmp_path: Path) -> None:
     (tmp_path / HISTORY).write_text('{"step": 5, "loss": 2.0}\n{"step": 10, "lo', encoding="utf-8")
     with pytest.raises(InputError, match=rf"{HISTORY}:2: is not valid JSON"):

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import pytest
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
+from isoglot.cli.console import Console
 from isoglot.core.errors import ConfigurationError
-from isoglot.runs.reporter import ProgressBars, Silent, bars_on_terminals, reporter_of
+from isoglot.runs.reporter import ProgressBars, Silent, bars_on_terminals, detail, reporter_of
 
 
 @pytest.mark.parametrize(("terminal", "off"), [(False, True), (True, False)])
@@ -96,3 +97,22 @@ def test_a_bar_is_shown_for_a_step_that_takes_long(
     for done in range(3):
         ProgressBars().progress("short", done, 2)
     assert "short" not in capsys.readouterr().err
+
+
+def test_the_loss_stands_beside_the_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bars = ProgressBars()
+    bars.progress("train", 1, 4)
+    detail(bars, "train", "loss 0.5000")
+    assert "loss 0.5000" in str(bars._bars["train"])
+    bars.progress("train", 4, 4)
+    capsys.readouterr()
+    monkeypatch.setattr("isoglot.cli.console._SECONDS_BETWEEN_LINES", 0.0)
+    console = Console()
+    console.progress("train", 1, 4)
+    detail(console, "train", "loss 0.2500")
+    console.progress("train", 2, 4)
+    assert capsys.readouterr().err.splitlines()[-2:] == ["train: 25%", "train: 50%, loss 0.2500"]
+    own = reporter_of(lambda line: None)
+    detail(own, "train", "loss 1")  # a reporter without the method drops it

@@ -56,6 +56,8 @@ def test_names_are_looked_up() -> None:
         "weam/table2",
         "weam/table1",
         "weam/figure2",
+        "weam/masking_rate",
+        "weam/loss_weight",
     ]
     with pytest.raises(ConfigurationError, match="unknown study 'weam/tabel2'; did you mean 'weam/table2'"):
         find_studies(["weam/tabel2"])

@@ -12,7 +12,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.formats.labelled.tags import UPOS, read_tags
 from isoglot.formats.sources import Source

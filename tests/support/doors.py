@@ -26,6 +26,8 @@ ONE_DOOR = {
     "language": "Python has languages=",
     "overwrite": "tells what becomes of an earlier output, not what is written",
     "processes": "changes how fast it is, not what is written",
+    "workers": "changes how fast it is, not what is written",
+    "resume": "tells what becomes of a stopped run, not what is written",
     "tasks": "prints a list and ends",
     "methods": "prints a list and ends",
     "listed": "prints a list and ends",
@@ -102,7 +104,11 @@ def flags_of(parameter: Any, value: Any) -> list[str]:
     if parameter.is_flag:
         return [parameter.opts[0] if value else parameter.secondary_opts[0]]
     if isinstance(value, Mapping):
-        return [word for name, item in value.items() for word in (parameter.opts[0], f"{name}={item}")]
+        words = []
+        for name, item in value.items():
+            typed = ",".join(map(str, item)) if isinstance(item, list) else item
+            words += [parameter.opts[0], f"{name}={typed}"]
+        return words
     several = value if isinstance(value, list | tuple) else [value]
     if parameter.metavar == "VALUE,...":
         several = [",".join(map(str, several))]

@@ -7,7 +7,7 @@ import time
 
 import torch
 
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.tasks import build_task
 

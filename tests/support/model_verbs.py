@@ -215,6 +215,7 @@ MODEL_VERBS = [
             "task": ["nonesuch"],
             "preset": ["weam", "nonesuch"],
             "seed": [2, -3],
+            "sweep": [{"nonesuch": [1, 2]}],
             "epochs": [0.5, -3.0],
         },
         one_door={"data": "another flag adds a place, another argument replaces all"},
@@ -227,6 +228,7 @@ MODEL_VERBS = [
             "task": ["nonesuch"],
             "preset": ["nonesuch"],
             "seed": [2, -3],
+            "sweep": [{"nonesuch": [1, 2]}],
             "epochs": [0.5, -3.0],
             "languages": [["en"], ["en", "nonesuch"]],
             "split": ["train", "nonesuch"],
@@ -239,7 +241,11 @@ MODEL_VERBS = [
         "pretrain INPUT recipe.yaml --out OUT",
         lambda out, **o: iso.pretrain("recipe.yaml", out, **QUIET, **o),
         lambda out: (written(out, "manifest.json"), text(out / "recipe.yaml"), history(out)),
-        values={"overrides": [["train.learning_rate=0.01"], ["nonesuch=1"]]},
+        values={
+            "overrides": [["train.learning_rate=0.01"], ["nonesuch=1"]],
+            "seed": [2, -3],
+            "sweep": [{"nonesuch": [1, 2]}],
+        },
         one_door={"check": "prints; Python has load_recipe"},
     ),
     Verb(

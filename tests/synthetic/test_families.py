@@ -19,7 +19,7 @@ VARIABLES = {
 }
 
 
-def test_every_sentence_has_a_projective_tree() -> None:
+def test_families_have_projective_trees() -> None:
     patterns = [*inference_patterns(), *paraphrase_patterns()]
     for seed in range(3):
         patterns += story_patterns(1500, seed)
@@ -65,7 +65,7 @@ def test_every_sentence_has_a_projective_tree() -> None:
          "ADP:2:case ADV:3:advmod NUM:4:nummod NOUN:7:obj AUX:7:aux PROPN:7:nsubj VERB:0:root PUNCT:7:punct"),
     ],
 )  # fmt: skip
-def test_a_line_says_its_tree(line: str, words: str, tree: str) -> None:
+def test_parse_wording_reads_the_tree_of_a_line(line: str, words: str, tree: str) -> None:
     assert plain(line) == words
     tokens = parse_wording(line, VARIABLES)
     assert [f"{t.upos}:{t.head}:{t.deprel}" for t in tokens] == tree.split()

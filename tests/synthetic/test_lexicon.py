@@ -15,7 +15,7 @@ from isoglot.synthetic.lexicon import inflect_noun, inflect_verb, number_word, s
         ("wolf/wolves", "wolves"),
     ],
 )
-def test_plurals(entry: str, plural: str) -> None:
+def test_plural_examples(entry: str, plural: str) -> None:
     assert inflect_noun(entry) == {"sg": entry.partition("/")[0], "pl": plural}
 
 
@@ -36,11 +36,11 @@ def test_plurals(entry: str, plural: str) -> None:
         ("draw/drew/drawn", "draw draws drew drawn drawing"),
     ],
 )
-def test_verbs(entry: str, forms: str) -> None:
+def test_inflect_verb_examples(entry: str, forms: str) -> None:
     assert list(inflect_verb(entry).values()) == forms.split()
 
 
-def test_degrees_and_adverbs() -> None:
+def test_suffixed_degrees_and_to_adverb() -> None:
     assert [suffixed(a, "er") for a in ("big", "happy", "wide", "tall", "weak")] == [
         "bigger",
         "happier",
@@ -58,5 +58,5 @@ def test_degrees_and_adverbs() -> None:
     ]
 
 
-def test_numbers() -> None:
+def test_number_word_examples() -> None:
     assert [number_word(n) for n in (2, 19, 20, 42)] == ["two", "nineteen", "twenty", "forty-two"]

@@ -23,7 +23,7 @@ def test_lexicon_has_a_few_thousand_words() -> None:
     assert 500 < sum(len(p) for name, p in small.items() if name not in CLOSED) < 800
 
 
-def test_schemas() -> None:
+def test_world_rows_have_their_schemas() -> None:
     require(WORLD.text(5), TEXT, role="text")
     for made in (WORLD.pos(5), WORLD.ner(5)):
         require(made, TAGGED, role="tags")
@@ -31,7 +31,7 @@ def test_schemas() -> None:
 
 
 @pytest.mark.parametrize("method", ["text", "treebank", "pos", "ner"])
-def test_same_seed_same_rows_and_prefixes(method: str) -> None:
+def test_world_of_one_seed_has_the_same_rows_and_prefixes(method: str) -> None:
     long = getattr(WORLD, method)(5000).to_list()
     assert getattr(World(seed=5), method)(5000).to_list() == long
     assert getattr(WORLD, method)(700).to_list() == long[:700]
@@ -72,7 +72,7 @@ def test_themes_make_words_keep_company() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"n": 0}, {"n": 3, "split": "validation"}])
-def test_bad_arguments_name_the_remedy(bad: dict) -> None:
+def test_world_refuses_bad_arguments(bad: dict) -> None:
     with pytest.raises(ConfigurationError, match=r"use|known: train, dev, test"):
         WORLD.text(**bad)
 

@@ -37,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(path, files)
 
 
-def test_rows_of_every_file(made: Made) -> None:
+def test_write_world_counts_rows_of_every_file(made: Made) -> None:
     on_disk = {p.relative_to(made.path).as_posix() for p in made.path.rglob("*") if p.is_file()}
     assert set(made.files) | {"manifest.json", LIST} == on_disk
     assert made.files["text/en.train.txt"] == made.files["trees/text.train.conllu"] == 60
@@ -98,7 +98,7 @@ def test_everything_has_a_head_final_copy(made: Made, tmp_path: Path) -> None:
     assert len(row["first"].replace(" ", "")) == len(original["first"].replace(" ", ""))
 
 
-def test_what_is_not_asked_for_is_not_written(tmp_path: Path) -> None:
+def test_write_world_writes_only_what_is_asked_for(tmp_path: Path) -> None:
     request = WorldRequest(text=5, pos=0, ner=0, nli=4, paws=0, qa=0, dev=2, test=0)
     files, _ = write_world(tmp_path / "w", request)
     assert [n for n in files if n.startswith("trees")] == [
@@ -114,7 +114,7 @@ def test_what_is_not_asked_for_is_not_written(tmp_path: Path) -> None:
     assert line == World().text(5)["text"][0]
 
 
-def test_the_same_is_not_made_again_and_another_is_not_overwritten(made: Made, tmp_path: Path) -> None:
+def test_write_world_skips_finished_output_and_refuses_to_overwrite(made: Made, tmp_path: Path) -> None:
     assert write_world(made.path, SMALL) == (made.files, False)
     other = SMALL.model_copy(update={"seed": 4})
     with pytest.raises(
@@ -130,7 +130,7 @@ def test_the_same_is_not_made_again_and_another_is_not_overwritten(made: Made, t
     assert not (tmp_path / "w/text/en.dev.txt").exists() and "text/en.dev.txt" not in replaced
 
 
-def test_mistakes_leave_nothing_behind(tmp_path: Path) -> None:
+def test_write_world_leaves_nothing_behind_after_mistakes(tmp_path: Path) -> None:
     for wrong, said in (
         ({"text": -1}, "greater than or equal to 0"),
         ({"size": 5}, "greater than or equal to 200"),

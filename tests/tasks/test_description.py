@@ -6,7 +6,7 @@ from datasets import Dataset, DatasetDict
 from labelled_files import json_lines
 
 from isoglot.evaluation.evaluate import evaluate
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.tasks import build_task
 from isoglot.tasks.description import identify

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import add_language_embeddings, input_embeddings
 from isoglot.tasks import build_task, language_vectors

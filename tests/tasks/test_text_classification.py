@@ -13,7 +13,7 @@ from labelled_files import json_lines
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.formats.schema import LABELLED
 from isoglot.tasks import build_task

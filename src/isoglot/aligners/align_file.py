@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.aligner import Use
-from isoglot.aligners.load_aligner import loaded, made_of
-from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, paths_of
+from isoglot.aligners.in_parts import aligner_in_parts, links_made_from
+from isoglot.aligners.lexicon_options import LexiconOptions
+from isoglot.aligners.load_aligner import made_of
+from isoglot.aligners.options import AnyAligner, LinkFormat, paths_of
 from isoglot.aligners.output import with_words_written, write_corpus, write_lines
 from isoglot.aligners.pairs_in_files import PairsInFiles, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
-from isoglot.aligners.with_encoder import with_reports
 from isoglot.checkpoints.folder import BOX
 from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.manifest import InputFile
@@ -22,6 +23,7 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source, by_suffix
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
+from isoglot.runs.parts import Parts, kept_parts
 from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
 
@@ -34,22 +36,32 @@ def align_file(
     *,
     progress: AnyReporter | None = None,
     overwrite: bool = False,
+    resume: bool = False,
 ) -> int:
     """Align bitext files; returns the number of pairs, those that cannot be aligned included.
 
     ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
+    ``resume``: Go on from the parts that a stopped run has kept beside the output.
     """
     form = form or LinkFormat()
     _check_paths(sources, out, request, form)
     # A method that learns reads the words of standard input twice if the output shows them.
-    corpus = open_corpus(sources, "bitext", again=form.shows_words and request.learns)
+    reads_twice = request.learns and _needs_words(request, form)
+    corpus = open_corpus(sources, "bitext", again=reads_twice)
     progress = reporter_of(progress)
-    linked_pairs = partial(_linked_pairs, corpus, out, request, form, progress, overwrite)
-    if form.output == "corpus":
-        made_from = _made_from(corpus, sources, request, form)
-        return _write_corpus_once(linked_pairs, out, made_from, _beside(request, form), progress, overwrite)
-    with linked_pairs() as linked:
-        count = write_lines(linked, out, form, values=request.values, languages=corpus.languages)
+    inputs = [path for source in sources for path in source.files()]
+    engine = getattr(request, "engine", "local")
+    links_depend_on = partial(links_made_from, request, form.words, inputs)
+    with kept_parts(out, links_depend_on, what="alignment run", resume=resume, engine=engine) as parts:
+        linked_pairs = partial(_linked_pairs, corpus, parts, request, form, progress, overwrite)
+        if form.output == "corpus":
+            made_from = _made_from(corpus, sources, request, form)
+            beside = _beside(request, form)
+            return _write_corpus_once(linked_pairs, out, made_from, beside, progress, overwrite)
+        with linked_pairs() as linked:
+            count = write_lines(
+                linked, out, form, values=request.values, languages=corpus.languages, paused=corpus.paused
+            )
     if str(out) != "-":
         progress.note(f"{count:,} pairs aligned: {out}")
     return count
@@ -80,13 +92,18 @@ def _check_paths(sources: Sequence[Source], out: str | Path, request: AnyAligner
 
 def _beside(request: AnyAligner, form: LinkFormat) -> list[Path]:
     """Files and folders that are written beside the links."""
-    return [*paths_of(request, "save", "lexicon"), *form.files]
+    return [*paths_of(request, "save", "lexicon_files"), *form.files]
+
+
+def _needs_words(request: AnyAligner, form: LinkFormat) -> bool:
+    """Whether an output shows the words of a pair, so that a method that learns has to read them again."""
+    return form.shows_words or (isinstance(request, LexiconOptions) and request.counts_links)
 
 
 @contextmanager
 def _linked_pairs(
     corpus: Corpus,
-    out: str | Path,
+    parts: Parts,
     request: AnyAligner,
     form: LinkFormat,
     progress: Reporter,
@@ -100,24 +117,22 @@ def _linked_pairs(
         default_words="whitespace",
         in_files=True,
         warn=pairs.warnings,
-        links_alone=not form.shows_words,
+        links_alone=not _needs_words(request, form),
         lexicon_pieces=pieces,
+        pieces=form.pieces,
         overwrite=overwrite,
     )
-    if isinstance(request, Encoder) and request.engine == "ray":
-        from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
-
-        words = form.words or "whitespace"
-        with aligned_by_ray(corpus, out, request, words=words, progress=progress) as linked:
-            yield _written_beside(with_reports(linked, request, use), form, pieces, progress)
-        return
-    aligner = loaded(request, use)
+    aligner = aligner_in_parts(request, use, parts, paused=corpus.paused)
     pairs.words = aligner.words or pairs.words
-    yield _written_beside(aligner.align(pairs), form, pieces, progress)
+    yield _written_beside(aligner.align(pairs), form, pieces, progress, corpus.row_count())
 
 
 def _written_beside(
-    linked: Iterator[SentencePair], form: LinkFormat, pieces: Sequence[str], progress: Reporter
+    linked: Iterator[SentencePair],
+    form: LinkFormat,
+    pieces: Sequence[str],
+    progress: Reporter,
+    total: int,
 ) -> Iterator[SentencePair]:
     """Pass linked pairs on, and write phrases and words that were asked for; links of pieces, if these were."""
     if form.phrases:
@@ -132,7 +147,7 @@ def _written_beside(
         linked = piece_links(linked, form.pieces)
     if form.write_words is not None:
         linked = with_words_written(linked, form.write_words, reverse=form.reverse)
-    return with_progress(linked, progress, "aligning", every=512)
+    return with_progress(linked, progress, "aligning", total=total, every=256)
 
 
 def _write_corpus_once(

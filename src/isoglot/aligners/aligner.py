@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from isoglot.corpus.encode.unknown import OnUnknown
     from isoglot.formats.sentence_pair import SentencePair
     from isoglot.formats.words import WordMode
+    from isoglot.runs.parts import Parts
 
 
 @runtime_checkable
@@ -76,9 +77,13 @@ class Use:
     links_alone: bool = False
     """Only links are needed of the pairs, so a method that learns need not read their words a second time."""
     lexicon_pieces: Sequence[str] = ()
-    """Tokenizers whose pieces stand for single Chinese or Japanese characters in an encoder's lexicon."""
+    """Tokenizers whose pieces stand for single Chinese or Japanese characters in a lexicon of words."""
+    pieces: Sequence[str] = ()
+    """Tokenizers of a translation model, if its pieces are linked: a lexicon for Moses or Marian is one of pieces."""
     overwrite: bool = False
     """Replace a model that was saved from another text or with other options."""
+    parts: Parts | None = None
+    """Keeps the links of a method that has learned, until they are written."""
 
 
 def is_corpus(value: object) -> TypeIs[Dataset]:

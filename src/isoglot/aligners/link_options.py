@@ -6,7 +6,9 @@ from isoglot.core.options import Options, option
 class GoldReading(Options):
     """How a file of gold links is read."""
 
-    gold_format: str | None = option(None, "Format of the gold links.")
+    gold_format: str | None = option(
+        None, "How gold links are written: pharaoh, talp, alignv2, naacl, jsonl; by default from the file."
+    )
     gold_base: int | None = option(None, "The gold links count words from 0 or 1.", ge=0, le=1)
 
 

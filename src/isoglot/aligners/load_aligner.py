@@ -96,7 +96,9 @@ def load_aligner(
         )
     saved = paths_of(request, "save")
     check_outputs(
-        [*saved, *paths_of(request, "lexicon")], paths_of(request, "train_on", "load", "start"), folders=saved
+        [*saved, *paths_of(request, "lexicon_files")],
+        paths_of(request, "train_on", "load", "start"),
+        folders=saved,
     )
     if isinstance(request, Encoder):
         return load_encoder_aligner(request, use, tokenizer=tokenizer)

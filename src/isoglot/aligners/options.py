@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, LinkFilter, Values, values_of
+from isoglot.aligners.lexicon_options import LexiconOptions
 from isoglot.aligners.link_options import GoldReading, LinksReading
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checkpoints.folder import BOX
@@ -36,13 +37,11 @@ STATISTICAL = {
 }
 """Methods without an encoder, and what they are."""
 _SYMMETRISE = (
-    "How two directions become one; by default agreement for hmm, grow-diag-final-and for the others."
+    "How links from source to target and from target to source are combined; by default agreement for hmm, "
+    "grow-diag-final-and for the others."
 )
 _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
 _MODEL_KEPT = "Keep the model in this folder."
-_LEXICON = (
-    "Write word pairs here from probability 0.05: source, target, probability; with an encoder also counts."
-)
 _ENCODER_NAME = (
     "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot. Also the folder of a "
     "saved statistical model."
@@ -56,7 +55,7 @@ _TRAIN_ON = "More bitext to learn from; its links are not written."
 _OWN_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
-class _Model(LinkFilter):
+class _Model(LinkFilter, LexiconOptions):
     """A statistical model, learned or loaded."""
 
     learns: ClassVar[bool] = False
@@ -66,7 +65,6 @@ class _Model(LinkFilter):
     )
     threshold: float | None = option(None, _THRESHOLD, flags=None, gt=0, lt=1)
     save: Path | None = option(None, _MODEL_KEPT, group=_LEARNING)
-    lexicon: OutputFile | None = option(None, _LEXICON, group=_LEARNING)
     any_language: bool = option(False, _ANY_LANGUAGE, group=_LEARNING)
 
 
@@ -133,7 +131,7 @@ class Eflomal(Options):
     arguments: str = option("", "Further arguments of the program, as one line.", flags=None)
 
 
-class Encoder(Options):
+class Encoder(LexiconOptions):
     """An encoder's hidden states."""
 
     learns: ClassVar[bool] = False
@@ -141,7 +139,6 @@ class Encoder(Options):
     model: str = option(BOX, _ENCODER_NAME, group=_ENCODER)
     _named = field_validator("model", mode="before")(text_of_path)
     options: AnyEmbedding
-    lexicon: OutputFile | None = option(None, _LEXICON, group=_WRITING)
     engine: Literal["local", "ray"] = option(
         "local",
         "ray: the parts of a prepared folder on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). "
@@ -198,15 +195,15 @@ class LinkFormat(Options):
 
     words: Literal["whitespace", "unicode"] | None = option(
         None,
-        "whitespace for tokenised text (default; of a saved model what it was trained with); unicode for running text "
-        "(Han, Kana and Thai by character).",
+        "Where words end. whitespace for tokenised text (default; of a saved model what it was trained with); unicode "
+        "for running text (Han, Kana and Thai by character).",
         group=_READING,
     )
     output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "tmx", "offsets", "words", "corpus"] = (
         option(
             "pharaoh",
-            "jsonl: all that is known of a pair; tmx: units with links as properties; offsets: characters of the text; "
-            "corpus: a folder for recipes' `kind: aligned`.",
+            "How links are written. jsonl: all that is known of a pair; tmx: units with links as properties; offsets: "
+            "characters of the text; corpus: a folder for recipes' `kind: aligned`.",
             flags=["--format", "-f"],
             group=_WRITING,
         )
@@ -225,7 +222,7 @@ class LinkFormat(Options):
         group=_WRITING,
     )
     phrase_length: int = option(
-        7, "Most words of a side of a phrase pair.", group=_WRITING, only_with="phrases", ge=1
+        7, "Maximum words on each side of a phrase pair.", group=_WRITING, only_with="phrases", ge=1
     )
     write_words: OutputFile | None = option(
         None,
@@ -233,7 +230,8 @@ class LinkFormat(Options):
         group=_WRITING,
     )
     pieces: tuple[str, ...] = option(
-        (), "Link pieces of this tokenizer, not words: a folder, hub name or SentencePiece file; twice for both sides.",
+        (), "Link pieces of this tokenizer, not words: a folder, hub name, SentencePiece file or codes of subword-nmt; "
+        "twice for both sides.",
         metavar="TOKENIZER", group=_WRITING, max_length=2,
     )  # fmt: skip
 

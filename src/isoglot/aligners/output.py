@@ -3,7 +3,7 @@
 import json
 import math
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -37,6 +37,7 @@ def write_lines(
     *,
     values: str = "probabilities",
     languages: Sequence[str] = ("", ""),
+    paused: Callable[[], bool] = lambda: False,
 ) -> int:
     """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
 
@@ -44,6 +45,7 @@ def write_lines(
     end, target start, end]`` in the text as given; ``words`` with the linked words; ``tmx`` with links, their values
     and the score as properties. ``values`` is the name of what JSON lines and TMX have for each link; they also have
     what else the row of a pair says. ``languages`` are those of the first pair, which a TMX file names.
+    ``paused``: Whether the input waits for now, so that whoever reads the output gets what there is.
     """
     first, count = FORMATS.get(form.output, 0) if form.base is None else form.base, 0
     written = (pair.transpose() if form.reverse else pair for pair in pairs)
@@ -58,6 +60,8 @@ def write_lines(
         for pair in written:
             file.write(_lines(pair, count, form.output, first, values))
             count += 1
+            if paused():
+                file.flush()
     return count
 
 

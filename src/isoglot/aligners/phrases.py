@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import sqrt
 from pathlib import Path
+from typing import Literal
 
 from isoglot.aligners.alignment import column
 from isoglot.aligners.embedding.running_text import PieceBounds, with_units
@@ -22,7 +23,7 @@ Span = tuple[int, int]
 
 _MOST = 1_000_000
 """Distinct pairs in memory."""
-_LEAST = 0.05
+LEAST = 0.05
 """The least value of an entry of a lexicon."""
 NULL = "\t"
 """Beside a word that has no link; no word of a column is so."""
@@ -106,6 +107,29 @@ class PairCounts:
             " 1.0 * count / SUM(count) OVER (PARTITION BY target) FROM pairs ORDER BY source, count DESC, target"
         )
 
+    def by_word(self, given: Literal["source", "target"]) -> Iterator[tuple[str, str, int, int]]:
+        """Source, target, count of the pair and of the given side, by that side, then the most frequent first."""
+        self._store()
+        other = "target" if given == "source" else "source"
+        yield from self._database.execute(
+            f"SELECT source, target, count, SUM(count) OVER (PARTITION BY {given}) FROM pairs"  # noqa: S608 - a literal
+            f" ORDER BY {given}, count DESC, {other}"
+        )
+
+    def by_form(self) -> Iterator[tuple[str, str, str, int, int, int]]:
+        """Source, target, the ``links`` that the pair has most often, counts of the pair, its source and its target."""
+        self._store()
+        rows = self._database.execute(
+            "SELECT source, target, links, SUM(count) OVER (PARTITION BY source, target),"
+            " SUM(count) OVER (PARTITION BY source), SUM(count) OVER (PARTITION BY target) FROM pairs"
+            " ORDER BY source, target, count DESC, links"
+        )
+        last = None
+        for source, target, *rest in rows:
+            if (source, target) != last:
+                last = source, target
+                yield (source, target, *rest)
+
     def write(self, path: str | Path, *, minimum: float = 0.0) -> None:
         """Write lines of source, target, √(p(target | source) · p(source | target)), count and both probabilities.
 
@@ -171,20 +195,18 @@ class PairCounts:
 def counted(
     linked: Iterable[SentencePair],
     *,
-    lexicon: str | Path | None = None,
-    phrases: str | Path | None = None,
+    phrases: str | Path,
     longest: int = 7,
     moses: bool = False,
     pieces: Sequence[str] = (),
 ) -> Iterator[SentencePair]:
-    """Pass pairs on, count the words and phrases that they link, and write the counts at the end.
+    """Pass pairs on, count the phrases that they link, and write the counts at the end.
 
-    ``lexicon``: File of linked words; those whose third column is below 0.05 are left out, as of a statistical model.
     ``phrases``: File of phrase pairs of at most ``longest`` words; ``moses``: In Moses' own format.
     ``pieces``: Tokenizers, of one or both sides, whose pieces stand for the single characters of running Chinese or
     Japanese; loaded where a text has some.
     """
-    words, pairs, lexical = PairCounts(), PairCounts(), PairCounts()
+    pairs, lexical = PairCounts(), PairCounts()
     bounds: list[PieceBounds] = []
     for pair in linked:
         unit = pair
@@ -192,25 +214,38 @@ def counted(
             bounds = bounds or [load_bounds(name) for name in pieces]
             unit = with_units(pair, bounds[0], bounds[-1])
         source, target = ([*map(column, side)] for side in unit.words)
-        if lexicon is not None:
-            for i, j in unit.links:
-                words.add(source[i : i + 1], target[j : j + 1])
         if moses:
-            source, target = (["_".join(word.split()) or "_" for word in side] for side in (source, target))
-            alone = set(range(len(source))) - {i for i, _ in unit.links}
-            target_alone = set(range(len(target))) - {j for _, j in unit.links}
-            ends = [(source[i], target[j]) for i, j in unit.links]
-            ends += [(source[i], NULL) for i in alone] + [(NULL, target[j]) for j in target_alone]
-            for word, other in ends:
-                lexical.add([word], [other])
-        if phrases is not None:
-            for (a, b), (c, d) in phrase_pairs(unit.links, len(source), len(target), longest=longest):
-                inside = [(i - a, j - c) for i, j in unit.links if a <= i < b and c <= j < d] if moses else ()
-                pairs.add(source[a:b], target[c:d], Alignment(frozenset(inside)).to_pharaoh())
+            source, target = spaceless(source), spaceless(target)
+            count_links(lexical, source, target, unit.links, unlinked=True)
+        for (a, b), (c, d) in phrase_pairs(unit.links, len(source), len(target), longest=longest):
+            inside = [(i - a, j - c) for i, j in unit.links if a <= i < b and c <= j < d] if moses else ()
+            pairs.add(source[a:b], target[c:d], Alignment(frozenset(inside)).to_pharaoh())
         yield pair
-    if lexicon is not None:
-        words.write(lexicon, minimum=_LEAST)
-    if phrases is not None and moses:
+    if moses:
         pairs.write_moses(phrases, lexical)
-    elif phrases is not None:
+    else:
         pairs.write(phrases)
+
+
+def spaceless(words: Iterable[str]) -> list[str]:
+    """Words for a file whose columns are separated by white space, with underscores for white space inside a word."""
+    return ["_".join(word.split()) or "_" for word in words]
+
+
+def count_links(
+    counts: PairCounts,
+    source: Sequence[str],
+    target: Sequence[str],
+    links: Iterable[tuple[int, int]],
+    *,
+    unlinked: bool,
+) -> None:
+    """Count the pairs of words that are linked; ``unlinked``: also each word without a link, beside :data:`NULL`."""
+    links = list(links)
+    for i, j in links:
+        counts.add([source[i]], [target[j]])
+    if unlinked:
+        for i in set(range(len(source))) - {i for i, _ in links}:
+            counts.add([source[i]], [NULL])
+        for j in set(range(len(target))) - {j for _, j in links}:
+            counts.add([NULL], [target[j]])

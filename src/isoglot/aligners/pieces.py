@@ -26,8 +26,13 @@ _SENTENCEPIECE = (".model", ".spm")
 def load_cut(name: str) -> Cut:
     """How a tokenizer cuts text, without special tokens.
 
-    ``name``: A SentencePiece model (``.model``, ``.spm``), or a folder or hub name with a fast tokenizer.
+    ``name``: A SentencePiece model (``.model``, ``.spm``), codes of subword-nmt or fastBPE, or a folder or hub
+    name with a fast tokenizer.
     """
+    if Path(name).is_file() and Path(name).suffix not in (*_SENTENCEPIECE, ".json"):
+        from isoglot.aligners.bpe_codes import cut_by_codes  # noqa: PLC0415 - loads tokenizers
+
+        return cut_by_codes(name)
     if Path(name).suffix not in _SENTENCEPIECE:
         from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - loads tokenizers
 
@@ -79,31 +84,37 @@ def load_bounds(name: str) -> PieceBounds:
 
 
 def piece_links(linked: Iterable[SentencePair], tokenizers: Sequence[str]) -> Iterator[SentencePair]:
-    """Pairs whose words are pieces: every piece of a word has the links of the word, to every piece of the other.
-
-    A piece of several words (of single Han characters) has the links of all of them, with the greatest probability.
+    """Pairs whose words are pieces, as :func:`as_pieces` makes them.
 
     ``tokenizers``: One of both sides, or those of source and target.
     """
     cuts = [load_cut(name) for name in tokenizers]
     for pair in linked:
-        texts, (source_spans, target_spans) = pair.texts_and_spans
-        source_pieces, source_spans, forward = _members(texts[0], source_spans, cuts[0])
-        target_pieces, target_spans, backward = _members(texts[1], target_spans, cuts[-1])
-        links: dict[tuple[int, int], float] = {}
-        for (s, t), probability in zip(
-            pair.links, pair.probabilities or [1.0] * len(pair.links), strict=True
-        ):
-            for link in product(forward.get(s, ()), backward.get(t, ())):
-                links[link] = max(probability, links.get(link, 0.0))
-        yield replace(
-            pair,
-            texts=texts,
-            words=(source_pieces, target_pieces),
-            spans=(source_spans, target_spans),
-            links=sorted(links),
-            probabilities=[links[link] for link in sorted(links)] if pair.probabilities else [],
-        )
+        yield as_pieces(pair, cuts)
+
+
+def as_pieces(pair: SentencePair, cuts: Sequence[Cut]) -> SentencePair:
+    """The pair with pieces as words: every piece of a word has the links of the word, to every piece of the other.
+
+    A piece of several words (of single Han characters) has the links of all of them, with the greatest probability.
+
+    ``cuts``: The cut of both sides, or those of source and target.
+    """
+    texts, (source_spans, target_spans) = pair.texts_and_spans
+    source_pieces, source_spans, forward = _members(texts[0], source_spans, cuts[0])
+    target_pieces, target_spans, backward = _members(texts[1], target_spans, cuts[-1])
+    links: dict[tuple[int, int], float] = {}
+    for (s, t), probability in zip(pair.links, pair.probabilities or [1.0] * len(pair.links), strict=True):
+        for link in product(forward.get(s, ()), backward.get(t, ())):
+            links[link] = max(probability, links.get(link, 0.0))
+    return replace(
+        pair,
+        texts=texts,
+        words=(source_pieces, target_pieces),
+        spans=(source_spans, target_spans),
+        links=sorted(links),
+        probabilities=[links[link] for link in sorted(links)] if pair.probabilities else [],
+    )
 
 
 def _members(

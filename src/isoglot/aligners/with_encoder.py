@@ -12,8 +12,8 @@ from isoglot.aligners.aligner import Aligner, Use
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.poor_fit import report_poor_fit
 from isoglot.aligners.embedding.running_text import align_running
+from isoglot.aligners.lexicon import with_lexicon
 from isoglot.aligners.options import Encoder
-from isoglot.aligners.phrases import counted
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode
@@ -52,7 +52,7 @@ def with_reports(linked: Iterator[SentencePair], request: Encoder, use: Use) -> 
     if use.in_files:
         linked = report_poor_fit(linked, request.model, request.options)
     if request.lexicon is not None:
-        linked = counted(linked, lexicon=request.lexicon, pieces=use.lexicon_pieces)
+        linked = with_lexicon(linked, request, pieces=use.pieces, unit_pieces=use.lexicon_pieces)
     return linked
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,8 +16,14 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from isoglot.aligners.aligner import Aligner, Use
-from isoglot.aligners.alignment import LinkTable, usable_words, with_links
+from isoglot.aligners.alignment import LinkTable, starts_and_end, usable_words, windows, with_links
+from isoglot.aligners.lexicon import with_lexicon
+from isoglot.aligners.lexicon_options import LexiconOptions
 from isoglot.aligners.options import Eflomal, FastAlign, Hmm, SavedModel
 from isoglot.aligners.pairs_in_files import Warn, Warnings, more_bitext, read_pairs, silent
 from isoglot.aligners.statistical.bitext import BitextSide, WordNumbers
@@ -32,6 +39,7 @@ from isoglot.formats.words import WordMode, has_unspaced
 from isoglot.modules.allocator import give_back_large_blocks
 from isoglot.runs.fingerprint import FileState, files_of, key_of, states
 from isoglot.runs.listed import read_whole
+from isoglot.runs.parts import SECONDS_OF_WORK, BlockResult, Parts, content_of
 
 _LOG = logging.getLogger(__name__)
 _CAPACITY = 4
@@ -67,12 +75,21 @@ class _Learner(Aligner):
     def learn(self, text: _Text) -> Iterator[LinkTable]:
         """Learn from a text; the links of its pairs, some of them at a time."""
 
+    @property
+    def writes_model(self) -> bool:
+        """Whether learning also writes files, for which a run that goes on has to learn again."""
+        return False
+
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Learn from the pairs, and link their words; the links alone if no more is needed of the pairs."""
         if iter(pairs) is pairs:  # read twice: to learn, and to be given links
             pairs = list(pairs)
         text = self._read(pairs)
-        tables = self.learn(text)
+        parts = self._use.parts
+        if parts is None or not parts.is_kept or self.writes_model:
+            tables = self.learn(text)
+        else:
+            tables = kept_or_learned(self, text, parts)
         linked: Iterator[SentencePair]
         if self._use.links_alone:
             linked = (SentencePair() for _ in range(text.pairs))
@@ -155,9 +172,19 @@ class ModelLearner(_Learner):
             _require_words(self._start, use.words)
             self.words = use.words or self._start.words or "whitespace"
 
+    def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Learn from the pairs, link their words, and write the lexicon that is counted from the links."""
+        return with_counted_lexicon(super().align(pairs), self._request, self._use)
+
     def learn(self, text: _Text) -> Iterator[LinkTable]:
-        """Learn from the text, align it, and write the model and the lexicon that were asked for."""
+        """Learn from the text, align it, and write the model and its lexicon if they were asked for."""
         return self._alignments(text).windows(text.pairs)
+
+    @property
+    def writes_model(self) -> bool:
+        """Whether the model or a lexicon of its own probabilities is asked for."""
+        request = self._request
+        return request.save is not None or (request.lexicon is not None and not request.counts_links)
 
     def _alignments(self, text: _Text) -> SentenceAlignments:
         request, start = self._request, self._start
@@ -178,10 +205,55 @@ class ModelLearner(_Learner):
         if request.save is not None:
             learned = text.source.digest(), text.target.digest(), start and start.trained().digest()
             made_from = _room(learner, request.save, learned, self._use.overwrite)
-        keep = request.save is not None or request.lexicon is not None
-        result = learner.fit_align_sides(text.source, text.target, keep=keep, start=start)
+        result = learner.fit_align_sides(text.source, text.target, keep=self.writes_model, start=start)
         _keep(learner, request, made_from)
         return result
+
+
+def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[LinkTable]:
+    """The links that an earlier run has kept of the same text, or those that are learned now.
+
+    Learning takes nearly all the time, and its links are kept as soon as they are there.
+    """
+    content = content_of([text.source.digest(), text.target.digest(), text.pairs, text.words])
+    numbers = range(len(list(windows(text.pairs))))
+    unkept: dict[int, LinkTable] = {}
+    if any(parts.kept(number, content) is None for number in numbers):
+        began = time.monotonic()
+        learned = learner.learn(text)
+        if time.monotonic() - began < SECONDS_OF_WORK:
+            yield from learned
+            return
+        for number, table in enumerate(learned):
+            parts.keep(number, content, _stored(table))
+            if parts.kept(number, content) is None:  # the disk is full
+                unkept[number] = table
+    for number in numbers:
+        found = parts.kept(number, content)
+        yield unkept[number] if found is None else _restored(found)
+
+
+def _stored(table: LinkTable) -> BlockResult:
+    """The links of some sentences as columns of one row for each."""
+    flat: dict[str, npt.NDArray[Any]] = {"source": table.source, "target": table.target}
+    if table.probability is not None:
+        flat["probability"] = table.probability
+    offsets = _array(table.offsets.astype(np.int32))
+    columns = {name: pa.ListArray.from_arrays(offsets, _array(values)) for name, values in flat.items()}
+    return BlockResult(columns, dict.fromkeys(columns, "arrow"))
+
+
+def _array(values: npt.NDArray[Any]) -> pa.Array:
+    """Numbers as Arrow has them; `pa.array` would import pandas, which learning does without."""
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def _restored(found: BlockResult) -> LinkTable:
+    """The links of columns that :func:`_stored` made."""
+    lengths = found.columns["source"].value_lengths().to_numpy()
+    flat = {name: column.flatten().to_numpy() for name, column in found.columns.items()}
+    return LinkTable(starts_and_end(lengths), flat["source"], flat["target"], flat.get("probability"))
 
 
 def _mode_of(pairs: Iterable[SentencePair]) -> WordMode:
@@ -208,22 +280,30 @@ class SavedAligner(Aligner):
         self.languages = model.languages
         self.words: WordMode = use.words or model.words or "whitespace"
         self.name = model.name
-        self._model, self._use, self._request = model, use, request
+        self.model = model
+        self._use, self._request = use, request
         self._foreign = model.foreign_text()  # counts over all that this aligner links
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Link the words of each pair with the model as it is; some thousand pairs are read ahead."""
         request, options = self._request, dict[str, Any]()
         if request is not None:
-            made_from = None
-            if request.save is not None:
-                learned = [self._model.trained().digest()]
-                made_from = _room(self._model, request.save, learned, self._use.overwrite)
-            _keep(self._model, request, made_from)
+            self.keep_asked()
             options = {"min_probability": request.min_probability, "min_score": request.min_score}
         cut = (pair.cut(self.words) for pair in pairs)
         warn = self._use.warn or Warnings()
-        return self._model.align_pairs(cut, unknown=self._foreign, warn=warn, **options)
+        linked = self.model.align_pairs(cut, unknown=self._foreign, warn=warn, **options)
+        return linked if request is None else with_counted_lexicon(linked, request, self._use)
+
+    def keep_asked(self) -> None:
+        """Write the model and the lexicon that the request asks for."""
+        request, made_from = self._request, None
+        if request is None:
+            return
+        if request.save is not None:
+            learned = [self.model.trained().digest()]
+            made_from = _room(self.model, request.save, learned, self._use.overwrite)
+        _keep(self.model, request, made_from)
 
 
 def load_saved_aligner(request: SavedModel, use: Use) -> SavedAligner:
@@ -264,10 +344,10 @@ def _room(aligner: StatisticalAligner, folder: Path, learned: Sequence[Any], ove
 
 
 def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, made_from: str | None) -> None:
-    """Write the model and the lexicon that were asked for."""
+    """Write the model, and the lexicon of its own probabilities, if they were asked for."""
     if settings.save is not None:
         aligner.save(settings.save, made_from=made_from)
-    if settings.lexicon is not None and aligner.model is not None:
+    if settings.lexicon is not None and not settings.counts_links and aligner.model is not None:
         if aligner.words == "unicode" and any(
             has_unspaced(word) for side in aligner.model.words for word in side
         ):
@@ -277,3 +357,12 @@ def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, m
             )
             _LOG.warning(note, settings.lexicon)
         aligner.model.write_lexicon(settings.lexicon)
+
+
+def with_counted_lexicon(
+    linked: Iterator[SentencePair], request: LexiconOptions, use: Use
+) -> Iterator[SentencePair]:
+    """Pass pairs on, and count a lexicon from their links if that is what was asked for."""
+    if not request.counts_links:
+        return linked
+    return with_lexicon(linked, request, pieces=use.pieces, unit_pieces=use.lexicon_pieces)

@@ -23,7 +23,7 @@ from isoglot.modules.neighbours import nearest_both_ways, unit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddingScore:
-    """How well two vocabularies are aligned."""
+    """How well two vocabularies are aligned. An entry is a row of the table, or a vector."""
 
     score: float  # % of source entries whose nearest candidate is a translation
     backward: float  # the same from the target side, among the source entries that were asked for
@@ -31,16 +31,16 @@ class EmbeddingScore:
     tokens: int  # source entries that were asked for
     answered: int  # target entries of the gold pairs, of which ``backward`` is the share
     candidates: int  # target entries that were searched
-    entries: (
-        Tensor  # their numbers (rows of the table, or of the source vectors), ascending. Shape: (tokens,)
-    )
+    entries: Tensor  # numbers of the source entries that were asked for, ascending. Shape: (tokens,)
     correct: Tensor  # whether each was right. Shape: (tokens,), bool
 
     def among(self, numbers: Collection[int]) -> tuple[float | None, int]:
-        """The score of some of the source entries, and how many of them were asked for; ``None`` of none."""
+        """The score of some of the source entries, and how many of them were asked for; None if none was."""
         chosen = torch.isin(self.entries, torch.tensor(sorted(numbers), dtype=self.entries.dtype))
         count = int(chosen.sum())
-        return (100.0 * float(self.correct[chosen].double().mean()) if count else None), count
+        if count == 0:
+            return None, 0
+        return 100.0 * float(self.correct[chosen].double().mean()), count
 
 
 def alignment_score(
@@ -52,7 +52,7 @@ def alignment_score(
     subset: Subset | None = None,
     offsets: tuple[Tensor, Tensor] | None = None,
 ) -> EmbeddingScore:
-    """The alignment score of an embedding table.
+    """Score the alignment of an embedding table.
 
     The candidates are the target rows of all pairs: with ``copied_from`` the derived language's whole vocabulary.
 
@@ -94,50 +94,64 @@ def alignment_score(
             gold = gold[torch.isin(gold[:, 0], drawn[:, 0])]
     if not len(gold):
         raise ConfigurationError("alignment score: no pair is left; exclude fewer tokens or raise subset")
-    sources, source_at = gold[:, 0].unique(return_inverse=True)
-    targets = searched.unique()
-    target_at = torch.searchsorted(targets, gold[:, 1].contiguous())
-    left, right = (embeddings[rows.to(embeddings.device)].float() for rows in (sources, targets))
+    # Each row once, and pairs by their places among these rows.
+    source_rows, source_places = gold[:, 0].unique(return_inverse=True)
+    target_rows = searched.unique()
+    target_places = torch.searchsorted(target_rows, gold[:, 1].contiguous())
+    source = embeddings[source_rows.to(embeddings.device)].float()
+    target = embeddings[target_rows.to(embeddings.device)].float()
     if offsets is not None:
-        left, right = left + offsets[0].to(left), right + offsets[1].to(right)
-    score = score_vectors(left, right, torch.stack([source_at, target_at], dim=1))
-    return replace(score, entries=sources[score.entries])
+        source, target = source + offsets[0].to(source), target + offsets[1].to(target)
+    score = score_vectors(source, target, torch.stack([source_places, target_places], dim=1))
+    return replace(score, entries=source_rows[score.entries])
 
 
 @torch.no_grad()
 def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScore:
-    """The alignment score of two sets of vectors.
+    """Score the alignment of two sets of vectors.
 
-    ``source`` (n, size) and ``target`` (m, size) are vectors, all of the latter candidates; ``gold`` (pairs, 2) are
-    rows that are translations.
+    ``source``: Vectors (n, size).
+    ``target``: Vectors (m, size), all of which are candidates.
+    ``gold``: Rows that are translations, ``[source, target]`` (pairs, 2).
     """
     if not len(gold):
         raise ConfigurationError("alignment score: at least one pair is needed, got none")
     forward, backward = nearest_numbers(source, target)
+    # A pair as one number, so that `isin` tells whether it is a gold pair.
     width = len(target)
-    keys = gold[:, 0] * width + gold[:, 1]
+    gold_pairs = gold[:, 0] * width + gold[:, 1]
     scored, answered = gold[:, 0].unique(), gold[:, 1].unique()
-    correct = torch.isin(scored * width + forward[scored], keys)
-    back = torch.isin(backward[answered] * width + answered, keys)
+    correct = torch.isin(scored * width + forward[scored], gold_pairs)
+    backward_correct = torch.isin(backward[answered] * width + answered, gold_pairs)
     rows = gold.to(source.device)
     cosine = torch.nn.functional.cosine_similarity(
         source[rows[:, 0]].float(), target[rows[:, 1]].float(), dim=-1
     )
     return EmbeddingScore(
-        100.0 * float(correct.double().mean()), 100.0 * float(back.double().mean()),
-        float(cosine.double().mean()), len(scored), len(answered), width, scored, correct,
-    )  # fmt: skip
+        score=100.0 * float(correct.double().mean()),
+        backward=100.0 * float(backward_correct.double().mean()),
+        cosine=float(cosine.double().mean()),
+        tokens=len(scored),
+        answered=len(answered),
+        candidates=len(target),
+        entries=scored,
+        correct=correct,
+    )
 
 
 @torch.no_grad()
 def draw(subset: Subset, count: int) -> Tensor:
-    """Which of ``count`` pairs a subset takes, ascending: as in the paper's code the last of a shuffled list."""
+    """Draw a subset of ``count`` pairs; as in the paper's code, the last of a shuffled list. Their numbers ascend."""
     order = np.random.RandomState(subset.seed).permutation(count)
     return torch.from_numpy(np.sort(order[count - int(count * subset.share) :]))
 
 
 def nearest_numbers(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Number of each vector's nearest one in the other set by cosine, on the CPU; of equally near ones the first."""
+    """Find the nearest vector of the other set for each vector, by cosine; of equally near ones the first.
+
+    Returns:
+        Numbers of target vectors by source vector, and of source vectors by target vector, on the CPU.
+    """
     if not (all_finite(source) and all_finite(target)):
         raise ConfigurationError(
             "alignment score: some embeddings are not finite, so the run has diverged; use an earlier checkpoint"

@@ -1,7 +1,7 @@
-"""``isoglot analyse``: what analyses start from and what they leave, and the alignment score.
+"""``isoglot analyse``: the :class:`Job` that every analysis works on, and the analysis of alignment scores.
 
 Each analysis writes figures (``OUT/figures/NAME.json``) or rows of results (``OUT/results.jsonl``), which
-``isoglot report OUT`` draws. The other analyses stand beside this module.
+``isoglot report OUT`` draws. The other analyses are in modules ``analyse_*.py``.
 """
 
 from collections import Counter
@@ -39,15 +39,15 @@ from isoglot.tasks.lexicon_induction import LexiconInductionTask
 
 @dataclass(frozen=True)
 class AnalysisSubject:
-    """A checkpoint to look at."""
+    """A checkpoint to analyse."""
 
     source: Path | str
-    label: str
-    about: Mapping[str, Any]
+    label: str  # its name in legends and results
+    about: Mapping[str, Any]  # the run that it is from
 
     @cached_property
     def shared(self) -> dict[str, Any]:
-        """Fields of all rows of results on it."""
+        """The fields that all rows of results on this checkpoint share."""
         return {
             "run": self.label,
             "seed": seed_of(self.source, self.about),
@@ -57,7 +57,10 @@ class AnalysisSubject:
         }
 
     def rows(self, values: Mapping[str, tuple[float | None, int]], **more: Any) -> list[Result]:
-        """Rows of results on this checkpoint: by metric its value, if there is one, and how many examples it has."""
+        """Make rows of results on this checkpoint, one for each metric that has a value.
+
+        ``values``: By metric, its value and the number of examples behind it.
+        """
         return [
             Result(metric=metric, value=value, examples=examples, **self.shared, **more)
             for metric, (value, examples) in values.items()
@@ -99,12 +102,15 @@ class Job:
         for what, several in (("checkpoints", checkpoints), ("labels", labels)):
             if len(set(map(str, several))) < len(several):
                 raise ConfigurationError(f"got {what} {', '.join(map(str, several))}; give each once")
-        sources = [checkpoint_folder(c) for c in checkpoints]
-        about = [origin(source) for source in sources]
-        names = list(labels) or [str(known["run"]) for known in about]
+        sources = [checkpoint_folder(checkpoint) for checkpoint in checkpoints]
+        runs = [origin(source) for source in sources]
+        names = list(labels) or [str(run["run"]) for run in runs]
         times = Counter(names)
-        names = [str(c) if times[n] > 1 else n for n, c in zip(names, checkpoints, strict=True)]
-        return [AnalysisSubject(s, n, a) for s, n, a in zip(sources, names, about, strict=True)]
+        subjects = []
+        for checkpoint, source, run, name in zip(checkpoints, sources, runs, names, strict=True):
+            label = str(checkpoint) if times[name] > 1 else name
+            subjects.append(AnalysisSubject(source, label, run))
+        return subjects
 
     def figure(self, name: str, figure: ReportFigure) -> None:
         """Write ``figures/NAME.json`` in place of what was there."""
@@ -118,7 +124,7 @@ class Job:
 def analyse_alignment(
     job: Job, request: AlignmentRequest, *, measured: Callable[[list[Result]], None] | None = None
 ) -> list[Result]:
-    """ALIGN-MLM's alignment score of checkpoints, as rows of results.
+    """Score the alignment of checkpoints as ALIGN-MLM does; return rows of results.
 
     Metrics: ``alignment_score`` and ``alignment_backward`` in %, ``cosine`` of the gold pairs, and, where the
     checkpoint was trained on a dictionary, the scores of its entries (``alignment_trained``) and of all others
@@ -128,14 +134,8 @@ def analyse_alignment(
         raise ConfigurationError("[[single]]: is for a lexicon; add [[lexicon=FILE]]")
     if request.lexicon is not None and request.options.include_special:
         raise ConfigurationError("[[include_special]]: a lexicon has no special tokens; leave it out")
-    lexicon = None
-    if request.lexicon is not None:
-        entries = list(
-            corpus_rows([request.lexicon], "lexicon", languages=request.languages, **request.reading)
-        )
-        columns = {name: [entry[name] for entry in entries] for name in LEXICON}
-        lexicon = Dataset.from_dict(columns, features=LEXICON)
-    # What rows of one language differ in; a lexicon by content as well.
+    lexicon = _lexicon(request)
+    # Options that tell rows of one language apart: two lexicons of one name by their content.
     named: dict[str, Any] = request.model_dump(include={"copied_from"}, exclude_none=True)
     if lexicon is not None:
         named = {"lexicon": f"{Path(str(request.lexicon)).name} {key_of(lexicon.to_list())[:8]}"}
@@ -143,10 +143,7 @@ def analyse_alignment(
     for number, subject in enumerate(job.subjects, 1):
         vocabulary = request.vocabulary
         if vocabulary is None and request.copied_from is None and lexicon is None:
-            tokenizer = (run_of(subject.source).get("values") or {}).get("tokenizer") or {}
-            path = tokenizer.get("path") if isinstance(tokenizer, dict) else None
-            if path and (Path(path) / COPY_FILE).is_file():  # a copy that is still there
-                vocabulary = str(path)
+            vocabulary = _copy_of_recipe(subject)
         score = checkpoint_alignment_score(
             subject.source,
             vocabulary=vocabulary,
@@ -156,9 +153,9 @@ def analyse_alignment(
         )
         if lexicon is not None:
             pair_or_derived = f"{lexicon[0]['source_language']}-{lexicon[0]['target_language']}"
-        else:  # of a derived language, what the folder that it was written to says
-            known = read_json(Path(vocabulary).parent / MANIFEST) if vocabulary else None
-            pair_or_derived = str((known or {}).get("language", "derived"))
+        else:  # the manifest of the derived corpus, whose folder has the tokenizer, names its language
+            manifest = read_json(Path(vocabulary).parent / MANIFEST) if vocabulary else None
+            pair_or_derived = str((manifest or {}).get("language", "derived"))
         language = request.name or pair_or_derived
         changed = request.options.model_dump(exclude={"device"}, exclude_defaults=True)
         rows += subject.rows(score.metrics, task=ALIGNMENT, language=language, options={**changed, **named})
@@ -171,8 +168,24 @@ def analyse_alignment(
     return rows
 
 
+def _lexicon(request: AlignmentRequest) -> Dataset | None:
+    """Read the lexicon of a request, if it names one."""
+    if request.lexicon is None:
+        return None
+    entries = list(corpus_rows([request.lexicon], "lexicon", languages=request.languages, **request.reading))
+    columns = {name: [entry[name] for entry in entries] for name in LEXICON}
+    return Dataset.from_dict(columns, features=LEXICON)
+
+
+def _copy_of_recipe(subject: AnalysisSubject) -> str | None:
+    """The tokenizer of a checkpoint's recipe, if it is a vocabulary copy that still exists."""
+    tokenizer = (run_of(subject.source).get("values") or {}).get("tokenizer") or {}
+    path = tokenizer.get("path") if isinstance(tokenizer, dict) else None
+    return str(path) if path and (Path(path) / COPY_FILE).is_file() else None
+
+
 def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
-    """Layers by number: ``all``, or ``0,4,-1`` (negative from the end)."""
+    """Read the layers that are asked for: ``all``, or ``0,4,-1`` (negative from the end); return their numbers."""
     numbers = layer_numbers(text)
     if numbers is None:
         return list(range(num_layers(model) + 1))
@@ -187,10 +200,11 @@ def corpus_rows(
     limit: int | None = None,
     **reading: Any,
 ) -> Iterator[dict[str, Any]]:
-    """Rows of a prepared folder or of files in any format, all of one pair of languages.
+    """Yield rows of a prepared folder or of files in any format; refuse rows of a second pair of languages.
 
-    ``kind`` is bitext, aligned or lexicon; ``languages`` are those of files that do not name theirs, and ``reading``
-    has further keys of their sources.
+    ``kind``: bitext, aligned or lexicon.
+    ``languages``: Those of files that do not name theirs.
+    ``reading``: Further keys of the sources, such as ``header=True``.
     """
     tags = [tag or default for tag, default in zip([*languages, "", ""], UNNAMED[:2], strict=False)]
     first: tuple[str, str] | None = None
@@ -209,7 +223,7 @@ def corpus_rows(
 def _induction(
     subject: AnalysisSubject, request: AlignmentRequest, lexicon: Dataset, named: Mapping[str, str]
 ) -> list[Result]:
-    """MUSE's precisions with static embeddings, from the source language to the target language and back."""
+    """Measure MUSE's precisions with static embeddings, from the source language to the target language and back."""
     source, target = lexicon[0]["source_language"], lexicon[0]["target_language"]
     path = str(request.lexicon)
     task = LexiconInductionTask(DataSource([path]), words=request.words)

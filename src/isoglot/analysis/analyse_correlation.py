@@ -18,16 +18,20 @@ _SCORE, _DELTA = "alignment_score", "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"
 _Seeds = dict[int | None, float]
+"""Values by seed."""
 _OURS, _THEIRS = "ours", PAPERS[_PAPER]
 
 
 def analyse_correlation(
     results: Sequence[str | Path], request: CorrelationRequest, *, out: str | Path
 ) -> dict[str, dict[str, Correlation | None]]:
-    """Spearman's rank correlation of alignment scores with −Δ, and a figure for each task.
+    """Correlate alignment scores with −Δ by Spearman's rank correlation, and draw a figure for each task.
 
-    Results are files or folders with rows of ``isoglot analyse alignment`` and of ``isoglot transfer``; none for the
-    paper's points alone. The correlations are by task and group (ours, the paper's).
+    ``results``: Files or folders with rows of ``isoglot analyse alignment`` and of ``isoglot transfer``; none for the
+    paper's points alone.
+
+    Returns:
+        The correlations by task and by group of points: ours, and the paper's.
     """
     job = Job((), out=out)
     if not results and not request.with_paper:
@@ -65,24 +69,26 @@ def analyse_correlation(
 
 
 def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[ScatterPoint]]:
-    """The points of a study's own results, by task.
+    """Make the points of a study's own results, by task: an alignment score and the drop that belongs to it.
 
-    A drop belongs to the alignment score of the same recipe (whose hash covers the seed of pre-training), else to that
-    of the same run, and language; where a run has one alignment score only, its language does not matter. Seeds of a
-    run are one point, their mean, or with ``each_seed`` one each.
+    1. A drop belongs to the score of the same recipe (whose hash covers the seed of pre-training), else of the same
+       run.
+    2. Of these, to the score of the same language; where a run has one score only, its language does not matter
+       (:func:`_matching`).
+    3. The seeds of a run are one point, their mean, or with ``each_seed`` one each.
     """
     by_run: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     by_recipe: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     drops: dict[tuple[str, str, str], dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
-    ways: dict[tuple[str, ...], tuple[str, dict[str, object]]] = {}
+    measured_on: dict[tuple[str, ...], tuple[str, dict[str, object]]] = {}  # split and options
     for row in rows:
         label = run_label(row)
-        way = ways.setdefault((row.task, row.metric, label, row.language), (row.split, row.options))
-        if way != (row.split, row.options):
+        known = measured_on.setdefault((row.task, row.metric, label, row.language), (row.split, row.options))
+        if known != (row.split, row.options):
             raise ConfigurationError(
-                f"{row.metric} of {label} in {row.language} was measured in two ways ({way[0]} {way[1]}; {row.split} "
-                f"{row.options}); give results of one split and of the same options"
+                f"{row.metric} of {label} in {row.language} was measured in two ways ({known[0]} {known[1]}; "
+                f"{row.split} {row.options}); give results of one split and of the same options"
             )
         if row.metric != _SCORE:
             drops[row.task, label, row.language][row.recipe_hash][row.seed] = row.value
@@ -95,19 +101,22 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
         raise ConfigurationError(f"the results have no {lacking}; a correlation needs both")
     points: dict[str, list[ScatterPoint]] = defaultdict(list)
     for (task, label, language), recipes in drops.items():
-        pairs: list[tuple[float, float, int | None]] = []
+        pairs: list[tuple[float, float, int | None]] = []  # score, drop, seed
         for recipe, values in recipes.items():
             of_recipe = _matching(by_recipe.get(recipe), language)
-            scores = of_recipe or _matching(by_run.get(label), language) or {}
-            # Seeds of pre-training and of fine-tuning need not be the same numbers.
-            known = {} if of_recipe else scores
-            pairs += [(known.get(s, fmean(scores.values())), drop, s) for s, drop in values.items() if scores]
+            scores = of_recipe or _matching(by_run.get(label), language)  # 1
+            if not scores:
+                continue
+            mean = fmean(scores.values())
+            for seed, drop in values.items():
+                # The seeds of pre-training (scores) and of fine-tuning (drops) need not be the same numbers.
+                pairs.append((mean if of_recipe else scores.get(seed, mean), drop, seed))
         name = f"{label}, {language}"
-        if pairs and not each_seed:
-            pairs = [(fmean(x for x, _, _ in pairs), fmean(y for _, y, _ in pairs), None)]
-        for x, drop, seed in pairs:
-            point_label = name if seed is None else f"{name}, seed {seed}"
-            points[task].append(ScatterPoint(x=x, y=drop, label=point_label, group=_OURS))
+        if pairs and not each_seed:  # 3
+            pairs = [(fmean(score for score, _, _ in pairs), fmean(drop for _, drop, _ in pairs), None)]
+        for score, drop, point_seed in pairs:
+            point_label = name if point_seed is None else f"{name}, seed {point_seed}"
+            points[task].append(ScatterPoint(x=score, y=drop, label=point_label, group=_OURS))
     if not any(points.values()):
         raise ConfigurationError(
             f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "
@@ -117,7 +126,7 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
 
 
 def paper_points(task: str) -> list[ScatterPoint]:
-    """ALIGN-MLM's twelve points of xnli, ner or pos: four systems, three transformations (Tables 3 and 8)."""
+    """Make ALIGN-MLM's twelve points of xnli, ner or pos: four systems, three transformations (Tables 3 and 8)."""
     drops, scores = paper_table(f"{_PAPER}:Table3"), paper_table(f"{_PAPER}:Table8")
     column, alignment = drops.column(f"{task}.delta"), scores.column("alignment")
     score_of = {(r.system, r.attributes["transformation"]): scores.value(r, alignment) for r in scores.rows}
@@ -130,16 +139,16 @@ def paper_points(task: str) -> list[ScatterPoint]:
 
 
 def _matching(by_language: Mapping[str, _Seeds] | None, language: str) -> _Seeds | None:
-    """The scores of a run in a language; of its only pair with the language, or its only ones."""
+    """Choose the scores of a run that belong to a language (rule 2).
+
+    Those of the language itself; else those of its only pair with the language (``en-de`` for ``de``, where a lexicon
+    was scored); else those of the only language that the run has.
+    """
     if not by_language:
         return None
     if language in by_language:
         return by_language[language]
-    named = [
-        values
-        for pair, values in by_language.items()
-        if pair.startswith(f"{language}-") or pair.endswith(f"-{language}")
-    ]
-    if len(named) == 1:
-        return named[0]
+    pairs = [name for name in by_language if name.startswith(f"{language}-") or name.endswith(f"-{language}")]
+    if len(pairs) == 1:
+        return by_language[pairs[0]]
     return next(iter(by_language.values())) if len(by_language) == 1 else None

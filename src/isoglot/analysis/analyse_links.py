@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -18,28 +19,28 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.reports.figure_files import Lines, LineSeries
 
 _PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
+"""Two codes of languages in a file's name: ``en-fr``."""
 
 
 def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
-    """A figure of AER by layer for each gold file, and of their mean where there are several (XLM-Align, Fig. 2)."""
+    """Draw AER by layer for each gold file, and their mean if there are several (XLM-Align, Fig. 2)."""
     if fixed := sorted({"method", "layer"} & set(request.settings)):
         raise ConfigurationError(
             f"[[{fixed[0]}]] is not allowed here: [[method]] and [[layers]] choose what is compared; leave it out"
         )
-    options = {
-        m: EmbeddingOptions.build(**{"method": m, **MEASURED, **request.settings}) for m in request.methods
-    }
+    options = {}
+    for method in request.methods:
+        options[method] = EmbeddingOptions.build(**{"method": method, **MEASURED, **request.settings})
     names = [_title(path) for path in request.gold]
     if len(set(names)) < len(names):
         raise ConfigurationError(f"several gold files have the same name ({', '.join(names)}); rename one")
     gold = {_title(path): gold_pairs(path, limit=None, base=request.base) for path in request.gold}
     series_of: dict[str, list[LineSeries]] = {name: [] for name in gold}
     for subject in job.subjects:
-        first = EmbeddingAligner(str(subject.source), options=options[request.methods[0]])
+        first = EmbeddingAligner(str(subject.source), options=options[request.methods[0]])  # loads the model
         for method, setting in options.items():
             aligner = first.with_options(setting)
-            label = subject.label if len(request.methods) == 1 else f"{subject.label}, {method}"
-            label = method if len(job.subjects) == 1 < len(request.methods) else label
+            label = _label(subject.label, method, several=(len(job.subjects) > 1, len(request.methods) > 1))
             layers = asked_layers(request.layers, aligner.model)
             for name, pairs in gold.items():
                 job.report.note(f"{label}, {name}: layers {layers[0]} to {layers[-1]}")
@@ -52,19 +53,31 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
         file = request.name if len(series_of) == 1 else f"{request.name}-{name}"
         job.figure(file, _lines(name, series, request))
     if len(series_of) > 1:
-        mean = [
-            LineSeries(label=lines[0].label, x=lines[0].x,
-                       y=[fmean(values) for values in zip(*(line.y for line in lines), strict=True)])
-            for lines in zip(*series_of.values(), strict=True)  # of each checkpoint and method
-        ]  # fmt: skip
+        # The n-th line of every gold file is of the same checkpoint and method.
+        mean = [_mean(lines) for lines in zip(*series_of.values(), strict=True)]
         job.figure(f"{request.name}-mean", _lines(f"mean of {', '.join(series_of)}", mean, request))
     return job.written
 
 
+def _label(subject: str, method: str, *, several: tuple[bool, bool]) -> str:
+    """The label of a line: what tells it apart, where there are several checkpoints or methods."""
+    several_subjects, several_methods = several
+    if not several_methods:
+        return subject
+    return f"{subject}, {method}" if several_subjects else method
+
+
+def _mean(lines: Sequence[LineSeries]) -> LineSeries:
+    """The mean of lines at each layer."""
+    at_layers = zip(*(line.y for line in lines), strict=True)
+    return LineSeries(label=lines[0].label, x=lines[0].x, y=[fmean(values) for values in at_layers])
+
+
 def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
-    """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint."""
+    """Write sentence pairs with predicted and gold links, for the report's viewer; one file for each checkpoint."""
     pairs = gold_pairs(request.gold, sure=False, base=request.base)
-    languages = next(reversed(list(_PAIR.finditer(Path(request.gold).name))), None)  # the last two: dev-en-fr
+    named = list(_PAIR.finditer(Path(request.gold).name))
+    languages = named[-1] if named else None  # the last ones: sim-dev.en-fr
     count = len(pairs) if request.limit is None else min(request.limit, len(pairs))
     chosen = {"method": request.method, "layer": request.layer}
     settings = {**request.settings, **{name: value for name, value in chosen.items() if value is not None}}
@@ -97,13 +110,18 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
 
 
 def _lines(name: str, series: list[LineSeries], request: LayersRequest) -> Lines:
-    what = "Alignment error rate" if request.metric == "aer" else request.metric.capitalize()
-    unit = "AER (%)" if request.metric == "aer" else f"{request.metric} (%)"
-    how = request.methods[0] if len(request.methods) == 1 else "several methods"
+    is_error = request.metric == "aer"
+    metric = "Alignment error rate" if is_error else request.metric.capitalize()
+    methods = request.methods[0] if len(request.methods) == 1 else "several methods"
     return Lines(
-        kind="layers", title=f"{what} by layer, {name}", x_label="layer", y_label=unit, series=series,
-        better="lower" if request.metric == "aer" else "higher", note=f"Links by {how}; layer 0: the embeddings.",
-    )  # fmt: skip
+        kind="layers",
+        title=f"{metric} by layer, {name}",
+        x_label="layer",
+        y_label="AER (%)" if is_error else f"{request.metric} (%)",
+        series=series,
+        better="lower" if is_error else "higher",
+        note=f"Links by {methods}; layer 0: the embeddings.",
+    )
 
 
 def _title(path: str) -> str:

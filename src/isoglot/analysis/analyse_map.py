@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,43 +22,43 @@ from isoglot.reports.figure_files import EmbeddingMap, MapPanel, MapPoint
 
 
 def analyse_map(job: Job, request: MapRequest) -> list[Path]:
-    """A map of frequent aligned words, a panel each checkpoint (WEAM, Fig. 2: before and after).
+    """Map frequent aligned words, with a panel for each checkpoint (WEAM, Fig. 2: before and after).
 
     Both languages of a panel are projected together.
     """
     counts: Counter[tuple[str, str]] = Counter()
     languages, sentences = ("", ""), 0
     for row in _rows(request):
-        languages = languages if sentences else (str(row["source_language"]), str(row["target_language"]))
+        if sentences == 0:
+            languages = (str(row["source_language"]), str(row["target_language"]))
         source, target = row["source_words"], row["target_words"]
         counts.update((source[i], target[j]) for i, j in row["links"])
         sentences += 1
     job.report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")
-    stops, said = _stop_words(request.stop_words, counts, languages)
+    stops, remark = _stop_words(request.stop_words, counts, languages)
     usable: Mapping[tuple[str, str], int] = counts
     if request.pieces == "single":
         tokenizers = [load_tokenizer(subject.source) for subject in job.subjects]
-        single = word_map.one_piece(tokenizers, [word for pair in counts for word in pair])
+        single = word_map.one_piece(tokenizers, chain.from_iterable(counts))
         usable = {pair: times for pair, times in counts.items() if single.issuperset(pair)}
     pairs = word_map.frequent_pairs(usable, count=request.count, stop_words=stops, distinct=request.distinct)
     panels = []
     for subject in job.subjects:
         model, tokenizer = load_encoder(subject.source)
         if request.layer is None:
-            source, target = (
-                word_map.static_vectors(model, tokenizer, [pair[side] for pair in pairs]) for side in (0, 1)
-            )
+            source = word_map.static_vectors(model, tokenizer, [word for word, _ in pairs])
+            target = word_map.static_vectors(model, tokenizer, [word for _, word in pairs])
         else:
             layer = layer_number(model, request.layer, name="[[layer]]")
             source, target = word_map.contextual_vectors(model, tokenizer, _rows(request), pairs, layer=layer)
-        ends = zip(source, target, strict=True)
-        panels.append(_panel(subject.label, pairs, [*ends], languages, request))
+        vectors = list(zip(source, target, strict=True))
+        panels.append(_panel(subject.label, pairs, vectors, languages, request))
         job.report.progress("panels", len(panels), len(job.subjects))
-    what = "input embeddings" if request.layer is None else f"vectors of layer {request.layer}"
-    how = "t-SNE" if request.projection.method == "tsne" else "Principal components"
+    vectors_of = "input embeddings" if request.layer is None else f"vectors of layer {request.layer}"
+    projection = "t-SNE" if request.projection.method == "tsne" else "Principal components"
     note = (
-        f"{how} of the {what} of the {len(pairs)} most frequent word links in {sentences:,} sentence pairs, {said}; "
-        "both languages projected together, each panel by itself."
+        f"{projection} of the {vectors_of} of the {len(pairs)} most frequent word links in {sentences:,} sentence "
+        f"pairs, {remark}; both languages projected together, each panel by itself."
     )
     title = f"Frequent aligned words, {languages[0]}-{languages[1]}"
     job.figure(request.name, EmbeddingMap(kind="embedding_map", title=title, panels=panels, note=note))
@@ -65,7 +66,7 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
 
 
 def _rows(request: MapRequest) -> Iterator[dict[str, Any]]:
-    """The sentence pairs, read anew: a corpus may be larger than memory."""
+    """Read the sentence pairs; they are read again when they are needed again, as they may be larger than memory."""
     return corpus_rows(
         request.corpus, "aligned", languages=request.languages, limit=request.limit, **request.reading
     )
@@ -78,31 +79,33 @@ def _panel(
     languages: tuple[str, str],
     request: MapRequest,
 ) -> MapPanel:
-    """A panel whose points are the different words; one with several partners is one point."""
-    number: dict[tuple[int, str, int], int] = {}
-    chosen: list[Tensor] = []
+    """Make a panel whose points are the different words, and whose lines join the words of a pair.
+
+    A word with several partners is one point. Only contextual vectors differ by partner, so there it is one for each.
+    """
+    point_vectors: dict[tuple[int, str, int], Tensor] = {}  # by side, word, and pair where that matters
+    for number, ((source, target), (source_vector, target_vector)) in enumerate(
+        zip(pairs, vectors, strict=True)
+    ):
+        partner = 0 if request.layer is None else number
+        point_vectors.setdefault((0, source, partner), source_vector)
+        point_vectors.setdefault((1, target, partner), target_vector)
+    point_of = {key: point for point, key in enumerate(point_vectors)}
     joined = []
-    for row, (pair, ends) in enumerate(zip(pairs, vectors, strict=True)):
-        # Contextual vectors of a word differ by partner, so there it is a point for each.
-        partner = 0 if request.layer is None else row
-        source, target = ((side, word, partner) for side, word in enumerate(pair))
-        for key, vector in zip((source, target), ends, strict=True):
-            if key not in number:
-                number[key] = len(chosen)
-                chosen.append(vector)
-        joined.append((number[source], number[target]))
-    points = word_map.project(torch.stack(chosen), request.projection)
-    drawn = [
-        MapPoint(x=x, y=y, word=word, language=languages[side])
-        for (x, y), (side, word, _) in zip(points.tolist(), number, strict=True)
-    ]
-    return MapPanel(title=title, points=drawn, pairs=joined)
+    for number, (source, target) in enumerate(pairs):
+        partner = 0 if request.layer is None else number
+        joined.append((point_of[0, source, partner], point_of[1, target, partner]))
+    places = word_map.project(torch.stack(list(point_vectors.values())), request.projection)
+    points = []
+    for (x, y), (side, word, _) in zip(places.tolist(), point_vectors, strict=True):
+        points.append(MapPoint(x=x, y=y, word=word, language=languages[side]))
+    return MapPanel(title=title, points=points, pairs=joined)
 
 
 def _stop_words(
     choice: str, counts: Mapping[tuple[str, str], int], languages: tuple[str, str]
 ) -> tuple[tuple[Collection[str], Collection[str]], str]:
-    """The stop words of both sides, and a remark on them."""
+    """Read the option ``stop_words``; return the stop words of both sides, and a remark on them for the figure."""
     if choice == "auto":
         choice = "english" if "en" in languages else "frequent:100"
     if choice == "none":
@@ -114,10 +117,8 @@ def _stop_words(
             )
         english = word_map.english_stop_words()
         source, target = (english if language == "en" else frozenset() for language in languages)
-        return (
-            source,
-            target,
-        ), "without scikit-learn's English stop words (but for *our*) and what they are linked with"
+        remark = "without scikit-learn's English stop words (but for *our*) and what they are linked with"
+        return (source, target), remark
     if choice.startswith("frequent:") and is_number(choice.removeprefix("frequent:")):
         top = int(choice.removeprefix("frequent:"))
         return word_map.frequent_words(counts, top), f"without the {top} most frequent words of either side"

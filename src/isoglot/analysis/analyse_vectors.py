@@ -1,10 +1,11 @@
-"""``isoglot analyse similarity`` and ``geometry``: two languages' vectors by layer."""
+"""``isoglot analyse similarity`` and ``geometry``: the vectors of two languages, layer by layer."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -19,72 +20,101 @@ from isoglot.core.seeding import generator_for
 from isoglot.formats.sources import Kind
 from isoglot.reports.figure_files import Lines, LineSeries
 
+_Layers = dict[int, Tensor]
+"""Vectors by layer."""
+_Measure = Callable[[Tensor, Tensor], float]
+_DIRECTED = ("hubness", "anti-hubs")
+"""Measures of geometry from one language to the other; the rest are of one language."""
+
 
 def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
-    """How alike two languages are by layer: linear CKA, shared neighbours, retrieval; a line each checkpoint."""
+    """Draw how alike two languages are by layer: linear CKA, shared neighbours, retrieval; one line a checkpoint."""
     kind: Kind = "bitext" if request.level == "sentence" else "aligned"
     rows = list(
         corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit, **request.reading)
     )
-    languages = (str(rows[0]["source_language"]), str(rows[0]["target_language"]))
+    measures: dict[str, _Measure] = {
+        "cka": partial(linear_cka, debiased=request.debiased),
+        "neighbours": partial(neighbour_overlap, k=request.neighbours),
+        "retrieval": _retrieval_both_ways,
+    }
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     count = 0
     for subject in job.subjects:
         model, tokenizer = load_encoder(subject.source)
         layers = asked_layers(request.layers, model)
-        step = partial(job.report.progress, subject.label)
+        progress = partial(job.report.progress, subject.label)
         if request.level == "sentence":
-            first, second = (
-                sentence_vectors(model, tokenizer, [row[side] for row in rows], layers=layers, progress=step)
+            source, target = (
+                sentence_vectors(
+                    model, tokenizer, [row[side] for row in rows], layers=layers, progress=progress
+                )
                 for side in ("source", "target")
             )
         else:
-            words, links, left = [], [], request.limit  # the first links, of as many sentences as have them
-            for row in rows:
-                if chosen := row["links"][:left]:
-                    words.append((row["source_words"], row["target_words"]))
-                    links.append(chosen)
-                    left -= len(chosen)
-            if not words:
-                raise ConfigurationError("the corpus has no word link; give one that `isoglot align` linked")
-            first, second = linked_vectors(model, tokenizer, words, links, layers=layers, progress=step)
-        count = len(first[layers[0]])
+            words, links = _first_links(rows, request.limit)
+            source, target = linked_vectors(model, tokenizer, words, links, layers=layers, progress=progress)
+        count = len(source[layers[0]])
         for measure in request.measures:
-            similarity: dict[str, Callable[[Tensor, Tensor], float]] = {
-                "cka": partial(linear_cka, debiased=request.debiased),
-                "neighbours": partial(neighbour_overlap, k=request.neighbours),
-                "retrieval": lambda left, right: sum(retrieval(left, right)) / 2,
-            }
-            values = [similarity[measure](first[n], second[n]) for n in layers]
+            values = [measures[measure](source[layer], target[layer]) for layer in layers]
             series[measure].append(_series(subject.label, layers, values))
     for name, lines in series.items():
         items = "sentences" if request.level == "sentence" else "linked words"
         note = f"{count:,} pairs of {items}; layer 0: the embeddings."
-        if name == "cka":
-            plain = "Not debiased: grows with hidden size over vectors."
-            note += f" {'Debiased: 0 for unrelated vectors.' if request.debiased else plain}"
-        figure = _figure(name, lines, languages, k=request.neighbours, note=note, count=count)
+        if name == "cka" and request.debiased:
+            note += " Debiased: 0 for unrelated vectors."
+        elif name == "cka":
+            note += " Not debiased: grows with hidden size over vectors."
+        figure = _figure(name, lines, _languages(rows), k=request.neighbours, note=note, count=count)
         job.figure(f"{request.name}-{name}", figure.model_copy(update={"better": "higher"}))
     return job.written
 
 
-def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
-    """The shape of the space by layer: anisotropy, the first component's variance, hubs and anti-hubs.
+def _retrieval_both_ways(source: Tensor, target: Tensor) -> float:
+    forward, backward = retrieval(source, target)
+    return (forward + backward) / 2
 
-    The first two have a line a checkpoint and language, the others one a checkpoint and direction of search.
+
+def _first_links(
+    rows: Sequence[Mapping[str, Any]], limit: int
+) -> tuple[list[tuple[Sequence[str], Sequence[str]]], list[Sequence[Sequence[int]]]]:
+    """The first links of a corpus, at most ``limit``, and the words of the sentences that have them."""
+    words, links, wanted = [], [], limit
+    for row in rows:
+        chosen = row["links"][:wanted]
+        if chosen:
+            words.append((row["source_words"], row["target_words"]))
+            links.append(chosen)
+            wanted -= len(chosen)
+    if not words:
+        raise ConfigurationError("the corpus has no word link; give one that `isoglot align` linked")
+    return words, links
+
+
+def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
+    """Draw the shape of the space by layer: anisotropy, the first component's variance, hubs and anti-hubs.
+
+    The first two have a line for each checkpoint and language, the others one for each checkpoint and direction of
+    search.
     """
     rows = list(
         corpus_rows(
             request.corpus, "bitext", languages=request.languages, limit=request.sentences, **request.reading
         )
     )
-    languages = (str(rows[0]["source_language"]), str(rows[0]["target_language"]))
+    languages = _languages(rows)
+    measures: dict[str, _Measure] = {
+        "anisotropy": lambda vectors, _: anisotropy(vectors),
+        "variance": lambda vectors, _: top_component_share(vectors),
+        "hubness": lambda queries, keys: hubness(queries, keys, k=request.neighbours).skewness,
+        "anti-hubs": lambda queries, keys: hubness(queries, keys, k=request.neighbours).anti_hubs,
+    }
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     for subject in job.subjects:
         model, tokenizer = load_encoder(subject.source)
         layers = asked_layers(request.layers, model)
         prefix = f"{subject.label}, " if len(job.subjects) > 1 else ""
-        sides: list[dict[int, Tensor]] = [
+        source, target = (
             unit_vectors(
                 model,
                 tokenizer,
@@ -97,26 +127,29 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
                 progress=partial(job.report.progress, f"{subject.label}, {language}"),
             )
             for side, language in zip(("source", "target"), languages, strict=True)
+        )
+        both_ways: list[tuple[str, str, _Layers, _Layers]] = [
+            (languages[0], languages[1], source, target),
+            (languages[1], languages[0], target, source),
         ]
-        for measure, a in product(request.measures, (0, 1)):
-            towards = f" to {languages[1 - a]}" if measure in ("hubness", "anti-hubs") else ""
-            shape: dict[str, Callable[[Tensor, Tensor], float]] = {
-                "anisotropy": lambda vectors, _: anisotropy(vectors),
-                "variance": lambda vectors, _: top_component_share(vectors),
-                "hubness": lambda *both: hubness(*both, k=request.neighbours).skewness,
-                "anti-hubs": lambda *both: hubness(*both, k=request.neighbours).anti_hubs,
-            }
-            values = [shape[measure](sides[a][n], sides[1 - a][n]) for n in layers]
-            series[measure].append(_series(f"{prefix}{languages[a]}{towards}", layers, values))
+        for measure, (language, other, vectors, others) in product(request.measures, both_ways):
+            towards = f" to {other}" if measure in _DIRECTED else ""
+            values = [measures[measure](vectors[layer], others[layer]) for layer in layers]
+            series[measure].append(_series(f"{prefix}{language}{towards}", layers, values))
     for name, lines in series.items():
         note = f"A vector a {request.unit}; layer 0: the embeddings."
         job.figure(f"{request.name}-{name}", _figure(name, lines, languages, k=request.neighbours, note=note))
     return job.written
 
 
+def _languages(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    return str(rows[0]["source_language"]), str(rows[0]["target_language"])
+
+
 def _figure(
     measure: str, lines: list[LineSeries], languages: tuple[str, str], *, k: int, note: str, count: int = 0
 ) -> Lines:
+    """Make the figure of a measure; ``k`` is the number of neighbours, ``count`` that of the pairs."""
     title, y_label, about = {
         "cka": ("Linear CKA by layer", "CKA", ""),
         "neighbours": (f"Shared neighbours by layer (k = {k})", "shared neighbours (%)",
@@ -135,8 +168,8 @@ def _figure(
 
 
 def _series(label: str, layers: Sequence[int], values: Sequence[float]) -> LineSeries:
-    """A line; where a layer has no finite value (vectors that do not vary), it has no point there."""
-    finite = [(float(n), v) for n, v in zip(layers, values, strict=True) if math.isfinite(v)]
+    """Make a line; it has no point at a layer without a finite value, where vectors do not vary."""
+    finite = [(layer, value) for layer, value in zip(layers, values, strict=True) if math.isfinite(value)]
     if not finite:
         raise ConfigurationError(f"{label}: the vectors do not vary at any layer; give other sentences")
-    return LineSeries(label=label, x=[n for n, _ in finite], y=[v for _, v in finite])
+    return LineSeries(label=label, x=[float(layer) for layer, _ in finite], y=[value for _, value in finite])

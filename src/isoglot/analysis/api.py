@@ -1,4 +1,4 @@
-"""``isoglot.analyse`` and ``isoglot.transfer``: models as folders or objects, and findings as Python has them."""
+"""``isoglot.analyse`` and ``isoglot.transfer``: the analyses as Python calls them, on folders or model objects."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.frames import ResultList
 from isoglot.core.languages import codes_of
 from isoglot.core.options import Options, models_in, one_or_more, option_names
-from isoglot.core.seeding import require_one_seed
-from isoglot.finetuning.options import settings_for, task_with_settings
 from isoglot.results.rows import Result
 from isoglot.runs.reporter import AnyReporter
+from isoglot.runs.sweep import SweepRequest, check_each, checked_seeds, planned_runs, refuse_given_twice
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -43,7 +42,7 @@ ANALYSES: dict[str, tuple[type[Options], str]] = {
     "geometry": (GeometryRequest, "isoglot.analysis.analyse_vectors:analyse_geometry"),
     "alignments": (AlignmentsRequest, "isoglot.analysis.analyse_links:analyse_alignments"),
 }
-"""Name of an analysis to its options and its function."""
+"""By the name of an analysis, its options and its function (``MODULE:NAME``, imported when it is called)."""
 
 
 def analyse(
@@ -98,7 +97,7 @@ def analyse(
 
 
 def _arranged(kind: type[Options], options: Mapping[str, Any], analysis: str) -> dict[str, Any]:
-    """Options of an analysis with those of its files in ``reading`` and those of its aligner in ``settings``."""
+    """Put the options of files into ``reading`` and those of an aligner into ``settings``, where requests have them."""
     arranged = dict(options)
     if "reading" in kind.model_fields:
         files = {name: arranged.pop(name) for name in CorpusFiles.model_fields if name in arranged}
@@ -122,7 +121,9 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
     data: Any = None,
     columns: Mapping[str, Any] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    seed: int = 1,
+    seed: int | Sequence[int] = 1,
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+    workers: int = 1,
     split: str = "dev",
     preset: str = "align_mlm",
     keep: bool = False,
@@ -133,7 +134,8 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
     """Measure zero-shot (ZS), supervised (SUP) and Δ = SUP − ZS, as ``isoglot transfer`` does.
 
     The model is fine-tuned on the source and on each target language, and tested on the targets. A call that was
-    stopped goes on where it was.
+    stopped goes on where it was. Several seeds or a sweep make several runs, each in a folder in ``out``:
+    ``seed-1``, or ``learning_rate=1e-05/seed-1``.
 
     Args:
         model: Folder of a checkpoint or run, hub name, or a model object.
@@ -143,7 +145,10 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
         data: As for :func:`isoglot.evaluate`, of all languages.
         columns: Column of the task to its name in the data.
         tokenizer: Tokenizer of a model object.
-        seed: Seed of all fine-tunings.
+        seed: Seed of all fine-tunings, or several, each for a run of its own: ``[1, 2, 3]``.
+        sweep: Values to try, by the name of a setting or of an option of the task: ``{"epochs": [1, 3]}``; of several
+            names every combination is tried.
+        workers: Runs that go on at a time, each in its own process, where there are several.
         split: Split to test on; the paper reports dev.
         preset: Paper whose settings hold where no other is given.
         keep: Keep the fine-tuned weights after their tests.
@@ -152,33 +157,29 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
         **settings: Settings of :class:`isoglot.FinetuneOptions`, such as ``epochs=3``, and options of the task.
 
     Returns:
-        Three rows per target, by the task's primary metric, in %.
+        Three rows per target, by the task's primary metric, in %; of several runs those of all.
 
     Raises:
         ConfigurationError: Fewer than two languages, a task without a head, or settings that do not fit.
         InputError: Data that cannot be read.
     """
-    require_one_seed(seed)
-    from isoglot.analysis.transfer import TransferOptions  # noqa: PLC0415 - they load torch
-    from isoglot.analysis.transfer import transfer as measure  # noqa: PLC0415
-    from isoglot.formats.labelled.memory import data_source  # noqa: PLC0415
+    from isoglot.analysis.transfer import (  # noqa: PLC0415 - they load torch
+        TransferJob,
+        TransferOptions,
+        transfer_runs,
+    )
+    from isoglot.finetuning.api import task_builder  # noqa: PLC0415
     from isoglot.modules.model_folder import model_folder  # noqa: PLC0415
-    from isoglot.tasks import task_class, task_with_data  # noqa: PLC0415
 
-    if isinstance(task, str) and data is not None:
-        source = data_source(data, task_class(task), columns)
-        built, train = task_with_settings(task, source, paper=preset, **settings)
-    else:
-        built = task_with_data(task, data, columns)
-        train = settings_for(built, paper=preset, **settings)
-    if keep_adapter:
-        train = train.with_kept_adapter()
+    seeds, request = checked_seeds(seed), validated(SweepRequest, {"sweep": sweep or {}, "workers": workers})
+    refuse_given_twice(request.sweep, settings)
+    build = task_builder(task, data, columns, preset=preset, settings=settings, keep_adapter=keep_adapter)
+    runs = planned_runs(out, request.sweep, seeds)
     with ExitStack() as stack:
         checkpoint = stack.enter_context(model_folder(model, tokenizer))
-        options = TransferOptions(train, split, keep)
-        return ResultList(
-            measure(
-                checkpoint, built, languages=codes_of(languages), seed=seed, options=options, out=out,
-                progress=progress,
-            )
-        )  # fmt: skip
+        jobs = []
+        for run, (built, train) in zip(runs, check_each(runs, build), strict=True):
+            options = TransferOptions(train, split, keep, run.values)
+            jobs.append(TransferJob(run, checkpoint, built, options))
+        rows = transfer_runs(jobs, codes_of(languages), workers=request.workers, progress=progress)
+    return ResultList(row for of_run in rows for row in of_run)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -28,17 +29,16 @@ PieceIds = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class CheckpointScore:
-    """A checkpoint's alignment score."""
+    """The alignment score of a checkpoint; also by whether training has seen an entry, if it had a dictionary."""
 
     total: EmbeddingScore
-    # score of the entries in the dictionary that ``embedding_alignment`` trained on; ``None`` without one
-    trained: float | None = None
-    held_out: float | None = None
+    trained: float | None = None  # score of entries of the dictionary that ``embedding_alignment`` trained on
+    held_out: float | None = None  # score of all other entries
     trained_tokens: int = 0
 
     @property
     def metrics(self) -> dict[str, tuple[float | None, int]]:
-        """What it reports: by metric the value, and the number of entries that it is of."""
+        """By metric, its value and the number of entries behind it."""
         total = self.total
         return {
             "alignment_score": (total.score, total.tokens),
@@ -57,33 +57,25 @@ def checkpoint_alignment_score(
     lexicon: Dataset | None = None,
     options: ScoreOptions | None = None,
 ) -> CheckpointScore:
-    """The alignment score of a checkpoint's input embeddings.
+    """Score the alignment of a checkpoint's input embeddings.
 
-    Exactly one thing says what belongs together: a vocabulary copy (what ``isoglot derive`` wrote to ``tokenizer/``),
-    the size V of a copied vocabulary, or a LEXICON corpus, whose target entries are the candidates. With none of them
-    the copy is looked for beside the tokenizer. Ids that the derived language shares with the original, and special
-    tokens, are left out.
+    Exactly one thing says which embeddings belong together: a vocabulary copy (what ``isoglot derive`` wrote to
+    ``tokenizer/``), the size V of a copied vocabulary, or a LEXICON corpus, whose target entries are the candidates.
+    With none of them the copy is looked for in the folder of the checkpoint. Ids that the derived language shares with
+    the original, and special tokens, are left out.
 
     Raises:
-        ConfigurationError: nothing can be loaded, nothing or several things say what belongs together, or the lexicon
-            has no usable entry.
+        ConfigurationError: Nothing can be loaded; nothing, or more than one thing, says what belongs together; or the
+            lexicon has no usable entry.
     """
     options = options or ScoreOptions()
     folder = checkpoint_folder(checkpoint)
-    if sum(value is not None for value in (vocabulary, copied_from, lexicon)) > 1:
+    ways = [way for way in (vocabulary, copied_from, lexicon) if way is not None]
+    if len(ways) > 1:
         raise ConfigurationError("alignment score: give one of vocabulary, copied_from and lexicon")
     model, tokenizer = load_encoder(str(folder), device=options.device)
     table = input_embeddings(model).weight.detach()
-    offsets = None
-    if (ids := options.language_ids) is not None:
-        path = Path(folder) / OBJECTIVES
-        vectors = (read_table(path) or (torch.zeros(0, 1),))[0]
-        if not 0 <= min(ids) <= max(ids) < len(vectors):
-            raise ConfigurationError(
-                f"{path}: language embeddings {ids[0]} and {ids[1]} asked for, there are {len(vectors)}, counted from "
-                "0; leave language_ids out, or give the ids of the recipe"
-            )
-        offsets = vectors[ids[0]], vectors[ids[1]]
+    offsets = _language_vectors(Path(folder) / OBJECTIVES, options.language_ids)
     trained = trained_pairs(folder)
     if lexicon is not None:
         return _lexicon_score(table, tokenizer, lexicon, offsets, trained, options)
@@ -91,33 +83,51 @@ def checkpoint_alignment_score(
     if options.include_special:
         left_out -= set(tokenizer.all_special_ids)
     total = alignment_score(table, copied_from=size, exclude=left_out, subset=options.subset, offsets=offsets)
-    seen = {s[0] for s, t in trained or () if len(s) == len(t) == 1 and t[0] == s[0] + size}
-    return _divided(total, seen if trained is not None else None)
+    if trained is None:
+        return CheckpointScore(total)
+    # A trained entry counts if it is one piece and its copy.
+    single = [(source[0], target[0]) for source, target in trained if len(source) == len(target) == 1]
+    return _divided(total, {piece for piece, copy in single if copy == piece + size})
+
+
+def _language_vectors(path: Path, ids: tuple[int, int] | None) -> tuple[Tensor, Tensor] | None:
+    """Read the language embeddings of two ids; None if none are asked for."""
+    if ids is None:
+        return None
+    known = read_table(path)
+    vectors = torch.zeros(0, 1) if known is None else known[0]
+    if not 0 <= min(ids) <= max(ids) < len(vectors):
+        raise ConfigurationError(
+            f"{path}: language embeddings {ids[0]} and {ids[1]} asked for, there are {len(vectors)}, counted from "
+            "0; leave language_ids out, or give the ids of the recipe"
+        )
+    return vectors[ids[0]], vectors[ids[1]]
 
 
 def trained_pairs(checkpoint: str | Path) -> set[tuple[PieceIds, PieceIds]] | None:
-    """The dictionary that ``embedding_alignment`` left beside the encoder, as pieces; ``None`` without one."""
+    """Read the dictionary that ``embedding_alignment`` left beside the encoder, as pieces; None if there is none."""
     path = Path(checkpoint_folder(checkpoint)) / OBJECTIVES
     if not path.is_file():
         return None
     with safe_open(path, framework="pt") as tensors:
-        names = [n for n in tensors.keys() if n.endswith("source_pieces")]  # noqa: SIM118
-        sides = [
-            (tensors.get_tensor(n), tensors.get_tensor(n.replace("source_pieces", "target_pieces")))
-            for n in names
-        ]
-    if not sides:
-        return None
-    return {
-        (tuple(p for p in source if p >= 0), tuple(p for p in target if p >= 0))
-        for both_sides in sides
-        for source, target in zip(*(side.tolist() for side in both_sides), strict=True)
-    }
+        names = [name for name in tensors.keys() if name.endswith("source_pieces")]  # noqa: SIM118
+        if not names:
+            return None
+        pairs: set[tuple[PieceIds, PieceIds]] = set()
+        for name in names:
+            sources = tensors.get_tensor(name).tolist()
+            targets = tensors.get_tensor(name.replace("source_pieces", "target_pieces")).tolist()
+            pairs.update(zip(map(_without_padding, sources), map(_without_padding, targets), strict=True))
+    return pairs
+
+
+def _without_padding(pieces: Sequence[int]) -> PieceIds:
+    return tuple(piece for piece in pieces if piece >= 0)
 
 
 def mean_pieces(table: Tensor, entries: Sequence[Sequence[int]]) -> Tensor:
-    """The mean embedding of each entry's pieces; every entry has at least one. **Shape**: (entries, size)."""
-    flat = torch.tensor([piece for entry in entries for piece in entry], device=table.device)
+    """Take the mean embedding of each entry's pieces; every entry has at least one. **Shape**: (entries, size)."""
+    flat = torch.tensor(list(chain.from_iterable(entries)), device=table.device)
     lengths = torch.tensor([len(entry) for entry in entries], device=table.device)
     return mean_rows(table[flat], lengths)
 
@@ -130,27 +140,26 @@ def _lexicon_score(
     trained: set[tuple[PieceIds, PieceIds]] | None,
     options: ScoreOptions,
 ) -> CheckpointScore:
-    pairs = [(tuple(s), tuple(t)) for s, t in lexicon_pairs(lexicon, tokenizer, single=options.single)]
+    pieces = lexicon_pairs(lexicon, tokenizer, single=options.single)
+    pairs = [(tuple(source), tuple(target)) for source, target in pieces]
     if not pairs:
         raise ConfigurationError(
             "alignment score: no entry of the lexicon has pieces that differ between its sides; give another one"
         )
-    numbers: tuple[dict[PieceIds, int], dict[PieceIds, int]] = ({}, {})
-    gold = [
-        tuple(number.setdefault(e, len(number)) for number, e in zip(numbers, pair, strict=True))
-        for pair in pairs
-    ]
-    both = torch.cat([mean_pieces(table, list(number)) for number in numbers])
-    links = torch.tensor(gold) + torch.tensor([0, len(numbers[0])])
-    total = alignment_score(both, pairs=links, subset=options.subset, offsets=offsets)
-    seen = None if trained is None else {numbers[0][s] for s, t in pairs if (s, t) in trained}
-    return _divided(total, seen)
-
-
-def _divided(total: EmbeddingScore, seen: set[int] | None) -> CheckpointScore:
-    """The score with those of trained and held-out entries."""
-    if seen is None:
+    # Each entry is one row of a table: first all source entries, then all target entries.
+    source_rows = {source: row for row, source in enumerate(dict.fromkeys(source for source, _ in pairs))}
+    targets = dict.fromkeys(target for _, target in pairs)
+    target_rows = {target: row for row, target in enumerate(targets, len(source_rows))}
+    entries = torch.cat([mean_pieces(table, list(source_rows)), mean_pieces(table, list(target_rows))])
+    gold = torch.tensor([[source_rows[source], target_rows[target]] for source, target in pairs])
+    total = alignment_score(entries, pairs=gold, subset=options.subset, offsets=offsets)
+    if trained is None:
         return CheckpointScore(total)
+    return _divided(total, {source_rows[pair[0]] for pair in pairs if pair in trained})
+
+
+def _divided(total: EmbeddingScore, seen: set[int]) -> CheckpointScore:
+    """Add the scores of the entries that training has seen, and of all others."""
     trained, count = total.among(seen)
     held_out, _ = total.among(set(total.entries.tolist()) - seen)
     return CheckpointScore(total, trained, held_out, count)
@@ -162,7 +171,7 @@ def _copied(
     copied_from: int | None,
     tokenizer: PreTrainedTokenizerBase,
 ) -> tuple[int, set[int]]:
-    """Size of the vocabulary that was copied, and the ids that have no copy of their own or are special."""
+    """Find the size of the vocabulary that was copied, and the ids without a copy: shared ones and special tokens."""
     if copied_from is not None:
         return copied_from, {i for i in tokenizer.all_special_ids if i < copied_from}
     if vocabulary is None:

@@ -9,16 +9,20 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.modules.neighbours import top_neighbours, unit
 
 _ROWS = 1024
+"""Vectors that are centred at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hubness:
-    """How unevenly vectors are among others' nearest neighbours."""
+    """How unevenly vectors occur among the nearest neighbours of others.
 
-    # of the k-occurrences, E[(N − μ)³] / σ³; 0 where all are equal, large where a few hubs are everyone's
-    # neighbours
+    ``skewness``: Of the k-occurrence N, which says how often a vector is among the k neighbours of others:
+    E[(N − μ)³] / σ³. It is 0 where all vectors occur equally often, and large where a few hubs are neighbours of all.
+    ``anti_hubs``: % of vectors that are nobody's neighbour.
+    """
+
     skewness: float
-    anti_hubs: float  # % of vectors that are nobody's neighbour
+    anti_hubs: float
 
 
 def anisotropy(vectors: Tensor) -> float:
@@ -54,12 +58,13 @@ def top_component_share(vectors: Tensor) -> float:
         centred = vectors[start : start + _ROWS].double() - mean
         covariance += centred.T @ centred
     values = torch.linalg.eigvalsh(covariance).clamp(min=0)
-    whole = float(values.sum())
-    return 100.0 * float(values[-1]) / whole if whole > 0 else 100.0
+    variance = float(values.sum())
+    # Equal vectors have no variance; as one point they lie on one line.
+    return 100.0 * float(values[-1]) / variance if variance > 0 else 100.0
 
 
 def hubness(queries: Tensor, keys: Tensor, *, k: int = 10) -> Hubness:
-    """Hubness of the keys among the queries' nearest neighbours by cosine.
+    """How unevenly keys occur among the k nearest neighbours of queries, by cosine.
 
     **Shape**: queries (n, hidden), of another language for hubs of cross-lingual retrieval; keys (m, hidden); k is 1
     to m.
@@ -71,8 +76,8 @@ def hubness(queries: Tensor, keys: Tensor, *, k: int = 10) -> Hubness:
             f"k={k} neighbours requested, but there are {len(keys)} vectors; choose 1 to {len(keys)}"
         )
     nearest = top_neighbours(unit(queries), unit(keys), k)
-    counts = torch.bincount(nearest.flatten(), minlength=len(keys)).double()
-    centred = counts - counts.mean()
+    occurrences = torch.bincount(nearest.flatten(), minlength=len(keys)).double()
+    centred = occurrences - occurrences.mean()
     deviation = centred.square().mean().sqrt()
     skewness = float(centred.pow(3).mean() / deviation**3) if float(deviation) > 0 else 0.0
-    return Hubness(skewness, 100.0 * float((counts == 0).double().mean()))
+    return Hubness(skewness, anti_hubs=100.0 * float((occurrences == 0).double().mean()))

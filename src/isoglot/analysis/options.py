@@ -51,7 +51,7 @@ class ScoreOptions(Options):
         None, "Add the language embeddings of these ids first, as the paper's code does: 2,3.", commas=True
     )
     single: bool = option(False, "With --lexicon: only entries of one piece on both sides.")
-    device: str = option("auto", "Device: auto, cpu, cuda.")
+    device: str = option("auto", "Where to compute: auto, cpu, cuda.")
 
 
 class AlignmentRequest(Options):
@@ -94,7 +94,7 @@ class CorrelationRequest(Options):
         False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--with-paper", "--paper"]
     )
     each_seed: bool = option(False, "One point per seed, not one for the mean of a run's seeds.")
-    name: FileName = option("correlation", "Name of the figures; the task follows it.")
+    name: FileName = option("correlation", "File name of the figures; the task follows it.")
     _one_or_more = field_validator("tasks", mode="before")(one_or_more)
 
 
@@ -127,7 +127,7 @@ class MapRequest(Options):
         None, "Map mean contextual vectors of this layer; by default the static input embeddings."
     )
     limit: int | None = option(None, "Count links in this many sentence pairs from the beginning.", ge=1)
-    name: FileName = option("map", "Name of the figure.")
+    name: FileName = option("map", "File name of the figure.")
     projection: Projection = Field(default_factory=Projection)
     _one_or_more = field_validator("corpus", mode="before")(one_or_more)
 
@@ -145,9 +145,9 @@ class LayersRequest(Options):
         min_length=1,
     )
     layers: str = option("all", _LAYERS)
-    metric: Literal["aer", "precision", "recall", "f1"] = option("aer", "Metric of the figures.")
+    metric: Literal["aer", "precision", "recall", "f1"] = option("aer", "Rate that is plotted.")
     base: int | None = option(None, _BASE, ge=0, le=1)
-    name: FileName = option("layers", "Name of the figures.")
+    name: FileName = option("layers", "File name of the figures.")
     settings: dict[str, Any] = settings_option(_SETTINGS)
     _one_or_more = field_validator("gold", "methods", mode="before")(one_or_more)
 
@@ -162,7 +162,7 @@ class AlignmentsRequest(Options):
         flags=["--method", "-m"],
     )
     layer: int | None = option(
-        None, "Hidden states to compare; by default what `isoglot tune` chose, else 8."
+        None, "Layer whose vectors are compared; by default what `isoglot tune` chose, else 8."
     )
     limit: int | None = option(200, "Show this many sentence pairs from the beginning.", ge=1)
     base: int | None = option(None, _BASE, ge=0, le=1)
@@ -181,7 +181,7 @@ class SimilarityRequest(Options):
     )
     measures: tuple[Literal["cka", "neighbours", "retrieval"], ...] = option(
         ("cka", "neighbours", "retrieval"),
-        "Repeatable, one figure each.",
+        "What to plot; repeatable, one figure each.",
         flags=["--measures", "--measure"],
         min_length=1,
     )
@@ -191,7 +191,7 @@ class SimilarityRequest(Options):
         True, "Debiased CKA; Kornblith et al.'s grows with hidden size over sentences.", flags=["--debiased"]
     )
     limit: int = option(1000, "Sentence pairs (or links, with --level word) at most.", ge=4)
-    name: FileName = option("similarity", "Name of the figures; the measure follows it.")
+    name: FileName = option("similarity", "File name of the figures; the measure follows it.")
     _one_or_more = field_validator("corpus", "measures", mode="before")(one_or_more)
 
 
@@ -204,7 +204,7 @@ class GeometryRequest(Options):
     unit: Literal["sentence", "word", "piece"] = option("sentence", "What has a vector.")
     measures: tuple[Literal["anisotropy", "variance", "hubness", "anti-hubs"], ...] = option(
         ("anisotropy", "variance", "hubness", "anti-hubs"),
-        "Repeatable, one figure each.",
+        "What to plot; repeatable, one figure each.",
         flags=["--measures", "--measure"],
         min_length=1,
     )
@@ -213,5 +213,5 @@ class GeometryRequest(Options):
     sentences: int = option(1000, "Sentence pairs that are read.", ge=2)
     limit: int = option(5000, "Vectors of each language, drawn at random.", ge=2)
     seed: Seed = option(0, "Seed for that sample.")
-    name: FileName = option("geometry", "Name of the figures; the measure follows it.")
+    name: FileName = option("geometry", "File name of the figures; the measure follows it.")
     _one_or_more = field_validator("corpus", "measures", mode="before")(one_or_more)

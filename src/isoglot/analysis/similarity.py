@@ -1,4 +1,4 @@
-"""How alike two languages' representations are: linear CKA, shared neighbours, retrieval.
+"""Measures of how alike the vectors of two languages are: linear CKA, shared neighbours, retrieval.
 
 Row i of both inputs belongs together: a sentence and its translation, or two linked words.
 """
@@ -36,10 +36,11 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float
     (the debiased estimator); Nguyen et al. 2021.
     """
     _same_rows(first, second, least=4)
-    centred = [side.double() - side.double().mean(0) for side in (first, second)]
-    both, *alone = (_hsic(centred[a], centred[b], debiased=debiased) for a, b in ((0, 1), (0, 0), (1, 1)))
-    scale = (alone[0].clamp(min=0) * alone[1].clamp(min=0)).sqrt()
-    return float(both / scale)
+    x, y = (side.double() - side.double().mean(0) for side in (first, second))  # centred
+    of_both = _hsic(x, y, debiased=debiased)
+    of_x, of_y = _hsic(x, x, debiased=debiased), _hsic(y, y, debiased=debiased)
+    scale = (of_x.clamp(min=0) * of_y.clamp(min=0)).sqrt()
+    return float(of_both / scale)
 
 
 def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
@@ -55,8 +56,8 @@ def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
         raise ConfigurationError(
             f"k={k} neighbours requested, but there are {len(first)} rows; choose 1 to {len(first) - 1}"
         )
-    mine, theirs = own_neighbours(first, k), own_neighbours(second, k)
-    shared = (mine[:, :, None] == theirs[:, None, :]).any(2).sum(1)
+    of_first, of_second = own_neighbours(first, k), own_neighbours(second, k)
+    shared = (of_first[:, :, None] == of_second[:, None, :]).any(2).sum(1)  # each with each
     return 100.0 * float(shared.double().mean()) / k
 
 
@@ -77,24 +78,25 @@ def own_neighbours(vectors: Tensor, k: int) -> Tensor:
     neighbours = []
     for start, block in similarity_blocks(normal, normal):
         rows = torch.arange(len(block))
-        block[rows, rows + start] = -torch.inf
+        block[rows, rows + start] = -torch.inf  # a row is not its own neighbour
         neighbours.append(block.topk(k, dim=1).indices)
     return torch.cat(neighbours)
 
 
 def _hsic(first: Tensor, second: Tensor, *, debiased: bool) -> Tensor:
-    """The plain estimator, or the unbiased one times n (n − 3), from sums over rows."""
+    """HSIC₀, or HSIC₁ times n (n − 3), without either kernel: only sums over their rows are needed."""
     cross = first.T @ second
     if not debiased:
         return cross.square().sum()
     n = len(first)
-    norms = [side.square().sum(1) for side in (first, second)]
+    first_norms, second_norms = first.square().sum(1), second.square().sum(1)
     # Row sums of the kernels without their diagonals: x_i · Σx − |x_i|².
-    sums = [side @ side.sum(0) - norm for side, norm in zip((first, second), norms, strict=True)]
-    trace = cross.square().sum() - (norms[0] * norms[1]).sum()
-    return (
-        trace + sums[0].sum() * sums[1].sum() / ((n - 1) * (n - 2)) - 2 * (sums[0] * sums[1]).sum() / (n - 2)
-    )
+    first_sums = first @ first.sum(0) - first_norms
+    second_sums = second @ second.sum(0) - second_norms
+    # tr(K̃ L̃): all products of entries, without those of the diagonals.
+    trace = cross.square().sum() - (first_norms * second_norms).sum()
+    means = first_sums.sum() * second_sums.sum() / ((n - 1) * (n - 2))
+    return trace + means - 2 * (first_sums * second_sums).sum() / (n - 2)
 
 
 def _same_rows(first: Tensor, second: Tensor, *, least: int) -> None:

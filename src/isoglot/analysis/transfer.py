@@ -1,13 +1,15 @@
-"""Supervised, zero-shot and the gap between them, for derived languages or any others (ALIGN-MLM §3).
+"""Transfer to a language without training data of its own, and the gap to training on it (ALIGN-MLM §3).
 
 SUP: fine-tuned and tested on the derived language
 ZS:  fine-tuned on the source language, tested on the derived one
 Δ  = SUP − ZS   (in Result rows: ``METRIC_supervised``, ``METRIC_zero_shot``, ``METRIC_delta``)
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.core.errors import ConfigurationError
@@ -20,7 +22,9 @@ from isoglot.runs.files import inside, read_json, require_writable, write_json
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.ranks import require_one_process
-from isoglot.runs.reporter import AnyReporter
+from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.runs.run_each import run_each
+from isoglot.runs.sweep import PlannedRun
 from isoglot.tasks.base import TrainableTask, check_locations, load_rows, require_distinct_rows
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import identify
@@ -34,11 +38,12 @@ _TESTED = "tested.json"
 
 @dataclass(frozen=True)
 class TransferOptions:
-    """How models are fine-tuned and tested; weights are deleted after their tests unless kept."""
+    """How models are fine-tuned and tested."""
 
     train: FinetuneOptions | None = None
     split: str = "dev"
     keep: bool = False  # the fine-tuned weights after their tests; by default they are deleted
+    swept: Mapping[str, Any] = field(default_factory=dict)  # values of a sweep, by which reports name the run
 
 
 def transfer(
@@ -54,15 +59,15 @@ def transfer(
 ) -> list[Result]:
     """Fine-tune on the source and on each target language, test on the targets, and report the gap.
 
-    The model of the source language serves all targets. A call that was stopped goes on where it was.
+    The model of the source language is tested on all targets. A call that was stopped goes on where it was.
 
     Args:
-        checkpoint: pre-trained.
-        task: with data of all languages.
-        languages: source first (``en``), then the targets (``en-x-trans-inv``, …).
+        checkpoint: Pre-trained encoder.
+        task: Task with data of all languages.
+        languages: Source first (``en``), then the targets (``en-x-trans-inv``, …).
         seed: Seed of all fine-tunings.
-        options: settings, split, and whether weights are kept.
-        out: folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
+        options: Settings, split, and whether weights are kept.
+        out: Folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
         progress: Receives progress reports; ``print`` shows them as lines.
         measured: Receives the rows before they are written.
 
@@ -83,37 +88,46 @@ def transfer(
         task, [(code, split) for code in languages for split in ("train", settings.split)]
     )
     trained = {code: sources[code, "train"] for code in languages}
-    if len({tuple(path.path for path in paths) for paths in trained.values()}) < len(languages):
+    different_files = {tuple(path.path for path in paths) for paths in trained.values()}
+    if len(different_files) < len(
+        languages
+    ):  # one file may hold several languages, but not the same rows for two
         require_distinct_rows({code: load_rows(task, code, "train") for code in languages}, trained)
     folders = {code: inside(folder, f"trained-on-{code}") for code in languages}
-    known: list[Result] = []
-    by_setting: dict[tuple[str, str], Result] = {}
+    by_setting: dict[tuple[str, str], Result] = {}  # by setting and tested language
     for trained_on in (source, *targets):
         tested = targets if trained_on == source else [trained_on]
         setting = "zero_shot" if trained_on == source else "supervised"
         with occupied(path := folders[trained_on]):
-            tuning = FineTuning(checkpoint, task, trained_on, seed, settings.train, path, progress)
+            tuning = FineTuning(
+                checkpoint, task, trained_on, seed, settings.train, path, progress, swept=settings.swept
+            )
             rows = _tested(tuning, task, tested, settings)
         by_setting |= {(setting, row.language): row for row in rows}
+    results: list[Result] = []
     for target in targets:
-        zero_shot, supervised = by_setting["zero_shot", target], by_setting["supervised", target]
-        gap = {"value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
-        for row, what, more in (
-            (zero_shot, "zero_shot", {}),
-            (supervised, "supervised", {}),
-            (supervised, "delta", gap),
-        ):
-            known.append(row.model_copy(update={"metric": f"{row.metric}_{what}", **more}))
+        results += _with_gap(by_setting["zero_shot", target], by_setting["supervised", target])
     if measured is not None:
-        measured(known)
-    append(folder / FILE_NAME, known, only_new=True)
-    return known
+        measured(results)
+    append(folder / FILE_NAME, results, only_new=True)
+    return results
+
+
+def _with_gap(zero_shot: Result, supervised: Result) -> list[Result]:
+    """The results of a language under the names of their settings, and the gap, which is of no single checkpoint."""
+    metric = supervised.metric
+    gap = {"metric": f"{metric}_delta", "value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
+    return [
+        zero_shot.model_copy(update={"metric": f"{metric}_zero_shot"}),
+        supervised.model_copy(update={"metric": f"{metric}_supervised"}),
+        supervised.model_copy(update=gap),
+    ]
 
 
 def _tested(
     tuning: FineTuning, task: TrainableTask, languages: Sequence[str], options: TransferOptions
 ) -> list[Result]:
-    """Results of the model trained on a language, by the task's primary metric; from file where they are."""
+    """Train on a language and test on some; return results by the task's primary metric. What is on file is read."""
     folder, report = tuning.folder, tuning.report
     key = key_of(
         {
@@ -140,8 +154,59 @@ def _tested(
     return rows
 
 
+@dataclass(frozen=True)
+class TransferJob:
+    """A checkpoint whose transfer is measured in one run, with one combination of settings and one seed."""
+
+    run: PlannedRun
+    checkpoint: str | Path
+    task: TrainableTask
+    options: TransferOptions
+
+
+def transfer_runs(
+    jobs: Sequence[TransferJob],
+    languages: Sequence[str],
+    *,
+    workers: int = 1,
+    progress: AnyReporter | None = None,
+    measured: Callable[[PlannedRun, list[Result]], None] | None = None,
+) -> list[list[Result]]:
+    """Measure the transfer of every job; a job that fails leaves the others going.
+
+    ``measured``: Receives the rows of each job: in this process before they are written, of others as they come.
+    """
+    are_apart = workers > 1 and len(jobs) > 1
+    by_label = {job.run.label: job for job in jobs}
+    make = partial(_transfer_one, by_label, languages, None if are_apart else measured)
+    done = measured if are_apart else None
+    report, runs = reporter_of(progress), [job.run for job in jobs]
+    return run_each(runs, make, workers=workers, progress=report, verb="transfer", done=done)
+
+
+def _transfer_one(
+    jobs: Mapping[str, TransferJob],
+    languages: Sequence[str],
+    measured: Callable[[PlannedRun, list[Result]], None] | None,
+    run: PlannedRun,
+    progress: AnyReporter,
+) -> list[Result]:
+    """Measure one job, in this process or another one."""
+    job = jobs[run.label]
+    return transfer(
+        job.checkpoint,
+        job.task,
+        languages=languages,
+        seed=1 if run.seed is None else run.seed,
+        options=job.options,
+        out=run.folder,
+        progress=progress,
+        measured=None if measured is None else partial(measured, run),
+    )
+
+
 def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, str | Path]:
-    """Names of runs for checkpoints, by which results and folders are called."""
+    """Name the runs of checkpoints, by which results and folders are called; return checkpoints by name."""
     if names and len(names) != len(checkpoints):
         raise ConfigurationError(
             f"got {len(names)} names for {len(checkpoints)} checkpoints; give [[runs]] once for each, in the same order"

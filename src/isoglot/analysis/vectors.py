@@ -22,6 +22,7 @@ Unit = Literal["sentence", "word", "piece"]
 Progress = Callable[[int, int], None]
 
 _WINDOW = 256
+"""Sentences that are encoded at once, whose hidden states are in memory together."""
 
 
 @torch.inference_mode()
@@ -34,11 +35,13 @@ def word_vectors(
     layers: Sequence[int],
     progress: Progress | None = None,
 ) -> tuple[dict[int, Tensor], Tensor]:
-    """The mean piece vector of the ``wanted`` words of each sentence, which is encoded alone.
+    """Encode sentences, and take the mean piece vector of some words of each.
+
+    ``words``: The numbers of the words that are wanted of each sentence.
 
     Returns:
-        Layer to the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and whether each word
-        has any known piece. Those that have none are null.
+        By layer, the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and for each word
+        whether it has any known piece. The vector of a word that has none is 0.
     """
     vectors = {layer: [torch.zeros(0, int(model.config.hidden_size))] for layer in layers}
     rows = [torch.zeros(0, dtype=torch.long)]
@@ -48,14 +51,16 @@ def word_vectors(
         for number, (layer, table_states) in enumerate(states.items()):
             means, known = word_states(table_states, window)
             if number == 0:
-                numbers = list[int]()
-                for pieces, first, chosen in zip(
-                    known, means.offsets[:-1].tolist(), window_words, strict=True
-                ):
-                    row_of = {word: first + k for k, word in enumerate(pieces.words)}
-                    numbers += [row_of.get(word, -1) for word in chosen]  # −1 where it has no known piece
+                # The rows of wanted words in the table of means, which are those of every layer.
+                numbers: list[int] = []
+                first_rows = means.offsets[:-1].tolist()
+                for pieces, first, wanted in zip(known, first_rows, window_words, strict=True):
+                    row_of = {word: first + place for place, word in enumerate(pieces.words)}
+                    numbers += [row_of.get(word, -1) for word in wanted]  # −1 where it has no known piece
                 rows.append(torch.tensor(numbers, dtype=torch.long))
-            table = torch.nn.functional.pad(means.table.float().cpu(), (0, 0, 0, 1))  # a null vector at −1
+            table = torch.nn.functional.pad(
+                means.table.float().cpu(), (0, 0, 0, 1)
+            )  # a vector of 0 at row −1
             vectors[layer].append(table[rows[-1]])
         if progress is not None:
             progress(min(start + _WINDOW, len(sentences)), len(sentences))
@@ -70,7 +75,7 @@ def sentence_vectors(
     layers: Sequence[int],
     progress: Progress | None = None,
 ) -> dict[int, Tensor]:
-    """The mean piece vector of each text, special tokens left out. **Shape**: (texts, hidden) a layer."""
+    """Take the mean piece vector of each text, without special tokens. **Shape**: (texts, hidden) by layer."""
     pieces = cut_known_words(tokenizer, [[text] for text in texts])
     words = [[0]] * len(texts)
     vectors, present = word_vectors(model, tokenizer, pieces, words, layers=layers, progress=progress)
@@ -91,18 +96,24 @@ def linked_vectors(
     layers: Sequence[int],
     progress: Progress | None = None,
 ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
-    """Layer to contextual vectors of the source words of links, and of their target words. Shape: (links, hidden).
+    """Take the contextual vectors of linked words: of the source words, and of the target words.
 
-    A link is ``[source word, target word]``; one whose word has no known piece is left out.
+    Both are by layer, of shape (links, hidden). A link is ``[source word, target word]``; a link of which a word has no
+    known piece is left out.
     """
     sides = []
     for side in (0, 1):
         pieces = cut_known_words(tokenizer, [pair[side] for pair in pairs])
         words = [[link[side] for link in sentence_links] for sentence_links in links]
         sides.append(word_vectors(model, tokenizer, pieces, words, layers=layers, progress=progress))
-    both = sides[0][1] & sides[1][1]
-    source, target = ({layer: v[both] for layer, v in vectors.items()} for vectors, _ in sides)
-    return source, target
+    (source, source_known), (target, target_known) = sides
+    both_known = source_known & target_known
+    return _rows(source, both_known), _rows(target, both_known)
+
+
+def _rows(vectors: dict[int, Tensor], chosen: Tensor) -> dict[int, Tensor]:
+    """Some rows of each layer."""
+    return {layer: table[chosen] for layer, table in vectors.items()}
 
 
 def unit_vectors(
@@ -116,17 +127,22 @@ def unit_vectors(
     generator: torch.Generator,
     progress: Progress | None = None,
 ) -> dict[int, Tensor]:
-    """Vectors of texts, of their words (cut at spaces and tabs) or of their pieces, at most ``limit`` drawn at random.
+    """Take vectors of texts, of their words (cut at spaces and tabs) or of their pieces: ``limit`` drawn at random.
 
     The generator draws the same ones at every layer.
     """
     require_options(unit_vectors, unit=unit)
-    pieces = cut_known_words(
-        tokenizer, [[t] if unit == "sentence" else split_words(t, mode="whitespace") for t in texts]
-    )
+    if unit == "sentence":
+        cut_texts = [[text] for text in texts]  # the whole text is one word
+    else:
+        cut_texts = [split_words(text, mode="whitespace") for text in texts]
+    pieces = cut_known_words(tokenizer, cut_texts)
     if unit == "piece":
-        pieces = [Pieces(p.ids, [k if w != UNKNOWN else w for k, w in enumerate(p.words)]) for p in pieces]
-    every = [(s, word) for s, cut in enumerate(pieces) for word in sorted(set(cut.words) - {-1, UNKNOWN})]
+        pieces = list(map(_each_a_word, pieces))
+    every: list[tuple[int, int]] = []  # a sentence, and a word of it
+    for sentence, cut in enumerate(pieces):
+        known = set(cut.words) - {-1, UNKNOWN}
+        every += [(sentence, word) for word in sorted(known)]
     if not every:
         raise ConfigurationError("the texts have no known piece in this tokenizer; give other texts")
     drawn = torch.randperm(len(every), generator=generator)[:limit].sort().values.tolist()
@@ -134,13 +150,19 @@ def unit_vectors(
     for number in drawn:
         sentence, word = every[number]
         chosen[sentence].append(word)
-    sentences = [s for s, cut in enumerate(chosen) if cut]
+    sentences = [sentence for sentence, words in enumerate(chosen) if words]  # the others need not be encoded
     vectors, _ = word_vectors(
         model,
         tokenizer,
-        [pieces[s] for s in sentences],
-        [chosen[s] for s in sentences],
+        [pieces[sentence] for sentence in sentences],
+        [chosen[sentence] for sentence in sentences],
         layers=layers,
         progress=progress,
     )
     return vectors
+
+
+def _each_a_word(pieces: Pieces) -> Pieces:
+    """Make each known piece a word of its own."""
+    words = [place if word != UNKNOWN else UNKNOWN for place, word in enumerate(pieces.words)]
+    return Pieces(pieces.ids, words)

@@ -1,4 +1,4 @@
-"""A map of word vectors: the most frequent aligned pairs of two languages, projected to the plane together.
+"""Words of a map: the most frequent aligned pairs of two languages, their vectors, and the projection to the plane.
 
 Source: Yang et al. 2021 (WEAM), Fig. 2: t-SNE of the 20 most frequent English-German links of the training corpus,
 stop words excluded, by their static input embeddings, before and after.
@@ -30,6 +30,7 @@ LinkedWords = tuple[str, str]
 """Two linked words."""
 
 _OCCURRENCES = 100
+"""A contextual vector is the mean over so many occurrences of a pair."""
 _EXACT = 1000
 """Up to this many points, t-SNE is computed without Barnes and Hut's approximation."""
 
@@ -41,24 +42,28 @@ def frequent_pairs(
     stop_words: tuple[Collection[str], Collection[str]] = ((), ()),
     distinct: bool = False,
 ) -> list[LinkedWords]:
-    """The most frequent word links, the most frequent first; of equally frequent ones the first by alphabet.
+    """Choose the most frequent word links, the most frequent first; of equally frequent ones the first by alphabet.
 
     Left out are pairs with a stop word (in lower case, of either side) or a word without letters. With ``distinct``
     no word is taken twice; else a word with two frequent translations is in two pairs.
     """
-    stops = tuple(frozenset(side) for side in stop_words)
+    source_stops, target_stops = map(frozenset, stop_words)
     frequent: list[LinkedWords] = []
-    used: tuple[set[str], set[str]] = (set(), set())
+    used_sources: set[str] = set()
+    used_targets: set[str] = set()
     for pair in sorted(counts, key=lambda pair: (-counts[pair], pair)):
         if len(frequent) == count:
             break
-        if any(not _has_letter(word) or word.lower() in stop for word, stop in zip(pair, stops, strict=True)):
+        source, target = pair
+        if not (_has_letter(source) and _has_letter(target)):
             continue
-        if distinct and any(word in side for word, side in zip(pair, used, strict=True)):
+        if source.lower() in source_stops or target.lower() in target_stops:
+            continue
+        if distinct and (source in used_sources or target in used_targets):
             continue
         frequent.append(pair)
-        for word, side in zip(pair, used, strict=True):
-            side.add(word)
+        used_sources.add(source)
+        used_targets.add(target)
     if not frequent:
         raise ConfigurationError(
             f"none of {len(counts)} different word links is left; give a larger corpus, or fewer stop words"
@@ -67,17 +72,21 @@ def frequent_pairs(
 
 
 def frequent_words(counts: Mapping[tuple[str, str], int], top: int) -> tuple[set[str], set[str]]:
-    """The ``top`` most often linked words of each side, in lower case: stop words of any language, by frequency."""
-    sides: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-    for pair, times in counts.items():
-        for word, side in zip(pair, sides, strict=True):
-            if _has_letter(word):
-                side[word.lower()] += times
-    source, target = (
-        {word for word, _ in sorted(side.items(), key=lambda item: (-item[1], item[0]))[:top]}
-        for side in sides
-    )
-    return source, target
+    """Find the ``top`` most often linked words of each side, in lower case: stop words of any language."""
+    sources: Counter[str] = Counter()
+    targets: Counter[str] = Counter()
+    for (source, target), times in counts.items():
+        if _has_letter(source):
+            sources[source.lower()] += times
+        if _has_letter(target):
+            targets[target.lower()] += times
+    return _most_frequent(sources, top), _most_frequent(targets, top)
+
+
+def _most_frequent(words: Counter[str], top: int) -> set[str]:
+    """The most frequent words; of equally frequent ones the first by alphabet."""
+    ranked = sorted(words, key=lambda word: (-words[word], word))
+    return set(ranked[:top])
 
 
 def english_stop_words() -> frozenset[str]:
@@ -92,19 +101,19 @@ def english_stop_words() -> frozenset[str]:
 
 
 def one_piece(tokenizers: Sequence[PreTrainedTokenizerBase], words: Iterable[str]) -> set[str]:
-    """The words that are one piece in every one of the tokenizers."""
+    """Find the words that are one piece in every one of the tokenizers."""
     distinct = list(dict.fromkeys(words))
-    left = set(distinct)
+    single = set(distinct)
     for tokenizer in tokenizers:
         cut = entry_pieces(PieceEncoder(tokenizer, shared=True), distinct)
-        left &= {word for word, pieces in zip(distinct, cut, strict=True) if len(pieces) == 1}
-    return left
+        single &= {word for word, pieces in zip(distinct, cut, strict=True) if len(pieces) == 1}
+    return single
 
 
 def static_vectors(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, words: Sequence[str]
 ) -> Tensor:
-    """The mean input embedding of each word's pieces. **Shape**: (words, size), float32, CPU."""
+    """Take the mean input embedding of each word's pieces. **Shape**: (words, size), float32, CPU."""
     cut = entry_pieces(PieceEncoder(tokenizer, shared=True), words)
     missing = [word for word, pieces in zip(words, cut, strict=True) if not pieces]
     if missing:
@@ -122,40 +131,45 @@ def contextual_vectors(
     *,
     layer: int,
 ) -> tuple[Tensor, Tensor]:
-    """The mean contextual vectors of each pair's words over their first hundred linked occurrences: (pairs, hidden)."""
-    number_of = {pair: k for k, pair in enumerate(pairs)}
-    left = [_OCCURRENCES] * len(pairs)
-    words, links, which = [], [], []
+    """Take the mean contextual vectors of the words of pairs, over their first hundred linked occurrences.
+
+    Returns:
+        Vectors of the source words and of the target words, each (pairs, hidden).
+    """
+    number_of = {pair: number for number, pair in enumerate(pairs)}
+    still_wanted = [_OCCURRENCES] * len(pairs)
+    words, links = [], []  # of the sentences that have an occurrence
+    pair_of_link: list[int] = []  # over the links of all of them
     for row in rows:
         chosen = []
         for i, j in row["links"]:
-            k = number_of.get((row["source_words"][i], row["target_words"][j]))
-            if k is not None and left[k]:
-                left[k] -= 1
+            number = number_of.get((row["source_words"][i], row["target_words"][j]))
+            if number is not None and still_wanted[number]:
+                still_wanted[number] -= 1
                 chosen.append([i, j])
-                which.append(k)
+                pair_of_link.append(number)
         if chosen:
             words.append((row["source_words"], row["target_words"]))
             links.append(chosen)
-        if not any(left):
+        if not any(still_wanted):
             break
     source, target = linked_vectors(model, tokenizer, words, links, layers=[layer])
-    slots = torch.tensor(which)
-    times = torch.bincount(slots, minlength=len(pairs))
-    if len(source[layer]) != len(which) or not bool((times > 0).all()):
+    numbers = torch.tensor(pair_of_link)
+    times = torch.bincount(numbers, minlength=len(pairs))
+    if len(source[layer]) != len(pair_of_link) or not bool((times > 0).all()):
         lacking = next((pair for pair, n in zip(pairs, times.tolist(), strict=True) if not n), pairs[0])
         raise ConfigurationError(
             f"{lacking} are not linked, or have no piece; use the corpus in which they were counted"
         )
     means = []
     for vectors in (source[layer], target[layer]):
-        total = torch.zeros(len(pairs), vectors.shape[1]).index_add_(0, slots, vectors)
+        total = torch.zeros(len(pairs), vectors.shape[1]).index_add_(0, numbers, vectors)
         means.append(total / times[:, None])
     return means[0], means[1]
 
 
 def project(vectors: Tensor, options: Projection) -> FloatArray:
-    """Points of the plane. **Shape**: (n, hidden) → (n, 2).
+    """Project vectors to points of the plane. **Shape**: (n, hidden) → (n, 2).
 
     Principal components are turned so that the largest loading of each is positive; t-SNE starts from them, so both
     are functions of the vectors and the seed.
@@ -181,6 +195,7 @@ def project(vectors: Tensor, options: Projection) -> FloatArray:
 
 
 def _principal(points: FloatArray) -> FloatArray:
+    """The first two principal components, each turned so that its largest loading is positive."""
     centred = points - points.mean(0)
     left, values, loadings = np.linalg.svd(centred, full_matrices=False)
     largest = np.abs(loadings[:2]).argmax(1)

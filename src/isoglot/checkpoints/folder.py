@@ -1,10 +1,16 @@
 """Where a checkpoint is. Nothing here needs torch or transformers."""
 
+import logging
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs.folder import CHECKPOINT, TOKENIZER_FILES
 from isoglot.runs.listed import recovered
+from isoglot.runs.record import MANIFEST, RUN
+
+_LOGGER = logging.getLogger(__name__)
 
 BOX = "box"
 """The name of the aligner that comes with the package."""
@@ -35,6 +41,48 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
             "hub name"
         )
     return name
+
+
+def checkpoints_of(place: str | Path) -> list[str | Path]:
+    """The checkpoints that a name stands for: itself, or of a folder of several runs every finished run in it.
+
+    `runs/layers` with `layer=4/seed-1` to `layer=10/seed-3` stands for these runs, the values in their own order.
+    """
+    folder = Path(place).expanduser()
+    if str(place) == BOX or not folder.is_dir() or _is_checkpoint_or_run(folder):
+        return [place]
+    finished, unfinished = list[str | Path](), list[Path]()
+    for run in _runs_below(folder):
+        (finished if (run / CHECKPOINT / "config.json").is_file() else unfinished).append(run)
+    if finished and unfinished:
+        _LOGGER.warning(
+            "%s: %d runs have no checkpoint and are left out (first: %s)",
+            place,
+            len(unfinished),
+            unfinished[0],
+        )
+    return finished or [place]
+
+
+def _is_checkpoint_or_run(folder: Path) -> bool:
+    names = ("config.json", f"{CHECKPOINT}/config.json", RUN, MANIFEST)
+    return any((folder / name).is_file() for name in names)
+
+
+def _runs_below(folder: Path) -> Iterator[Path]:
+    """The folders of runs, at any depth; what is inside a run's folder is part of that run."""
+    for path in sorted(folder.iterdir(), key=_in_order_of_numbers):
+        if path.is_dir() and not path.name.startswith("."):
+            if _is_checkpoint_or_run(path):
+                yield path
+            else:
+                yield from _runs_below(path)
+
+
+def _in_order_of_numbers(path: Path) -> list[tuple[float, str]]:
+    """A key by which `layer=4` stands before `layer=10`, and `learning_rate=2e-05` before `learning_rate=0.001`."""
+    parts = re.split(r"(\d+(?:\.\d+)?(?:e-?\d+)?)", path.name)
+    return [(float(part), "") if number % 2 else (0.0, part) for number, part in enumerate(parts)]
 
 
 def packed_file(checkpoint: str | Path) -> Path | None:

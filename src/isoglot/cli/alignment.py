@@ -27,7 +27,7 @@ from isoglot.aligners.options import (
     scoring_of,
 )
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, SideLanguages, with_flags
+from isoglot.cli.flags import RemakeFlags, ReplaceFlags, ResumeFlags, RunFlags, SideLanguages, with_flags
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import Options, option, settings_option
 from isoglot.formats.sources import PairReading
@@ -73,7 +73,8 @@ class Method(Options):
 
     method: str | None = option(
         None,
-        f"With an encoder: {', '.join(METHODS)} (default: what suits --model best). Learning from the bitext: "
+        f"How links are found. With an encoder: {', '.join(METHODS)} (default: what suits --model best). Learning from "
+        "the bitext: "
         f"{', '.join(STATISTICAL)}. Your own class: package.module:Name.",
         flags=["--method", "-m"],
     )
@@ -83,7 +84,7 @@ class LinkMethod(Options):
     """Which way to choose links."""
 
     method: str | None = option(
-        None, f"With an encoder: how links are chosen: {', '.join(METHODS)}.", flags=["--method", "-m"]
+        None, f"How an encoder's links are chosen: {', '.join(METHODS)}.", flags=["--method", "-m"]
     )
 
 
@@ -108,33 +109,42 @@ def align(
     form: LinkFormat,
     pairs: BitextReading,
     running: RemakeFlags,
+    stopped: ResumeFlags,
     out: Annotated[
         str,
         typer.Option(
-            "--out", "-o", help="File to write, which is replaced, or a folder with --format corpus."
+            "--out",
+            "-o",
+            help="File to write; a file that is there is replaced. A folder with --format corpus.",
         ),
     ] = "-",
     methods: Annotated[
-        bool, typer.Option("--methods", is_eager=True, callback=_list_methods, help="List the methods.")
+        bool,
+        typer.Option(
+            "--methods", is_eager=True, callback=_list_methods, help="List what --method can be, and exit."
+        ),
     ] = False,
 ) -> None:
-    """Link the words of sentence pairs.
+    """Find which word translates which in sentence pairs.
 
-    By default with the aligner that comes with isoglot, for English and 64 languages, which its card,
-    isoglot/models/box.md, lists:
+    With the aligner that comes with isoglot, for English and 64 other languages (isoglot/models/box.md lists them):
 
     isoglot align en.txt de.txt -o links.txt
 
-    With an aligner that learns from the input itself, for a large bitext or any other language:
+    With an aligner that learns from the sentence pairs themselves, for many of them or for any other language:
 
     isoglot align en.txt de.txt -m hmm -o links.txt
 
-    With another encoder:
+    With another encoder, here multilingual BERT:
 
     isoglot align pairs.txt -m itermax --model bert-base-multilingual-cased -o links.txt
 
-    Every input line has its line in the output: a pair that cannot be aligned gets an empty line and a warning on
-    standard error.
+    The output has a line for each input line: `0-0 1-2` links the first words of both sides, and the second word with
+    the third. A pair that cannot be aligned gets an empty line and a warning on standard error.
+
+    A run of `-o FILE` that was stopped goes on with --resume. From a pipe, results are written as lines come:
+
+    tail -f new.tsv | isoglot align - --input-format tsv
     """
     from isoglot.aligners.align_file import align_file
     from isoglot.aligners.load_aligner import aligner_request
@@ -147,7 +157,15 @@ def align(
     with Console(quiet=running.quiet) as console:
         if isinstance(request, Encoder) and "method" not in options:
             console.note(f"method: {request.options.method} (--method chooses another; --methods lists them)")
-        align_file(sources, out, request, form, progress=console, overwrite=running.overwrite)
+        align_file(
+            sources,
+            out,
+            request,
+            form,
+            progress=console,
+            overwrite=running.overwrite,
+            resume=stopped.resume,
+        )
 
 
 @with_flags
@@ -158,17 +176,30 @@ def score(
     links: Annotated[
         str | None,
         typer.Argument(
-            help="File of links, or - for standard input; without one, --model aligns the words of the gold file."
+            metavar="LINKS",
+            help="File of links, or - for standard input; without one, --model aligns the words of the gold file.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; rates from 0 to 1.")] = False,
 ) -> None:
-    """Measure links against gold links.
+    """Compare word links with links made by hand.
 
-    Prints precision, recall, F1 and alignment error rate, of a file of links, of a saved statistical model or of an
-    encoder's layers; without any of them of the aligner that comes with isoglot. Sure gold links count as possible
-    ones whether the file repeats them or not. If the score suggests that a file counts words from another base or has
-    its sides in another order, a line on standard error says so.
+    Prints precision, recall, F1 and alignment error rate (AER). A file of links:
+
+    isoglot score links.txt --gold gold.txt
+
+    The aligner that comes with isoglot, or one that `isoglot align --save` wrote; the gold file needs the words then:
+
+    isoglot score --gold gold.jsonl
+
+    isoglot score --gold gold.jsonl --model models/hmm
+
+    An encoder, layer by layer:
+
+    isoglot score --gold gold.jsonl --model xlm-roberta-base --layers all
+
+    Sure gold links count as possible ones whether the file repeats them or not. If a file seems to count words from
+    another base, or to have its sides in another order, a line on standard error says so.
     """
     chosen = scoring_of(**options | ({} if links is None else {"links": links}))
     if isinstance(chosen, LayerScoring):
@@ -222,17 +253,17 @@ def tune(
     ],
     options: Annotated[dict[str, Any], TuneFlags],
     running: RunFlags,
-    layers: Annotated[str, typer.Option(help="all, or numbers such as 6,7,8.")] = "all",
+    layers: Annotated[str, typer.Option(help="Layers to try: all, or numbers such as 6,7,8.")] = "all",
 ) -> None:
-    """Choose an encoder's layer and method for word alignment.
-
-    Tries argmax, itermax and softmax with several thresholds at each layer, and with the best of them whether words
-    without a link take those of a neighbour. Keeps the choice with the least mean alignment error rate in aligner.json
-    beside the weights, where `isoglot align --model` finds it. Of a folder the first 500 pairs are taken. Settings for
-    close languages may leave distant ones almost without links: check the recall of each set, and include one for each
-    kind of language that you will align.
+    """Find an encoder's best layer and method for linking words.
 
     isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-ja.jsonl
+
+    Tries argmax, itermax and softmax with several thresholds at each layer. With the best of them it tries whether
+    words without a link should take the links of a neighbour. The choice with the lowest mean alignment error rate is
+    kept in aligner.json beside the weights, where `isoglot align --model` finds it. Of a folder the first 500 pairs
+    are used. Settings for close languages may leave distant ones almost without links: check the recall of each set,
+    and include one for each kind of language that you will align.
     """
     from isoglot.aligners.gold import gold_pairs
     from isoglot.aligners.tuning import require_different
@@ -284,10 +315,10 @@ def merge(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     running: ReplaceFlags,
 ) -> None:
-    """Merge statistical aligners that were trained on parts of a text.
+    """Combine aligners that learned from parts of a large text.
 
-    Adds their expected counts. Use it for text that does not fit into the memory of one machine, or to train on several
-    machines. All parts need the same method and options:
+    For text that does not fit into the memory of one machine, or to train on several machines. The models' counts of
+    word pairs are added. All parts need the same method and options:
 
     isoglot align part-1.tsv -m hmm --save models/1 -o links-1.txt
 

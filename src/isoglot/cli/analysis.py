@@ -25,7 +25,7 @@ from isoglot.core.options import Label, Options, option
 Results = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[RESULTS]",
+        metavar="RESULTS",
         help="Files of results, or folders: rows of `analyse alignment` and of transfers.",
     ),
 ]
@@ -207,6 +207,7 @@ def _draw(
 analyse = typer.Typer(
     name="analyse",
     no_args_is_help=True,
-    help="Look into encoders: alignment, layers, maps. Then: isoglot report OUT --out report.html",
+    help="Draw how close two languages are inside an encoder.\n\n"
+    "The figures also appear in a report: isoglot report OUT --out report.html",
 )
 add_commands(analyse, (alignment, correlation, map_, layers, similarity, geometry, alignments))

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ _QUIET = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "TRANSFORMERS_VERBOSITY": "error",
 }
+_UNITS = {"aligning": "pairs", "filtering": "pairs", "projecting": "sentences", "encoding": "sentences"}
+"""What is counted in steps whose speed is shown."""
 _LOGGER = logging.getLogger("isoglot")
 
 
@@ -40,6 +43,8 @@ class Console:
         self._bar: Any = None
         self._tasks: dict[str, Any] = {}
         self._said: dict[str, float] = {}
+        self._details: dict[str, str] = {}
+        self._began: dict[str, tuple[float, int]] = {}
         self._handler = logging.StreamHandler(sys.stderr)
         self._warnings = warnings.catch_warnings()
 
@@ -74,26 +79,63 @@ class Console:
         if self.quiet:
             return
         if self.terminal:
-            from rich.console import Console as Rich
-            from rich.progress import Progress
-
             if self._bar is None:
-                self._bar = Progress(console=Rich(stderr=True), transient=True)
+                self._bar = _bar()
                 self._bar.start()
             if label not in self._tasks:
-                self._tasks[label] = self._bar.add_task(label, total=total or None)
-            self._bar.update(self._tasks[label], completed=done, total=total or None)
+                self._tasks[label] = self._bar.add_task(label, total=total or None, rate="")
+            rate = self._rate(label, done, total)
+            self._bar.update(self._tasks[label], completed=done, total=total or None, rate=rate)
             return
         now = time.monotonic()
+        rate = self._rate(label, done, total)
         if now - self._said.setdefault(label, now) >= _SECONDS_BETWEEN_LINES:
             self._said[label] = now
             share = f"{100 * done / total:.0f}%" if total else f"{done:,}"
-            typer.echo(f"{label}: {share}", err=True)
+            said = [f"{label}: {share}", rate, self._details.get(label)]
+            typer.echo(", ".join(filter(None, said)), err=True)
+
+    def detail(self, label: str, text: str) -> None:
+        """A short text beside a bar, or at the end of the next line."""
+        self._details[label] = text
+        if label in self._tasks:
+            self._bar.update(self._tasks[label], description=f"{label} {text}")
+
+    def _rate(self, label: str, done: int, total: int) -> str:
+        """How fast a step is, and how long it will still take: ``102 pairs/s, 0:12:30 left``.
+
+        Counted from the first report of the step, so that parts of an earlier run do not count as fast work.
+        """
+        now = time.monotonic()
+        began, before = self._began.setdefault(label, (now, done))
+        unit = _UNITS.get(label)
+        if unit is None or now - began < 1 or done <= before:
+            return ""
+        speed = (done - before) / (now - began)
+        rate = f"{speed:,.0f} {unit}/s" if speed >= 10 else f"{speed:.1f} {unit}/s"
+        if not total:
+            return rate
+        return f"{rate}, {timedelta(seconds=round(max(0, total - done) / speed))} left"
 
     def _close(self) -> None:
         if self._bar is not None:
             self._bar.stop()
             self._bar, self._tasks = None, {}
+
+
+def _bar() -> Any:
+    """A bar with the number of rows and their rate."""
+    from rich.console import Console as Rich
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+    )
+    return Progress(*columns, console=Rich(stderr=True), transient=True)
 
 
 def _shown_beside(show: Callable[..., None]) -> Callable[..., None]:

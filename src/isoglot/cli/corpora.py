@@ -56,17 +56,27 @@ def prepare(
     options: PrepareOptions,
     running: PrepareFlags,
 ) -> None:
-    """Filter parallel or plain text and write a corpus.
+    """Filter raw text or sentence pairs into a training corpus.
 
-    All common formats are read. Every filter's drops are counted and printed. Bad input (different line counts, broken
-    UTF-8, a truncated .gz) is an error that names file and line, and leaves nothing behind. Running the same command
-    again does nothing.
+    Two files, in which line i of one translates line i of the other:
 
     isoglot prepare europarl.en.gz europarl.de.gz --source-lang en --target-lang de --out data/en-de
 
+    Several languages, the small ones more often than their share:
+
     isoglot prepare en-de.tsv en-fr.tsv --source-lang en --target-lang de,fr --sampling-exponent 0.5 --out data/mix
 
+    Text of one language:
+
+    isoglot prepare wiki.de.txt --kind text --lang de --out data/de
+
+    Two columns of a table:
+
     isoglot prepare pairs.tsv --column source=0 --column target=1 --source-lang en --target-lang de --out data/en-de
+
+    The rows that each filter dropped are counted and printed. Bad input (different line counts, broken UTF-8, a
+    truncated .gz) is an error that names file and line, and leaves nothing behind. Running the same command again does
+    nothing.
     """
     from isoglot.corpus.prepare import prepare as run
 

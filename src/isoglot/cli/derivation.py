@@ -48,15 +48,19 @@ def derive(
     reading: DerivedFrom,
     running: RemakeFlags,
 ) -> None:
-    """Derive a language: another script, word order or syntax.
+    """Make a new language by changing script or word order only.
 
-    The derived corpus differs from its input only in that; labels, trees and answers follow their words. Beside it
-    stand an aligned corpus from each original sentence to its image with gold links, the gold lexicon, and, with
-    --tokenizer, the doubled tokenizer.
+    For experiments in which two languages differ in one thing alone. Other letters (trans) and each sentence backwards
+    (inv):
 
     isoglot derive wiki.txt --transform trans+inv --split-sentences --lang en --out data/derived
 
+    English words in the order of French nouns and verbs (syn):
+
     isoglot derive en_ewt.conllu --transform syn --syntax en~fr@N~fr@V --models galactic --lang en --out data/syn
+
+    Labels, trees and answers follow their words. The folder also gets each sentence beside its original with gold word
+    links, the gold dictionary, and with --tokenizer the tokenizer of both languages.
     """
     from isoglot.derivation.derive_corpus import derive_corpus
     from isoglot.derivation.idle_options import require_used
@@ -87,9 +91,9 @@ def fit_order(
     request: OrderFitRequest,
     running: ReplaceFlags,
 ) -> None:
-    """Fit the word-order models that `derive` needs for syn.
+    """Learn a language's word order, for `isoglot derive`.
 
-    Any UD treebank works.
+    From any treebank of Universal Dependencies (sentences with their syntax trees):
 
     isoglot fit-order fr_gsd-ud-train.conllu --lang fr --out models
     """
@@ -109,12 +113,13 @@ def world(
     request: WorldRequest,
     running: ReplaceFlags,
 ) -> None:
-    """Write a miniature world with data for every task.
-
-    English-like, labelled, offline, from a seed: plain text, a treebank, names (WikiANN), inference (XNLI), paraphrases
-    (PAWS-X), questions (SQuAD), and trees for `isoglot derive --transform syn`. Train, dev and test share no sentence.
+    """Write generated text with labels for every task.
 
     isoglot world --seed 1 --text 50000 --out data/world
+
+    English-like sentences about a small made-up world, made offline; the same seed gives the same files. Plain text, a
+    treebank, names (as WikiANN has them), inference (XNLI), paraphrases (PAWS-X), questions (SQuAD), and trees for
+    `isoglot derive --transform syn`. Training, development and test data share no sentence.
     """
     from isoglot.synthetic.write_world import write_world
 

@@ -150,6 +150,8 @@ def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
         return tuple(int(p) if numbers and is_number(p.removeprefix("-")) else p for p in parts)
     if _flag_type(field)[1] == "NAME=VALUE":
         kind = get_args(field.annotation)[1]
+        if get_origin(kind) is tuple:
+            return parse_sweep(value, flag)
         if kind is Any:
             example = re.search(r"--set \S+=[^\s;:]+", field.description or "")
             return parse_settings(value, example=example[0] if example else f"{flag} KEY=VALUE")
@@ -201,6 +203,30 @@ def parse_settings(settings: Sequence[str], *, example: str) -> dict[str, Any]:
     return result
 
 
+def parse_sweep(texts: Sequence[str], flag: str) -> dict[str, list[Any]]:
+    """``KEY=4,6,8`` as a key and its values, by YAML 1.2; ``[1,2],[3,4]`` are two values that are lists.
+
+    Raises:
+        ConfigurationError: No ``=``, a key given twice, or a value that is not YAML.
+    """
+    from isoglot.recipe.document import parse_value
+
+    result: dict[str, list[Any]] = {}
+    for item in texts:
+        key, separator, text = item.partition("=")
+        if not separator or not key or not text.strip():
+            raise ConfigurationError(
+                f"{flag} expects KEY=VALUE,VALUE, got {item!r}; for example {flag} objectives.contrast.layer=4,6,8"
+            )
+        if key in result:
+            raise ConfigurationError(f"{flag} {key}=... is repeated; give all its values at once")
+        try:
+            result[key] = parse_value(f"[{text}]")
+        except InputError as error:
+            raise ConfigurationError(f"{flag} {item!r}: the values are not YAML; quote them") from error
+    return result
+
+
 _GROUP = "Running"
 
 
@@ -213,7 +239,9 @@ class RunFlags(Options):
 class CompareFlags(RunFlags):
     """How a command runs that leaves what it has made from the same inputs."""
 
-    verify: bool = option(False, "Reread all inputs; trust no remembered hash.", group=_GROUP)
+    verify: bool = option(
+        False, "Read all inputs again, even if size and date of the files are unchanged.", group=_GROUP
+    )
 
 
 class ReplaceFlags(RunFlags):
@@ -224,6 +252,14 @@ class ReplaceFlags(RunFlags):
 
 class RemakeFlags(ReplaceFlags, CompareFlags):
     """How a command runs that makes the same output once from its inputs."""
+
+
+class ResumeFlags(Options):
+    """How a command goes on that was stopped."""
+
+    resume: bool = option(
+        False, "Go on from the parts that a stopped run has kept beside --out.", group=_GROUP
+    )
 
 
 class SideLanguages(Options):

@@ -9,25 +9,76 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from isoglot.cli.first_options import FIRST_OPTIONS
+
+WIDEST_HELP = 100
+"""Columns of help in a terminal that has them; longer lines are hard to read."""
 _WIDEST = 74  # columns of an example, between the margin and the backslash
+
+
+_TYPES = {"str": "TEXT", "path": "PATH", "int": "N", "float": "NUMBER"}
+_FIRST = "Options that most people need"
+_RUNNING = "Running"
+
+
+def option_groups(command: Any, ctx: Any) -> dict[str, list[Any]]:
+    """The parameters of a command under the headings of its help, in their order.
+
+    Arguments come first, then the command's first options, its other options, and each group of the option models.
+    """
+    path = " ".join(_path(ctx))
+    parameters = command.get_params(ctx)
+    first = []
+    for flag in FIRST_OPTIONS.get(path, ()):
+        first += [parameter for parameter in parameters if flag in parameter.opts]
+    ungrouped = "More options" if first else "Options"
+    groups: dict[str, list[Any]] = {"Arguments": [], _FIRST: first, ungrouped: []}
+    for parameter in parameters:
+        if parameter in first or parameter.name == "help":
+            continue
+        own = "Arguments" if parameter.param_type_name == "argument" else ungrouped
+        groups.setdefault(getattr(parameter, "rich_help_panel", None) or own, []).append(parameter)
+    shown = {heading: group for heading, group in groups.items() if group}
+    # `--help` is last, and a heading of its own only where the flags before it belong to another one.
+    last = _RUNNING if set(shown) - {"Arguments", _FIRST, ungrouped} else ungrouped
+    shown.setdefault(last, []).extend(parameter for parameter in parameters if parameter.name == "help")
+    return shown
+
+
+def _path(ctx: Any) -> list[str]:
+    """The names of a command behind `isoglot`: `analyse`, `map`."""
+    return [] if ctx.parent is None else [*_path(ctx.parent), ctx.info_name]
+
+
+def option_record(parameter: Any, ctx: Any) -> tuple[str, str] | None:
+    """How a parameter is written and what it does; none of a hidden one.
+
+    `--limit <int>` of typer becomes `--limit N`, and `INPUT <list[str]>` becomes `INPUT...`.
+    """
+    record = parameter.get_help_record(ctx)
+    if record is None:
+        return None
+    written, meaning = record
+    if parameter.param_type_name == "argument":
+        return re.sub(r" <list\[\w+\]>", "...", re.sub(r" <\w+>", "", written)), meaning
+    return re.sub(
+        r"<(?:list\[)?(\w+)\]?>", lambda found: _TYPES.get(found[1], found[1].upper()), written
+    ), meaning
 
 
 class GroupedCommand(TyperCommand):
     """A command whose `--help` lists its flags by group."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The arguments as everybody writes them: `INPUT...`, not `{INPUT}...`."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments first, then the flags of each group in the order of their first flag."""
-        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                default_group = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                groups.setdefault(getattr(parameter, "rich_help_panel", None) or default_group, []).append(
-                    record
-                )
-        for heading, rows in ((heading, rows) for heading, rows in groups.items() if rows):
+        """Write the options that most people need, and the others under the headings of their groups."""
+        for heading, parameters in option_groups(self, ctx).items():
+            records = [option_record(parameter, ctx) for parameter in parameters]
             with formatter.section(heading):
-                formatter.write_dl(rows)
+                formatter.write_dl([record for record in records if record is not None])
 
 
 def help_text(command: Callable[..., Any]) -> str:
@@ -51,6 +102,11 @@ def name_of(command: Callable[..., Any] | typer.Typer) -> str:
     if isinstance(command, typer.Typer):
         return str(command.info.name)
     return command.__name__.strip("_").replace("_", "-")
+
+
+def short_help(command: Any) -> str:
+    """The first sentence of a command's help."""
+    return str(command.short_help or command.help.partition("\n\n")[0])
 
 
 def add_commands(app: typer.Typer, commands: Iterable[Callable[..., Any] | typer.Typer]) -> None:

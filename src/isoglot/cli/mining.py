@@ -8,7 +8,7 @@ import typer
 
 from isoglot.cli.alignment import Bitext, BitextReading
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
+from isoglot.cli.flags import ResumeFlags, RunFlags, SideLanguages, with_flags
 from isoglot.core.options import Options, OutputFile, OutputText, option
 from isoglot.formats.sources import UNNAMED
 from isoglot.mining.options import FilterRequest, MineRequest, SentenceAlignRequest
@@ -35,6 +35,7 @@ def filter_(
     pairs: BitextReading,
     outputs: FilterOutputs,
     running: RunFlags,
+    stopped: ResumeFlags,
     out: Annotated[
         list[str],
         typer.Option(
@@ -60,7 +61,13 @@ def filter_(
     corpus = open_corpus(inputs, "bitext", languages=languages, **pairs.reading)
     with Console(quiet=running.quiet) as console:
         report = filter_files(
-            corpus, out, request, dropped=outputs.dropped, report=outputs.report, progress=console
+            corpus,
+            out,
+            request,
+            dropped=outputs.dropped,
+            report=outputs.report,
+            progress=console,
+            resume=stopped.resume,
         )
         for name, histogram in report.histograms.items():
             console.note(histogram.text(name))
@@ -75,29 +82,42 @@ def mine(
     source: Annotated[
         str,
         typer.Argument(
-            help='Sentences of one language: lines, .jsonl with {"text": "..."}, or .tmx; - for standard input.'
+            metavar="SOURCE",
+            help='Sentences of one language: lines, .jsonl with {"text": "..."}, or .tmx; - for standard input.',
         ),
     ],
-    target: Annotated[str, typer.Argument(help="Sentences of the other language.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Sentences of the other language.")],
     languages: SideLanguages,
     request: MineRequest,
     running: RunFlags,
+    stopped: ResumeFlags,
     out: PairsOut = "-",
 ) -> None:
-    """Find translations among the sentences of two files.
+    """Find sentences that translate each other in two files.
 
-    Every sentence is compared with all of the other file. A pair's score is the cosine of its vectors, divided by the
-    mean cosine of both sentences with their nearest neighbours (ratio margin): above 1 the pair is closer than its
-    neighbours. Repeated lines count once. The table shows how many pairs each threshold keeps:
+    The two files need no order. A table shows how many pairs each minimum score would keep:
 
     isoglot mine news.de news.en --out mined.tsv
 
+    With another encoder, and only pairs whose sentences are each other's best match:
+
     isoglot mine news.de news.en --model ENCODER --retrieval intersection --min-score 1.06 --out mined.tsv
+
+    Every sentence is compared with every sentence of the other file. A pair's score is the cosine of its vectors,
+    divided by the mean cosine of both sentences with their nearest neighbours (ratio margin): above 1 the pair is
+    closer than its neighbours. Repeated lines count once.
     """
     from isoglot.mining.mine import mine_files
 
     with Console(quiet=running.quiet) as console:
-        report = mine_files((source, target), out, request, languages=languages.tags, progress=console)
+        report = mine_files(
+            (source, target),
+            out,
+            request,
+            languages=languages.tags,
+            progress=console,
+            resume=stopped.resume,
+        )
         if report.pairs:
             console.note(report.histogram.text(request.similarity))
         sizes = " and ".join(f"{count:,}" for count in report.sentences)
@@ -111,22 +131,25 @@ def align_sentences(
     source: Annotated[
         str,
         typer.Argument(
-            help='A document: a sentence per line, .jsonl with {"text": "..."}, or .tmx; - for standard input.'
+            metavar="SOURCE",
+            help='A document: a sentence per line, .jsonl with {"text": "..."}, or .tmx; - for standard input.',
         ),
     ],
-    target: Annotated[str, typer.Argument(help="Its translation.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Translation of the document.")],
     languages: SideLanguages,
     request: SentenceAlignRequest,
     running: RunFlags,
     out: PairsOut = "-",
 ) -> None:
-    """Align the sentences of two documents.
+    """Match the sentences of a document and its translation.
 
-    Writes groups of lines that translate each other: one to one, one to two, up to --max-size lines together, and lines
-    without translation. Both documents have the same order. Blank lines on both sides separate documents or paragraphs
-    that belong together:
+    Both documents have the same order, and a line for each sentence:
 
     isoglot align-sentences book.de book.en --out book.tsv
+
+    Each row of the output is a group of lines that translate each other: one and one, one and two, up to --max-size
+    lines together, or a line without translation. Blank lines separate paragraphs or whole documents; both sides need
+    the same number of them.
     """
     from isoglot.mining.align_sentences import align_sentence_files
 

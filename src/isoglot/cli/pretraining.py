@@ -1,8 +1,9 @@
 """Encoders: ``isoglot trim``, ``pack``, ``export``, ``init``, ``recipes``, ``inspect`` and ``pretrain``."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +19,7 @@ from isoglot.cli.flags import (
 from isoglot.cli.tasks import Checkpoint
 from isoglot.core.options import Options, option
 from isoglot.formats.sources import Reading
-from isoglot.pretraining.options import SentenceExport, TrimRequest
+from isoglot.pretraining.options import PretrainRequest, SentenceExport, TrimRequest
 from isoglot.runs.files import file_to_write
 
 
@@ -33,7 +34,7 @@ def trim(
         typer.Argument(metavar="FILE", help="More text, as a shell fills in --text data/*.tsv.gz."),
     ] = None,
 ) -> None:
-    """Reduce an encoder's vocabulary to the pieces that your text uses.
+    """Shrink an encoder to the vocabulary that your text needs.
 
     Most of a multilingual encoder is its vocabulary. Without the pieces of other languages it takes less memory and
     trains faster. Your text is cut into the same pieces as before, and each has the same hidden states and masked-LM
@@ -83,15 +84,17 @@ def pack(
         ),
     ] = None,
 ) -> None:
-    """Pack an aligner into one small file, or unpack such a file.
-
-    The file holds tokenizer, layers up to the one that is read, and method; weights in 8 bits, embeddings in 4 where
-    they were published so. `isoglot align --model FILE` takes it, and so does every command that takes a folder. The
-    aligner that comes along is called box.
+    """Store an aligner in one small file that is easy to share.
 
     isoglot pack runs/aligner --out aligner.safetensors
 
+    The file can be given wherever a command takes an encoder: `isoglot align --model aligner.safetensors`. To unpack
+    such a file, or the aligner that comes with isoglot, which is called box:
+
     isoglot pack box --out encoders/box
+
+    The file holds the tokenizer, the layers up to the one that is read, and the method. Weights are stored in 8 bits,
+    embeddings in 4 where they were published so.
     """
     from isoglot.aligners.embedding.packing import pack as run
 
@@ -108,7 +111,7 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     running: RemakeFlags,
 ) -> None:
-    """Write an encoder as a sentence encoder that other libraries load without isoglot.
+    """Save an encoder for sentence-transformers or ONNX.
 
     The vectors are those that `isoglot evaluate` measures with the same --layer and --pooling. With --to onnx,
     model.onnx maps input_ids and attention_mask to token_embeddings and sentence_embedding.
@@ -147,14 +150,16 @@ def init(
     ] = Path("recipe.yaml"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Write a recipe for your files and encoder, with comments.
+    """Write a training recipe (YAML) for your files and encoder.
 
     isoglot init en-de.tsv --model xlm-roberta-base --source-lang en --target-lang de
 
+    Read recipe.yaml and change what you like, then train:
+
     isoglot pretrain recipe.yaml --out runs/mine
 
-    It trains masked words that may look at their translation (TLM); sentence retrieval and word alignment are in it
-    as comments.
+    The recipe trains the encoder to guess masked words from the sentence and its translation (translation language
+    modelling, TLM). Training for sentence retrieval and for word alignment is in it as comments.
     """
     from isoglot.pretraining.new_recipe import init as run
 
@@ -165,17 +170,22 @@ def init(
 
 
 def recipes(
-    name: str | None = typer.Argument(None, metavar="[NAME]", help="Print this recipe instead of the list."),
+    name: str | None = typer.Argument(None, metavar="NAME", help="Print this recipe instead of the list."),
     objectives: bool = typer.Option(False, "--objectives", help="List the objectives and their options."),
     views: bool = typer.Option(False, "--views", help="List the views and their options."),
 ) -> None:
     """List the recipes that come with isoglot, or print one.
 
-    --objectives and --views list what a recipe can be made of.
+    isoglot recipes
 
     Save one under another name and change it:
 
     isoglot recipes tlm > mine.yaml
+
+    A recipe is made of views (what the encoder sees of a sentence pair) and objectives (what it learns from them). To
+    list both with their options:
+
+    isoglot recipes --views --objectives
     """
     if objectives or views:
         from isoglot.cli.option_list import constructor_list
@@ -209,8 +219,8 @@ class RecipeChanges(Options):
 class PositionRange(Options):
     """Positions of a run to show."""
 
-    count: int = option(2, "Number of positions to show.", flags=["--count", "-n"], ge=1)
-    start: int = option(0, "First position to show.", ge=0)
+    count: int = option(2, "How many examples to show of each view.", flags=["--count", "-n"], ge=1)
+    start: int = option(0, "The first example to show, counted from 0.", ge=0)
 
 
 _Recipe = Annotated[
@@ -219,15 +229,18 @@ _Recipe = Annotated[
 
 
 @with_flags
-def pretrain(
+def pretrain(  # noqa: PLR0917 - the command line gives them by name
     recipe: _Recipe,
     changes: RecipeChanges,
+    request: PretrainRequest,
     running: CompareFlags,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the run; required without --check.")
+        Path | None,
+        typer.Option("--out", "-o", help="Folder of the run, or of all runs; required without --check."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the unfinished run in the folder.")
+        bool,
+        typer.Option("--resume", help="Continue the unfinished run in the folder; several runs always do."),
     ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a run of another recipe, other data or other code.")
@@ -237,7 +250,7 @@ def pretrain(
     ] = False,
     keep_adapter: Annotated[bool, typer.Option("--keep-adapter", help=KEEP_ADAPTER)] = False,
 ) -> None:
-    """Train an encoder by a recipe.
+    """Start or continue the training of an encoder by a recipe.
 
     On your own bitext (English, tab, German), from multilingual BERT:
 
@@ -246,38 +259,66 @@ def pretrain(
     Raw files that the recipe names are prepared, tokenised and cached on the way. The checkpoint is written to
     OUT/checkpoint; plain transformers loads it. A finished run is not run again.
 
+    Several seeds, or several values of a setting, make a run each in a folder of OUT:
+
+    isoglot pretrain RECIPE --sweep objectives.contrast.layer=4,6,8 --seed 1,2,3 --workers 3 --out runs/layers
+
     To look before you train, `isoglot pretrain tlm --check` prints every value, `isoglot inspect tlm` what the model
     will see, and `isoglot recipes --objectives --views` what a recipe can be made of.
 
     With several devices: torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR
     """
-    from isoglot.pretraining.check import load_run_recipe
+    from isoglot.pretraining.api import pretrain as run
 
-    loaded = load_run_recipe(recipe, changes.overrides, keep_adapter=keep_adapter)
     if check:
-        from isoglot.pretraining.build import explicit
-        from isoglot.recipe.document import dump_yaml
-
-        typer.echo(dump_yaml(explicit(loaded)), nl=False)
+        _print_recipes(recipe, changes.overrides, request, keep_adapter=keep_adapter)
         return
     if out is None:
         raise typer.BadParameter("a folder for the run is needed; add --out runs/NAME", param_hint="--out")
-    from isoglot.pretraining.pretrain import pretrain as run
-
+    asked = dict(request)
+    if request.seed is not None and len(request.seed) == 1:
+        asked["seed"] = request.seed[0]
     with Console(quiet=running.quiet) as console:
-        checkpoint = run(loaded, out, resume=resume, overwrite=overwrite, progress=console)
+        made: Any = run(
+            recipe, out, overrides=changes.overrides, keep_adapter=keep_adapter, resume=resume, overwrite=overwrite,
+            progress=console, **asked,
+        )  # fmt: skip
     if os.environ.get("RANK", "0") == "0":  # the other ranks of torchrun have the same to say
-        typer.echo(str(checkpoint))
+        for checkpoint in made if isinstance(made, list) else [made]:
+            typer.echo(str(checkpoint))
+
+
+def _print_recipes(
+    recipe: str, overrides: Sequence[str], request: PretrainRequest, *, keep_adapter: bool
+) -> None:
+    """Print every value of a recipe; of several runs those of each, with the run's folder as a comment above."""
+    from isoglot.pretraining.build import explicit
+    from isoglot.pretraining.check import load_run_recipe
+    from isoglot.recipe.document import dump_yaml
+    from isoglot.runs.sweep import check_each, override, planned_runs
+
+    def load(values: Mapping[str, Any]) -> Any:
+        swept = [override(key, value) for key, value in values.items()]
+        return load_run_recipe(recipe, [*overrides, *swept], keep_adapter=keep_adapter)
+
+    runs = planned_runs("OUT", request.sweep, request.seed or [None])
+    for run, loaded in zip(runs, check_each(runs, load), strict=True):
+        if run.label:
+            typer.echo(f"# {run.label.removesuffix('/seed-None')}")
+        seed = {} if run.seed is None else {"seed": run.seed}
+        typer.echo(dump_yaml(explicit(loaded.model_copy(update=seed))), nl=False)
 
 
 @with_flags
 def inspect(recipe: _Recipe, changes: RecipeChanges, positions: PositionRange, running: RunFlags) -> None:
-    """Print what a recipe trains on: pieces, masks, labels, links.
+    """Show the masked words and labels that a recipe trains on.
 
-    One table per view and position, exactly as training sees them. `input` is what the encoder gets (= where it is the
-    piece itself), `predict` what it has to predict there, and `links` the positions of the translations. A table has
-    only the columns that the view makes: without `position` the model counts through the sequence, without `language`
-    it gets no language ids.
+    isoglot inspect recipe.yaml
+
+    One table per training example, exactly as training sees it, a line for each piece of a word. `input` is what the
+    encoder gets (= where it is the piece itself), `predict` what it has to predict there, and `links` the positions of
+    the translations. A table has only the columns that the view makes: without `position` the model counts through the
+    sequence, without `language` it gets no language ids.
     """
     from isoglot.pretraining.check import load_recipe
     from isoglot.pretraining.inspect import inspect_recipe, table

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import typer
@@ -21,39 +21,50 @@ from isoglot.cli import (
     study,
     tasks,
 )
-from isoglot.cli.help import add_commands, name_of
+from isoglot.cli.help import WIDEST_HELP, add_commands, name_of, short_help
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs.ranks import require_numbers
 
-_COMMANDS: dict[Any, str] = {
-    corpora.prepare: "raw parallel or plain text -> filtered corpus",
-    pretraining.trim: "encoder, text -> encoder with the pieces the text needs",
-    alignment.align: "two texts, or a corpus -> links between words",
-    alignment.score: "links, gold links -> precision, recall, AER",
-    alignment.tune: "encoder, gold links -> its best layer and method",
-    mining.filter_: "bitext -> the pairs that are translations",
-    mining.align_sentences: "two documents -> groups of lines that translate",
-    mining.mine: "two monolingual texts -> pairs with scores",
-    pretraining.pack: "aligner -> one small file, and back",
-    alignment.merge: "statistical aligners of parts -> one aligner",
-    pretraining.export: "encoder -> sentence-transformers, ONNX",
-    pretraining.init: "bitext, encoder -> commented recipe",
-    pretraining.inspect: "recipe -> what the model will see",
-    pretraining.pretrain: "recipe -> checkpoint, a plain Hugging Face folder",
-    projection.project: "labels, a translation -> training data in its language",
-    tasks.finetune: "checkpoint, labelled data -> fine-tuned model",
-    tasks.evaluate: "models, test data -> results.jsonl",
-    tasks.transfer: "checkpoints, data of a task -> zero-shot gap",
-    analysis.analyse: "checkpoints -> alignment, layers, maps of words",
-    reporting.report: "results -> one HTML page, CSV, LaTeX",
-    study.study: "name of a paper's table -> ours beside the paper's",
-    derivation.derive: "text, treebank, task -> the same in another order, script",
-    derivation.fit_order: "treebank -> word-order model for derive",
-    derivation.world: "seed -> generated text with labels for every task",
-    pretraining.recipes: "-> the recipes that come along, what they are made of",
-    study.demo: "-> four encoders, trained and compared, in minutes",
+_COMMANDS: dict[str, list[Any]] = {
+    "Link words that translate each other": [
+        alignment.align,
+        alignment.score,
+        alignment.tune,
+        alignment.merge,
+        pretraining.pack,
+        projection.project,
+    ],
+    "Prepare and clean texts": [
+        corpora.prepare,
+        mining.filter_,
+        mining.mine,
+        mining.align_sentences,
+    ],
+    "Train encoders such as mBERT and XLM-R": [
+        pretraining.init,
+        pretraining.recipes,
+        pretraining.inspect,
+        pretraining.pretrain,
+        tasks.finetune,
+        pretraining.trim,
+        pretraining.export,
+    ],
+    "Measure encoders and show results": [
+        tasks.evaluate,
+        tasks.predict,
+        tasks.transfer,
+        analysis.analyse,
+        reporting.report,
+    ],
+    "Repeat papers and derive languages": [
+        study.demo,
+        study.study,
+        derivation.derive,
+        derivation.fit_order,
+        derivation.world,
+    ],
 }
-"""In the order of the work: what each takes and gives."""
+"""What a reader wants to do, and the commands for it in the order of the work."""
 
 
 class PassedError(Exception):
@@ -92,23 +103,46 @@ class _InOrder(TyperGroup):
         with _past_typer():
             return super().invoke(ctx)
 
+    def command_groups(self) -> dict[str, list[str]]:
+        """The names of the commands under each heading."""
+        return {heading: [name_of(command) for command in group] for heading, group in _COMMANDS.items()}
+
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order of the work; Typer puts groups last."""
-        return [name_of(command) for command in _COMMANDS]
+        """The commands in the order of the help; Typer puts groups last."""
+        return list(chain.from_iterable(self.command_groups().values()))
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands first: a newcomer looks for one of them."""
+        self.format_commands(ctx, formatter)
+        records = [parameter.get_help_record(ctx) for parameter in self.get_params(ctx)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in records if record is not None])
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each group of commands, a sentence a command."""
+        widest = max(map(len, self.list_commands(ctx)))
+        for heading, names in self.command_groups().items():
+            rows = [(name.ljust(widest), short_help(self.commands[name])) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
 
-_PURPOSE = "Align the languages of multilingual encoders, and measure what it buys."
-_NEXT = "isoglot COMMAND --help has examples and every option. Start with: isoglot demo"
+_PURPOSE = (
+    "Find which words translate each other, and train encoders that work across languages.\n\n"
+    "An encoder is a model such as mBERT or XLM-R that turns text into vectors. An aligner takes a sentence and its "
+    "translation, and links the words that correspond."
+)
+_NEXT = "`isoglot COMMAND --help` has examples and every option. To see what isoglot does: isoglot demo"
 app = typer.Typer(
     name="isoglot",
     cls=_InOrder,
     help=_PURPOSE,
-    epilog="Start with: isoglot demo",
+    epilog=_NEXT,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST_HELP},
 )
-add_commands(app, _COMMANDS)
+add_commands(app, chain.from_iterable(_COMMANDS.values()))
 
 
 def _print_version(asked_for: bool) -> None:
@@ -124,8 +158,7 @@ def _options(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
-    """Options before the command; without one, the map of all commands."""
+    """Options before the command; without a command, the help."""
     require_numbers()
     if ctx.invoked_subcommand is None:
-        rows = "\n".join(f"  {name_of(command):15} {text}" for command, text in _COMMANDS.items())
-        typer.echo(f"{_PURPOSE}\n\n{rows}\n\n{_NEXT}")
+        typer.echo(ctx.get_help())

@@ -9,7 +9,7 @@ import typer
 from isoglot.aligners.options import Eflomal, Encoder, FastAlign, Hmm, SavedModel
 from isoglot.cli.alignment import Method, MethodSettings
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RunFlags, with_flags
+from isoglot.cli.flags import ResumeFlags, RunFlags, with_flags
 from isoglot.projection.options import ProjectOptions, ReadyLinks
 
 
@@ -27,7 +27,8 @@ def project(
         str | None,
         typer.Argument(
             metavar="TRANSLATION",
-            help="Its translation: line i of sentence i; of questions JSON with the same ids; none of TMX.",
+            help="Translation of the labelled text: line i translates sentence i. For questions, JSON with the same "
+            "ids; for TMX, nothing.",
         ),
     ] = None,
     options: Annotated[
@@ -43,14 +44,16 @@ def project(
         MethodSettings,
     ],
     running: RunFlags,
+    stopped: ResumeFlags,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write; .jsonl for questions and offsets.")
     ] = "-",
 ) -> None:
-    """Transfer labels to a translation along word links.
+    """Carry labels to a translation, to train in its language.
 
-    What is written is training data for `isoglot finetune`: translate-train for tagging and questions. A word takes the
-    tag that most of its links carry; a span stays in one piece; words without a link stay unlabelled.
+    You have labelled sentences and their translation; this writes the translation with labels, which `isoglot
+    finetune` trains on. A word takes the tag that most of its links carry, a span stays in one piece, and words without
+    a link stay unlabelled. Parts of speech, names, questions and answers:
 
     isoglot project en.conllu de.txt --target-lang de -o de.tsv
 
@@ -58,7 +61,7 @@ def project(
 
     isoglot project squad.en.json squad.de.json --target-lang de -o de.jsonl
 
-    Inline tags of a translation memory go to its translations:
+    Inline tags (such as <b>) of a translation memory:
 
     isoglot project memory.tmx -o tagged.tmx
 
@@ -71,5 +74,5 @@ def project(
     from isoglot.projection.project import project as run
 
     with Console(quiet=running.quiet) as console:
-        counts = run(labels, translation, out, progress=console, **options)
+        counts = run(labels, translation, out, progress=console, resume=stopped.resume, **options)
         console.note(counts.summary())

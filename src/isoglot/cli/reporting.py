@@ -1,4 +1,4 @@
-"""``isoglot report``: a page, ``isoglot report compare``: tables in the terminal, ``isoglot report papers``."""
+"""``isoglot report``: a page; and its commands ``compare``, ``confusion`` and ``papers``: tables in the terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from isoglot.runs.files import file_to_write
 Runs = Annotated[
     list[str],
     typer.Argument(
-        help="Run or study folders, folders of them, or files of results; LABEL=FOLDER names its runs."
+        metavar="RUN",
+        help="Run or study folders, folders of them, or files of results; LABEL=FOLDER names its runs.",
     ),
 ]
 
@@ -42,7 +43,14 @@ def page(
         Path, typer.Option("--out", "-o", parser=file_to_write, metavar="PATH", help="The page to write.")
     ] = Path("report.html"),
 ) -> None:
-    """Write one self-contained HTML page (the default command)."""
+    """Write one HTML page with all results, tables and figures (the default command).
+
+    isoglot report runs --out report.html
+
+    isoglot report before=runs/mlm after=runs/tlm --tables tables --out report.html
+
+    The page needs no other file and no network.
+    """
     from isoglot.reports.render import report
 
     written = report(runs, out=out, options=options)
@@ -54,17 +62,20 @@ def page(
 class TableFormat(CompareOptions):
     """How tables are printed."""
 
-    form: Literal["text", "csv", "latex"] = option("text", "Format of the tables.", flags=["--format", "-f"])
+    form: Literal["text", "csv", "latex"] = option(
+        "text", "How tables are printed.", flags=["--format", "-f"]
+    )
 
 
 @with_flags
 def compare(runs: Runs, options: TableFormat) -> None:
-    """Print ours, the paper's and the difference; or one's own runs.
+    """Print results beside a paper's, or your runs beside each other.
 
-    Shows the tables of the studies among the runs; figures that a paper printed wrong are marked. Where none of the
-    runs is of a study, prints a table per task, with each run's difference from the first.
+    Tables of a study, the paper's figures and the difference; figures that the paper printed wrong are marked:
 
     isoglot report compare runs/study
+
+    Your own runs, a table per task, with each run's difference from the first:
 
     isoglot report compare runs/baseline runs/mine
     """
@@ -80,13 +91,39 @@ def compare(runs: Runs, options: TableFormat) -> None:
     typer.echo("\n".join(FORMS[options.form](table) for table in tables))
 
 
+@with_flags
+def confusion(runs: Runs, options: TableFormat) -> None:
+    """Print which label was predicted for which, by language, with precision, recall and F1 of every label.
+
+    Reads what `isoglot evaluate --predictions FOLDER` wrote of classifications of texts, pairs and words.
+
+    isoglot report confusion predictions
+
+    isoglot report confusion predictions --format csv
+    """
+    from isoglot.reports.export import FORMS
+    from isoglot.reports.render import confusions_of
+
+    tables = confusions_of(runs, options)
+    if not tables:
+        raise ConfigurationError(
+            "no counts of classes in these folders; write them with `isoglot evaluate CHECKPOINT ... --predictions "
+            "FOLDER`"
+        )
+    typer.echo("\n".join(FORMS[options.form](table) for table in tables))
+
+
 def papers(
-    table: str | None = typer.Argument(None, metavar="[TABLE]", help="Show this table (weam:Table1)."),
+    table: str | None = typer.Argument(None, metavar="TABLE", help="Show this table (weam:Table1)."),
     corrections: bool = typer.Option(
         False, "--corrections", help="List the figures that were printed wrong."
     ),
 ) -> None:
     """List the papers' tables, or show one.
+
+    isoglot report papers
+
+    isoglot report papers weam:Table1
 
     Averages are recomputed; where the printed one was wrong, both are shown.
     """
@@ -121,7 +158,7 @@ report = typer.Typer(
     name="report",
     cls=_PageByDefault,
     no_args_is_help=True,
-    help="Show results as a page. For example: isoglot report RUN --out report.html. "
-    "Its options: isoglot report page --help",
+    help="Show all results on one HTML page, or as tables.\n\nFor example: isoglot report RUN --out report.html\n\n"
+    "The options of the page: isoglot report page --help",
 )
-add_commands(report, (page, compare, papers))
+add_commands(report, (page, compare, confusion, papers))

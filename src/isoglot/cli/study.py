@@ -27,7 +27,9 @@ Form = Literal["text", "csv", "latex"]
 class StudyOptions(StudyRequest):
     """What is done of a study, where, and how it is printed."""
 
-    out: Path | None = option(None, "Folder; studies in one folder share their runs.", flags=["--out", "-o"])
+    out: Path | None = option(
+        None, "Folder to write; studies in one folder share their runs.", flags=["--out", "-o"]
+    )
     listed: bool = option(False, "List the studies.", flags=["--list"])
     dry_run: bool = option(
         False, "Check everything, print steps, files and missing inputs, and write nothing."
@@ -37,7 +39,7 @@ class StudyOptions(StudyRequest):
         "With --dry-run, also print every value of the steps: composed recipes, hyper-parameters.",
         only_with="dry_run",
     )
-    form: Form = option("text", "Format of the tables.", flags=["--format", "-f"])
+    form: Form = option("text", "How tables are printed.", flags=["--format", "-f"])
     workers: Workers = option(1, str(StudyRequest.model_fields["workers"].description))
 
 
@@ -50,14 +52,20 @@ def study(
         typer.Argument(metavar="NAME", help="Studies (align_mlm/table3), papers (align_mlm), or FILE.py."),
     ] = None,
 ) -> None:
-    """Reproduce a paper's table, printed beside the paper's.
+    """Repeat a table of a paper, and print both side by side.
 
-    Makes the data, pre-trains, fine-tunes and measures.
+    See which tables there are, and what one of them needs:
+
+    isoglot study --list
+
+    isoglot study align_mlm/table3 --dry-run
+
+    Make the data, train the encoders, fine-tune and measure them:
 
     isoglot study align_mlm/table3 --scale tiny --out runs/study
 
-    A run that several cells or studies need is done once; finished runs are not repeated; a stopped study
-    continues. `isoglot study --list` shows what there is.
+    A run that several cells or studies need is done once. Finished runs are not repeated, and a stopped study
+    continues.
     """
     if options.listed:
         _list(names)
@@ -163,19 +171,21 @@ class DemoOptions(Options):
     """Size and place of the demo."""
 
     out: Path = option(Path("runs/demo"), "Folder to write; finished parts are kept.", flags=["--out", "-o"])
-    steps: int | None = option(None, "Optimiser steps of each pre-training; by default 800.", ge=1)
-    seed: Seed = option(1, "Seed of the generated text and of all runs.")
+    steps: int | None = option(None, "Training steps of each encoder; by default 800.", ge=1)
+    seed: Seed = option(1, "Start of the random numbers, for the generated text and all runs.")
     workers: Workers | None = option(
         None, "Processes of one thread each; by default one per core, four at most."
     )
     settings: dict[str, Any] = settings_option(
-        "Change a size: --set alpha=1; repeatable.", metavar="SIZE=VALUE"
+        "Another size of the demo: --set alpha=1; repeatable.", metavar="SIZE=VALUE"
     )
 
 
 @with_flags
 def demo(options: DemoOptions, running: RunFlags) -> None:
-    """Train four objectives from scratch and compare what transfers.
+    """Train and compare four small encoders, in five minutes.
+
+    isoglot demo
 
     MLM, XLM, DICT-MLM and ALIGN-MLM (Tang et al. 2022) learn two languages that share no word and no word order:
     English of a small made-up world, and its copy in other letters with each sentence's words reversed. Each is

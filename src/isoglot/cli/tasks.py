@@ -1,9 +1,10 @@
-"""``isoglot finetune``, ``isoglot evaluate`` and ``isoglot transfer``."""
+"""``isoglot finetune``, ``isoglot evaluate``, ``isoglot predict`` and ``isoglot transfer``."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,13 +13,12 @@ import typer
 
 from isoglot.cli.console import Console, printed
 from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, with_flags
-from isoglot.core.errors import ConfigurationError
-from isoglot.core.options import FileName, Options, OutputFile, Seed, option, settings_option
+from isoglot.core.options import FileName, Options, OutputFile, OutputText, Seed, option, settings_option
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.runs.files import inside
-from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.ranks import require_one_process
+from isoglot.runs.sweep import SweepRequest, check_each, planned_runs, refuse_given_twice
 
 Checkpoints = Annotated[
     list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
@@ -37,7 +37,9 @@ class TaskFlags(Options):
     """A task and its data."""
 
     task: str = option(
-        ..., "Task by name (`finetune --tasks` lists them), or package.module:Name.", flags=["--task", "-t"]
+        ...,
+        "What to train or test, by name (--tasks of `isoglot finetune` lists all); or package.module:Name.",
+        flags=["--task", "-t"],
     )
     data: tuple[str, ...] = option(
         ...,
@@ -48,16 +50,20 @@ class TaskFlags(Options):
     )
 
 
-class TrainingFlags(Options):
+class TrainingFlags(SweepRequest):
     """Settings of fine-tuning."""
 
     preset: str = option(
-        "xtreme", "Paper whose settings are used: xtreme, weam, ppa, align_mlm or xlm_align."
+        "xtreme", "The paper whose training settings are used: xtreme, weam, ppa, align_mlm or xlm_align."
     )
     seed: tuple[Seed, ...] = option(
-        (1,), "Seed; 1,2,3 for three runs.", flags=["--seed"], commas=True, min_length=1
+        (1,),
+        "Start of the random numbers; 1,2,3 for three runs.",
+        flags=["--seed"],
+        commas=True,
+        min_length=1,
     )
-    epochs: float | None = option(None, "Epochs of training; by default the preset's.")
+    epochs: float | None = option(None, "Passes over the training data; by default the preset's.")
     settings: dict[str, Any] = settings_option(
         "Setting of fine-tuning or option of the task, see `finetune --tasks`: --set batch_size=16; repeatable."
     )
@@ -67,11 +73,13 @@ class TrainingFlags(Options):
         """Values that replace those of the preset."""
         return self.settings | ({} if self.epochs is None else {"epochs": self.epochs})
 
-    def task_and_settings(self, data: TaskFlags, **more: Any) -> tuple[Any, FinetuneOptions]:
-        """The task, and how it is fine-tuned."""
-        built, settings = task_with_settings(
-            data.task, data.data, paper=self.preset, **self.changes(), **more
-        )
+    def task_and_settings(
+        self, data: TaskFlags, name: str | None, swept: Mapping[str, Any]
+    ) -> tuple[Any, FinetuneOptions]:
+        """The task, called ``name`` in results, and how it is fine-tuned with these values of a sweep."""
+        refuse_given_twice(swept, self.changes())
+        values = {**self.changes(), **swept, **({} if name is None else {"name": name})}
+        built, settings = task_with_settings(data.task, data.data, paper=self.preset, **values)
         return built, settings.with_kept_adapter() if self.keep_adapter else settings
 
 
@@ -88,7 +96,12 @@ def _list_tasks(context: typer.Context, listed: bool) -> None:
 
 _Tasks = Annotated[
     bool,
-    typer.Option("--tasks", is_eager=True, callback=_list_tasks, help="List the tasks and their options."),
+    typer.Option(
+        "--tasks",
+        is_eager=True,
+        callback=_list_tasks,
+        help="List what --task can be with all options, and exit.",
+    ),
 ]
 
 
@@ -97,7 +110,7 @@ def finetune(
     checkpoint: Checkpoint,
     data: TaskFlags,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the run; several seeds make one folder each in it.")
+        Path, typer.Option("--out", "-o", help="Folder of the run; several runs make one folder each in it.")
     ],
     train: TrainingFlags,
     running: CompareFlags,
@@ -107,33 +120,41 @@ def finetune(
     resume: Annotated[bool, typer.Option(help="Resume an unfinished run in the folder.")] = True,
     tasks: _Tasks = False,
 ) -> None:
-    """Fine-tune an encoder on a task.
+    """Train an encoder for a task such as tagging or questions.
 
-    The best checkpoint on the training language's dev data is kept; --set select=last keeps the last one. Zero-shot:
-    train on one language, evaluate on others. Translate-train: give the translations' language. A finished run is not
-    run again.
+    Tagging parts of speech, in English; `isoglot evaluate` then tests it in other languages:
 
     isoglot finetune RUN --task pos --language en --data ud --out pos-en
 
-    isoglot finetune RUN --task xnli --data xnli --set learning_rate=1e-5,2e-5 --seed 1,2,3 --out xnli
-    """
-    from isoglot.finetuning.finetune import FineTuning
+    Several learning rates and seeds; the development data choose the learning rate:
 
-    built, settings = train.task_and_settings(data)
+    isoglot finetune RUN --task xnli --data xnli --set learning_rate=1e-5,2e-5 --seed 1,2,3 --out xnli
+
+    A run of its own for each value, to see what it does:
+
+    isoglot finetune RUN --task xnli --data xnli --sweep learning_rate=1e-5,2e-5 --seed 1,2,3 --out xnli
+
+    The checkpoint that is best on the training language's development data is kept; --set select=last keeps the last
+    one. A finished run is not run again.
+    """
+    from isoglot.finetuning.finetune import finetune_runs
+
+    runs = planned_runs(out, train.sweep, train.seed)
     with Console(quiet=running.quiet) as console:
-        for seed in train.seed:
-            folder = out if len(train.seed) == 1 else out / f"seed-{seed}"
-            run = FineTuning(checkpoint, built, language, seed, settings, folder, console)
-            path = run.run(resume=resume)
-            if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
-                typer.echo(str(path))
+        made = finetune_runs(
+            checkpoint, partial(train.task_and_settings, data, None), language, runs, workers=train.workers,
+            resume=resume, progress=console,
+        )  # fmt: skip
+    if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
+        for path in made:
+            typer.echo(str(path))
 
 
 class TestFlags(Options):
     """What is measured, and where it goes."""
 
     languages: tuple[str, ...] = option(
-        ..., "Languages to test; de-es for a pair.", flags=["--languages", "-l"], commas=True
+        ..., "Which languages to test; de-es for a pair.", flags=["--languages", "-l"], commas=True
     )
     out: OutputFile = option(
         Path("results.jsonl"), "File that rows of results are added to.", flags=["--out", "-o"]
@@ -141,7 +162,7 @@ class TestFlags(Options):
     predictions: Path | None = option(
         None, "Folder for predictions in XTREME's submission format; one folder per checkpoint in it."
     )
-    split: str = option("test", "Split to test on: test, dev or train.")
+    split: str = option("test", "Part of the data to test on: test, dev or train.")
     name: FileName | None = option(None, "Name of the task in results, for example pos_pud.")
     settings: dict[str, Any] = settings_option(
         "Option of the task (--tasks lists them): --set layer=8; repeatable."
@@ -150,31 +171,43 @@ class TestFlags(Options):
 
 @with_flags
 def evaluate(
-    checkpoints: Checkpoints,
+    checkpoints: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CHECKPOINT",
+            help="Folders of checkpoints or runs, hub names, or a folder of several runs for all of them.",
+        ),
+    ],
     data: TaskFlags,
     tested: TestFlags,
     measuring: MeasureOptions,
     running: CompareFlags,
     tasks: _Tasks = False,
 ) -> None:
-    """Measure checkpoints on a task in any number of languages.
+    """Test encoders on a task, in any number of languages.
 
-    Rows are added to the file as they are measured, and a row that the file has is not measured again: a stopped
-    evaluation resumes. Values are in %. Checkpoints of one run with several seeds are printed as mean ± standard
-    deviation.
+    A model that `isoglot finetune` trained:
 
     isoglot evaluate pos-en --task pos --languages de,es --data 'ud/{language}_pud-ud-{split}.conllu'
 
+    Any encoder, by how often it finds a sentence's translation:
+
     isoglot evaluate RUN --task tatoeba --languages de,es --data tatoeba --set layer=8
+
+    Each result is a row of the file, in %. A row that the file has is not measured again, so a stopped evaluation
+    continues. Checkpoints of one run with several seeds are printed as mean ± standard deviation.
     """
+    from isoglot.checkpoints.folder import checkpoints_of
     from isoglot.evaluation.evaluate import evaluate as measure
+    from isoglot.evaluation.prediction_folders import prediction_folders
     from isoglot.tasks import build_task
 
     require_one_process("evaluate", "runs")
     values = tested.settings | ({} if tested.name is None else {"name": tested.name})
     options = {**dict(measuring), "out": tested.out, "language_ids": values.pop("language_ids", None)}
     with printed() as measured, Console(quiet=running.quiet) as console:
-        for checkpoint, folder in zip(checkpoints, _folders(checkpoints, tested.predictions), strict=True):
+        every = [str(checkpoint) for place in checkpoints for checkpoint in checkpoints_of(place)]
+        for checkpoint, folder in zip(every, prediction_folders(every, tested.predictions), strict=True):
             measure(
                 checkpoint,
                 build_task(data.task, data.data, **values),
@@ -194,36 +227,75 @@ def _recipe_of_name(checkpoint: str) -> dict[str, dict[str, Any]]:
     return recipe_of(checkpoint_folder(checkpoint))
 
 
-def _folders(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:
-    """Where each checkpoint's predictions go: of several, in a folder called as the checkpoint is named.
+class PredictFlags(Options):
+    """What is predicted, and where it goes."""
 
-    The name does not depend on the other checkpoints, so that predictions are found again beside others.
+    task: str = option(
+        ..., "Task by name (`finetune --tasks` lists them), or package.module:Name.", flags=["--task", "-t"]
+    )
+    out: OutputText = option(
+        Path("-"), "File of JSON lines to write; standard output by default.", flags=["--out", "-o"]
+    )
+    language: str = option(
+        "en", "Language of the rows; a column language tells it row by row.", flags=["--language", "-l"]
+    )
+    columns: dict[str, str] = option(
+        {},
+        "Column of the task and its name in the file: text=body; repeatable.",
+        flags=["--column", "--columns"],
+        metavar="FIELD=COLUMN",
+    )
+    probabilities: bool = option(
+        False, "Also give the probability of every label; for tags those of each word."
+    )
+    settings: dict[str, Any] = settings_option(
+        "Option of the task or of the forward pass: --set max_tokens=4096; repeatable."
+    )
+
+
+@with_flags
+def predict(
+    checkpoint: Checkpoint,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Rows: .jsonl, .csv or .tsv with a header, .parquet, or one text a line; - is standard input.",
+        ),
+    ],
+    options: PredictFlags,
+    running: CompareFlags,
+) -> None:
+    """Label texts or words, or answer questions, in new data.
+
+    Each row of the file becomes a line of JSON: its own columns, then `prediction` and, for labels of texts and pairs,
+    `probability`. Rows need no labels.
+
+    isoglot predict RUN tickets.csv --task text_classification --column text=body -o labelled.jsonl
+
+    isoglot predict RUN tickets.jsonl --task text_classification --probabilities -o labelled.jsonl
     """
-    if folder is None or len(checkpoints) == 1:
-        return [folder] * len(checkpoints)
-    folders: dict[Path, str] = {}
-    for checkpoint in checkpoints:
-        place = folder / _folder_name(checkpoint)
-        if place in folders:
-            raise ConfigurationError(
-                f"predictions of {folders[place]} and {checkpoint} would both go to {place}; evaluate them one at a "
-                "time, each with its own --predictions, or name them by paths from a folder that holds both"
-            )
-        folders[place] = checkpoint
-    return list(folders)
+    from isoglot.evaluation.predict import predict as label
+    from isoglot.formats.row_files import read_rows
+    from isoglot.runs.files import refuse_overwriting, require_writable, write_text
+    from isoglot.runs.json_lines import json_line
 
-
-def _folder_name(checkpoint: str) -> Path:
-    """The path as it is named, without its `checkpoint`; of one from outside the current folder the last part."""
-    path = Path(checkpoint)
-    if path.name == CHECKPOINT and len(path.parts) > 1:
-        path = path.parent
-    path = Path(os.path.normpath(path))
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        path = path.relative_to(Path.cwd())
-    if path.is_absolute() or ".." in path.parts or path == Path():
-        path = Path(path.resolve().name)
-    return path
+    require_one_process("predict", "labels")
+    printed_out = str(options.out) == "-"
+    if not printed_out:
+        refuse_overwriting(options.out, [file])
+        require_writable(options.out)
+    rows = read_rows(file)
+    with Console(quiet=running.quiet) as console:
+        labelled = label(
+            checkpoint, options.task, rows, language=options.language, columns=options.columns,
+            probabilities=options.probabilities, progress=console, **options.settings,
+        )  # fmt: skip
+    text = "".join(map(json_line, labelled))
+    if printed_out:
+        typer.echo(text, nl=False)
+    else:
+        write_text(options.out, text)
 
 
 class TransferFlags(Options):
@@ -233,7 +305,7 @@ class TransferFlags(Options):
         ..., "Source, then targets: en,en-x-trans-inv.", flags=["--languages", "-l"], commas=True
     )
     out: Path = option(..., "Folder; each run and seed has its own folder in it.", flags=["--out", "-o"])
-    split: str = option("dev", "Split to test on; the paper reports dev.")
+    split: str = option("dev", "Part of the data to test on: test or dev, which the paper reports.")
     name: FileName | None = option(None, "Name of the task in results, for example pos_ewt.")
     run: tuple[str, ...] = option(
         (), "Name of a run in results, once for each checkpoint; by default its own.", metavar="NAME"
@@ -255,27 +327,31 @@ def transfer(
     train: TransferTrainingFlags,
     running: CompareFlags,
 ) -> None:
-    """Measure zero-shot (ZS), supervised (SUP) and Δ = SUP − ZS.
-
-    Each checkpoint is fine-tuned on the source and on each target language, and tested on the targets, derived
-    languages or any others; then its weights are deleted, unless --keep is given. Finished runs are not done again.
-    `isoglot report gap` shows the results.
+    """Measure how a task learned in one language works in others.
 
     isoglot transfer mlm align_mlm --task pos --languages en,en-x-trans-inv --data pos --seed 1,2,3 --out gap
-    """
-    from isoglot.analysis.transfer import TransferOptions, run_folders
-    from isoglot.analysis.transfer import transfer as measure
 
-    named = {} if options.name is None else {"name": options.name}
-    built, settings = train.task_and_settings(data, **named)
-    runs = run_folders(checkpoints, options.run)
-    folders = {run: inside(options.out, run.replace("/", "--")) for run in runs}
+    isoglot report gap
+
+    The first language is the source, the others are targets. Each checkpoint is fine-tuned on the source (zero-shot,
+    ZS) and on each target (supervised, SUP), and tested on the targets; Δ = SUP − ZS is what is lost without target
+    data. Then the fine-tuned weights are deleted, unless --keep is given. Finished runs are not done again.
+    """
+    from isoglot.analysis.transfer import TransferJob, TransferOptions, run_folders, transfer_runs
+
+    places: dict[str, Path] = {}  # label of a run to the folder of its checkpoint's runs
+    jobs = []
+    for name, checkpoint in run_folders(checkpoints, options.run).items():
+        folder = inside(options.out, name.replace("/", "--"))
+        runs = planned_runs(folder, train.sweep, train.seed, always_by_seed=True)
+        built = check_each(runs, partial(train.task_and_settings, data, options.name))
+        for run, (task, settings) in zip(runs, built, strict=True):
+            labelled = replace(run, label=f"{name}/{run.label}")
+            how = TransferOptions(settings.changed(run=name), options.split, options.keep, run.values)
+            jobs.append(TransferJob(labelled, checkpoint, task, how))
+            places[labelled.label] = folder
     with printed() as measured, Console(quiet=running.quiet) as console:
-        for run, checkpoint in runs.items():
-            changed = TransferOptions(settings.changed(run=run), options.split, options.keep)
-            for seed in train.seed:
-                console.note(f"{run}, seed {seed}")
-                measure(
-                    checkpoint, built, languages=options.languages, seed=seed, options=changed,
-                    out=folders[run] / f"seed-{seed}", progress=console, measured=measured.of(folders[run]),
-                )  # fmt: skip
+        transfer_runs(
+            jobs, options.languages, workers=train.workers, progress=console,
+            measured=lambda run, rows: measured.of(places[run.label])(rows),
+        )  # fmt: skip

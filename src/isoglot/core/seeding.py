@@ -9,26 +9,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from isoglot.core.errors import ConfigurationError
-
 if TYPE_CHECKING:
     import torch
-
-
-def require_one_seed(seed: object) -> None:
-    """Refuse anything but one whole number as the seed of one run.
-
-    Raises:
-        ConfigurationError: Several seeds, of which each needs a run of its own; or a seed that numpy does not take.
-    """
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise ConfigurationError(
-            f"[[seed]]: got {seed!r}; one whole number is needed. For several seeds call the function once for each, "
-            "with an [[out]] of its own"
-        )
-    if not 0 <= seed < 2**32:
-        bound = "greater than or equal to 0" if seed < 0 else f"less than {2**32}"
-        raise ConfigurationError(f"[[seed]]: got {seed}; it should be {bound}")
 
 
 def seed_for(seed: int, *key: str | int) -> int:

@@ -10,18 +10,24 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.languages import same_language
 from isoglot.corpus.manifest import Manifest, is_prepared, read_manifest, row_batches
+from isoglot.formats.line_files import is_packed
 from isoglot.formats.readers import PairRead, read, source_pairs
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import LANGUAGES, UNNAMED, Kind, Source, expand, sources_from
 from isoglot.runs.disk import full_disk_named
 
 T = TypeVar("T")
+_ROW_A_LINE = ("moses", "bars", "tsv", "jsonl")
+"""Formats of which a line is a row."""
+_MOST_COUNTED = 8 << 30
+"""Bytes of a file whose lines are counted for a bar, which takes seconds."""
 _HELD_IN: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
 """Kinds of prepared folders whose rows have the columns of a kind, where there are others than the kind itself."""
 
@@ -65,6 +71,7 @@ class CorpusInput:
     kind: Kind
     manifest: Manifest | None = None
     again: bool = False  # standard input is kept on disk, so that it can be looped over again
+    paused: bool = False  # whether nothing more was waiting behind the pair that was read last
     _spool: Spool[Any] | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -95,7 +102,9 @@ class CorpusInput:
         memory that lack a language are pairs too, without that side.
         """
         if self.manifest is None:
-            yield from self.loop(source_pairs(self.source, incomplete=incomplete))
+            read_now = source_pairs(self.source, incomplete=incomplete, tell_paused=self._set_paused)
+            yield from self.loop(read_now)
+            self.paused = False
             return
         for row in self.rows(start, stop):
             source, target = (row[name] or "" for name in LANGUAGES["bitext"])
@@ -104,6 +113,9 @@ class CorpusInput:
             if self.manifest.kind == "aligned":
                 pair.words, pair.more = (row["source_words"], row["target_words"]), {"links": row["links"]}
             yield PairRead(pair)
+
+    def _set_paused(self, paused: bool) -> None:
+        self.paused = paused
 
 
 @dataclass(frozen=True)
@@ -120,6 +132,15 @@ class Corpus:
         """The languages of the first input."""
         first = self.inputs[0]
         return first.manifest.languages[0].languages if first.manifest else first.source.languages(first.kind)
+
+    def paused(self) -> bool:
+        """Whether nothing more was waiting to be read behind the last pair: standard input may wait for long."""
+        return any(part.paused for part in self.inputs)
+
+    def row_count(self) -> int:
+        """How many rows there are, for a bar; 0 where that is known only when all of them have been read."""
+        counts = [_rows_of(part) for part in self.inputs]
+        return sum(counts) if all(counts) else 0
 
     def pairs(self, *, incomplete: bool = False) -> Iterator[SentencePair]:
         """The sentence pairs of all inputs in their order, in bounded memory.
@@ -169,6 +190,20 @@ def open_corpus(
         else:
             opened += [CorpusInput(part, kind, again=again) for part in expand([source], kind)]
     return Corpus(opened)
+
+
+def _rows_of(corpus_input: CorpusInput) -> int:
+    """The rows of a prepared folder, or the lines of a plain file; 0 for all else."""
+    if corpus_input.manifest is not None:
+        return corpus_input.manifest.rows
+    path = Path(corpus_input.source.files()[0])
+    if corpus_input.source.format not in _ROW_A_LINE or not path.is_file() or is_packed(path):
+        return 0
+    if path.stat().st_size > _MOST_COUNTED:
+        return 0
+    with path.open("rb") as file:
+        lines = sum(block.count(b"\n") for block in iter(partial(file.read, 1 << 20), b""))
+    return lines - bool(corpus_input.source.header)
 
 
 def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> CorpusInput:

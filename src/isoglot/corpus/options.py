@@ -114,7 +114,7 @@ class PrepareOptions(RowRules):
         ge=0,
         le=1,
     )
-    seed: int = option(1, "Seed for language sampling.", group=_LANGUAGES, ge=0)
+    seed: int = option(1, "Start of the random numbers that choose rows.", group=_LANGUAGES, ge=0)
     shard_rows: int = option(200_000, "Approximate rows per Parquet file.", group=_RUN, ge=1)
 
     @model_validator(mode="after")

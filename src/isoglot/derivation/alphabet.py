@@ -21,10 +21,11 @@ _SINGLE_CASE = "ß"
 _DIGITS = 0xA8D0  # ten digits in a row (Saurashtra), still digits to every tokenizer
 _MARKS = 0x2E00  # 32 punctuation marks in a row, as many as ASCII has
 _PRECOMPOSED = (*range(0x00C0, 0x0250), *range(0x1E00, 0x1F00))
+"""Blocks of Unicode with Latin letters that have their accent inside: é is one character."""
 
 
 def _table(name: str) -> dict[int, str]:
-    """A ``str.translate`` table from Latin letters to another script, case kept, letters with accents included.
+    """Make a ``str.translate`` table from Latin letters to another script, with their case and their accents.
 
     Digits and ASCII punctuation get copies of their own, which stay digits and punctuation.
     """
@@ -32,15 +33,17 @@ def _table(name: str) -> dict[int, str]:
         raise ConfigurationError(f"unknown alphabet {name!r}; {did_you_mean(name, ALPHABETS)}")
     upper, lower = ALPHABETS[name]
     table: dict[int, str] = {}
-    for i, letter in enumerate(_LATIN):
-        table[ord(letter)], table[ord(letter.upper())] = chr(lower + i), chr(upper + i)
+    for number, letter in enumerate(_LATIN):
+        table[ord(letter)] = chr(lower + number)
+        table[ord(letter.upper())] = chr(upper + number)
     table[ord(_SINGLE_CASE)] = chr(lower + len(_LATIN))
     for code in _PRECOMPOSED:
-        parts = unicodedata.normalize("NFD", chr(code))
-        if len(parts) > 1 and ord(parts[0]) in table:
-            table[code] = table[ord(parts[0])] + parts[1:]
-    table |= {ord(c): chr(_DIGITS + i) for i, c in enumerate(string.digits)}
-    return table | {ord(c): chr(_MARKS + i) for i, c in enumerate(string.punctuation)}
+        decomposed = unicodedata.normalize("NFD", chr(code))
+        letter, accents = decomposed[0], decomposed[1:]
+        if accents and ord(letter) in table:
+            table[code] = table[ord(letter)] + accents
+    table |= {ord(digit): chr(_DIGITS + number) for number, digit in enumerate(string.digits)}
+    return table | {ord(mark): chr(_MARKS + number) for number, mark in enumerate(string.punctuation)}
 
 
 class Transliteration:
@@ -62,13 +65,13 @@ class Transliteration:
         self._known: dict[str, str] = {w: w for w in shared}
 
     def word(self, word: str) -> str:
-        """One word in the derived language."""
+        """Write one word in the derived language."""
         known = self._known.get(word)
         if known is None:
             known = self._known[word] = unicodedata.normalize("NFC", word).translate(self._table)
         return known
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
-        """The same words in the same order, written in the other alphabet; ``key`` has no effect."""
+        """Write the words of a sentence in the other alphabet; ``key`` has no effect."""
         del key
         return DerivedSentence(tuple(map(self.word, sentence.words)), tuple(range(len(sentence.words))))

@@ -1,4 +1,4 @@
-"""``isoglot.derive``: a corpus to its copy in a derived language."""
+"""``isoglot.derive``: the options as Python has them become the request of ``derive_corpus``."""
 
 from __future__ import annotations
 

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
     from isoglot.derivation.vocabulary import VocabularyCopy
 
-_WINDOW = 4096
+_REPORT_EVERY = 4096
+"""Rows between two reports of progress."""
 _TEXT_COLUMNS = ("text", "source", "target", "first", "second")
 
 
 class DeriveSummary(NamedTuple):
-    """What became of the input."""
+    """Counts of a derived corpus, and its language."""
 
     rows: int
     pairs: int  # rows of the ALIGNED corpus
@@ -88,7 +89,7 @@ def derive_corpus(
 def _write(
     names: list[str], kind: str, request: DeriveRequest, folder: Path, progress: Reporter
 ) -> dict[str, Any]:
-    """Derive everything into a folder; what the manifest says about it."""
+    """Derive everything into a folder; return what the manifest says about it."""
     schema = INPUT_KINDS[kind]
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -103,17 +104,18 @@ def _write(
             f"the literal inversion is the paper's XNLI code, got {schema} data; use it with [[kind='nli']] or "
             "[[kind='paws']]"
         )
-    fitted = {
+    # What a sentence is and where its final mark stands depends on the data: see `Inversion`.
+    is_running_text = schema in ("bitext", "pair", "text") and not request.rows.split_sentences
+    of_data = {
         "tokenizer": options.tokenizer or tokenizer,
-        "attached": options.attached
-        or (schema in ("bitext", "pair", "text") and not request.rows.split_sentences),
+        "attached": options.attached or is_running_text,
         "split": options.split or schema == "span",
     }
-    options = options.model_copy(update=fitted)
+    options = options.model_copy(update=of_data)
     transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(rows()))
     with ExitStack() as stack:
         parse = None
-        if request.parses is not None:  # its trees stand in the folder while it is written
+        if request.parses is not None:  # the folder has a file of its trees until it is complete
             trees = read_rows([request.parses], "treebank", languages=("und",), options={})
             file = folder / ".parses.db"
             parse = stack.enter_context(Parses(trees, file, first_only=request.first_parse_only))
@@ -128,7 +130,7 @@ def _write(
         deriver = Deriver(transform, "-".join(steps), request.derived_language, reading, parse)
         for row, pairs in deriver.rows(schema, rows()):
             output.add(row, pairs)
-            if output.rows % _WINDOW == 0:
+            if output.rows % _REPORT_EVERY == 0:
                 progress.progress("rows derived", output.rows, 0)
         if not output.rows:
             reasons = ", ".join(f"{r} ({n:,})" for r, n in deriver.counts.items()) or "the input is empty"
@@ -142,7 +144,7 @@ def _write(
 def _tokenizer(
     request: DeriveRequest, *, draw: bool
 ) -> tuple[PreTrainedTokenizerBase | None, VocabularyCopy | None]:
-    """The tokenizer and its doubled vocabulary: the one that its folder holds, or one that is drawn."""
+    """Load the tokenizer, and its doubled vocabulary: the one in its folder, or with ``draw`` a new one."""
     if request.tokenizer is None:
         return None, None
     from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - heavy
@@ -156,7 +158,7 @@ def _tokenizer(
 
 
 def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """All words of raw rows."""
+    """Yield all words of rows, whatever their columns."""
     for row in rows:
         yield from row.get("words") or ()
         for column in _TEXT_COLUMNS:

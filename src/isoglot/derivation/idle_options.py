@@ -1,4 +1,4 @@
-"""Options of `isoglot derive` that would do nothing are refused, by the command and by Python."""
+"""Refuse options of `isoglot derive` that would do nothing, for the command and for Python."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,8 +24,9 @@ def require_used(request: DeriveRequest, reading: Options, path: str, languages:
 
 
 def _idle(request: DeriveRequest, reading: Options, path: str, languages: Sequence[str]) -> Iterator[str]:
-    """Options that were given and would do nothing: why."""
+    """Say of each option that was given and would do nothing why it would not."""
     names, kind, options = parse_names(request.transform), request.kind or kind_of(path), request.options
+    # Of each option that was given: how messages name it, and the transformation or the kinds of data that need it.
     flags = {name: (f"[[{name}]]", extra_of(field).get("needs")) for name, field in given_fields(request)}
     for flag, needs in flags.values():
         if needs in TRANSFORMS and needs not in names:

@@ -1,4 +1,4 @@
-"""What `isoglot derive` reads: corpora in any format, and the data of tasks in theirs."""
+"""The input of `isoglot derive`: corpora in any format, and the data of tasks in their formats."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -20,7 +20,7 @@ INPUT_KINDS: dict[str, str] = {
     "paws": "pair",
     "qa": "span",
 }
-"""What can be derived, and the schema that it has."""
+"""Kinds of data that can be derived, and the schema of each."""
 
 _CORPORA = ("text", "bitext", "aligned", "treebank")
 _COLUMNS = (
@@ -33,11 +33,17 @@ _COLUMNS = (
     ({"source", "target"}, "bitext"),
     ({"text"}, "text"),
 )
+"""Columns of JSON lines, and the kind that they show; the first that fits is taken."""
 _SUFFIXES = {".txt": "text", ".conllu": "treebank", ".tmx": "bitext", ".src-tgt": "bitext", ".json": "qa"}
 
 
 def kind_of(path: str) -> str:
-    """What a file holds, detected from its manifest, name or columns."""
+    """Detect the kind of a file's data from its manifest, columns or name.
+
+    Example:
+        >>> kind_of("en.conllu")
+        'treebank'
+    """
     manifest = read_manifest(path)
     if manifest is not None and manifest.kind in INPUT_KINDS:
         return manifest.kind
@@ -57,13 +63,13 @@ def kind_of(path: str) -> str:
 def read_rows(
     paths: list[str], kind: str, *, languages: tuple[str, ...], options: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Rows of the schema that belongs to a kind.
+    """Yield rows of the schema that belongs to a kind.
 
-    ``paths``: one file or folder; two files for a bitext, three with word links.
-    ``options``: further keys of :class:`isoglot.formats.sources.Source`.
+    ``paths``: One file or folder; two files for a bitext, three with word links.
+    ``options``: Further keys of :class:`isoglot.formats.sources.Source`.
     """
     if kind == "text" and is_prepared(paths[0]) and kind_of(paths[0]) == "treebank":
-        kind = "treebank"  # whose sentences are text
+        kind = "treebank"  # the sentences of a treebank are text too
     if kind in _CORPORA:
         corpus: Kind = kind  # type: ignore[assignment]
         yield from open_corpus(paths, corpus, languages=languages, **options)
@@ -72,8 +78,12 @@ def read_rows(
         raise ConfigurationError(f"got {len(paths)} files of {kind}; derive them one at a time")
     if not languages or not languages[0]:
         raise ConfigurationError(f"{paths[0]}: its language is needed; give [[languages='en']]")
-    path, language = paths[0], languages[0]
-    # They import `datasets`: a second that texts and treebanks do not need.
+    yield from _read_task_data(paths[0], kind, languages[0])
+
+
+def _read_task_data(path: str, kind: str, language: str) -> Iterator[dict[str, Any]]:
+    """Yield rows of a task: from a table with the columns of the schema, or from the format of its benchmark."""
+    # These import `datasets`: a second that texts and treebanks do not need.
     from datasets import Features  # noqa: PLC0415
 
     from isoglot.corpus.labelled_tables import is_table, read_table  # noqa: PLC0415
@@ -88,13 +98,15 @@ def read_rows(
         "paws": (PAIR, "sentence pairs", partial(read_pairs, labels=PARAPHRASE_LABELS)),
         "qa": (SPAN, "questions", read_questions),
     }
-    schema, role, read_own = kinds[kind]
+    schema, role, read_benchmark = kinds[kind]
+    # JSON lines of pairs can also be those of XNLI or PAWS, with columns of other names.
     if is_table(path) and (schema is not PAIR or {"first", "second"} <= jsonl_columns(path)):
         yield from read_table(path, schema, language=language, split="train", role=role)
         return
-    for row in read_own(path, language=language):
+    for row in read_benchmark(path, language=language):
         if kind == "qa":
             answers = zip(row["answers"]["text"], row["answers"]["start"], strict=True)
             located = [(text, start) for text, start in answers if start != NOT_FOUND]
-            row |= {"answers": {"text": [t for t, _ in located], "start": [s for _, s in located]}}
+            texts, starts = [text for text, _ in located], [start for _, start in located]
+            row |= {"answers": {"text": texts, "start": starts}}
         yield row

@@ -1,4 +1,4 @@
-"""Labels of words, and answers of questions, that follow their words into the derived language."""
+"""Tags of words, entities and answers of questions, moved with their words into the derived language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isoglot.derivation.order import END_MARKS
 from isoglot.formats.words import word_spans
 
 MOST_LOST = 5
-"""Words by which a parse may differ from the labelled ones before the sentence is left out, as in ALIGN-MLM's code."""
+"""By more words than this a parse may not differ from the labelled words, as in ALIGN-MLM's code."""
 
 
 def tags_by_form(words: Sequence[str], labelled: Sequence[str], tags: Sequence[str]) -> tuple[str, ...]:
@@ -55,50 +55,67 @@ def tags_of_parse(
 
 
 def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:
-    """IOB2 tags of re-ordered words, entity by entity.
+    """Tag re-ordered words with IOB2, entity by entity.
 
     Each word keeps its entity; words of one entity that stand together in the new order are one entity there, whose
     first word is ``B``. Entities that meet stay apart, and an entity that is torn apart becomes several.
 
     ``tags``: IOB2 tags of the original. An ``I`` without an entity before it begins one.
+
+    Example:
+        >>> carry_entities(["B-PER", "I-PER", "O"], origin=[2, 1, 0])
+        ['O', 'B-PER', 'I-PER']
     """
-    entity: list[int] = []
+    entity_of: list[int | None] = []  # of each word of the original: the number of its entity's first word
     kinds: list[str] = []
-    for i, tag in enumerate(tags):
+    for number, tag in enumerate(tags):
         prefix, _, kind = tag.partition("-")
-        going_on = prefix == "I" and i > 0 and entity[-1] >= 0 and kinds[-1] == kind
-        entity.append(-1 if not kind else entity[-1] if going_on else i)
+        entity: int | None = number if kind else None
+        if kind and prefix == "I" and number > 0 and entity_of[-1] is not None and kinds[-1] == kind:
+            entity = entity_of[-1]
+        entity_of.append(entity)
         kinds.append(kind)
-    out: list[str] = []
-    before = -1
-    for o in origin:
-        number = entity[o]
-        out.append(tags[o] if number < 0 else f"{'I' if number == before else 'B'}-{kinds[o]}")
-        before = number
-    return out
+    moved_tags: list[str] = []
+    before: int | None = None
+    for old in origin:
+        entity = entity_of[old]
+        if entity is None:
+            moved_tags.append(tags[old])
+        else:
+            moved_tags.append(f"{'I' if entity == before else 'B'}-{kinds[old]}")
+        before = entity
+    return moved_tags
 
 
 def flip_runs(tags: Sequence[str]) -> list[str]:
     """Turn each maximal run ``I … I B`` of a reversed sentence into ``B I … I``.
 
     Source: ALIGN-MLM's code for inverted NER.
+
+    Example:
+        >>> flip_runs(["O", "I-PER", "B-PER"])
+        ['O', 'B-PER', 'I-PER']
     """
-    out = list(tags)
-    start, inside = 0, False
-    for i, tag in enumerate(tags):
+    flipped = list(tags)
+    start, has_inside = 0, False  # of the run so far: its first tag, and whether it has an ``I``
+    for number, tag in enumerate(tags):
         if tag.startswith("I-"):
-            inside = True
+            has_inside = True
             continue
-        if tag.startswith("B-") and inside:
-            out[start : i + 1] = out[start : i + 1][::-1]
-        start, inside = i + 1, False
-    return out
+        if tag.startswith("B-") and has_inside:
+            flipped[start : number + 1] = flipped[start : number + 1][::-1]
+        start, has_inside = number + 1, False
+    return flipped
 
 
 def make_tags_consistent(tags: Sequence[str]) -> list[str]:
     """Repair IOB2: after a tag of the same type comes ``I``, else ``B``. Neighbours of one type become one entity.
 
     Source: ALIGN-MLM's code for NER after T_syn.
+
+    Example:
+        >>> make_tags_consistent(["I-PER", "B-PER", "O"])
+        ['B-PER', 'I-PER', 'O']
     """
     out: list[str] = []
     before = ""
@@ -116,65 +133,75 @@ def make_tags_consistent(tags: Sequence[str]) -> list[str]:
 class Passage(NamedTuple):
     """Running text cut into words and punctuation."""
 
-    sentence: Sentence  # its words; sentences end at a mark of ``. ! ?`` before white space
+    sentence: Sentence  # all words; its ``ends`` are marks of ``. ! ?`` before white space
     spans: tuple[tuple[int, int], ...]  # characters ``[start, end)`` of each word
 
     @classmethod
     def of(cls, text: str) -> Passage:
-        """The passage of a text."""
+        """Cut a text into words and punctuation."""
         spans = tuple(word_spans(text))
-        words = tuple(text[a:b] for a, b in spans)
-        ends = frozenset(
-            i
-            for i, (word, (_, b)) in enumerate(zip(words, spans, strict=True))
-            if word[-1] in END_MARKS and (b == len(text) or text[b].isspace())
-        )
-        return cls(Sentence(words, ends=ends), spans)
+        words = tuple(text[start:end] for start, end in spans)
+        ends = set()
+        for number, (_, end) in enumerate(spans):
+            is_before_space = end == len(text) or text[end].isspace()
+            if words[number][-1] in END_MARKS and is_before_space:
+                ends.add(number)
+        return cls(Sentence(words, ends=frozenset(ends)), spans)
 
     @classmethod
     def parsed(cls, text: str, tree: Sentence) -> Passage:
-        """The passage of a text as a parser has cut it.
+        """Locate the words of a parse in its text.
 
-        ``tree``: its words and their analysis; the words' letters are those of the text, blanks aside, or of its
-        beginning (where the first sentence of several was taken).
+        ``tree``: The words and their analysis. Put together they spell the text, except for white space; or its
+        beginning, where the first sentence of several was taken.
         """
-        letters = [i for i, c in enumerate(text) if not c.isspace()]
-        spans, at = [], 0
+        letters = [
+            i for i, character in enumerate(text) if not character.isspace()
+        ]  # where the text has them
+        spans, done = [], 0
         for word in tree.words:
-            size = sum(not c.isspace() for c in word)
-            spans.append((letters[at], letters[at + size - 1] + 1))
-            at += size
+            size = sum(not character.isspace() for character in word)
+            spans.append((letters[done], letters[done + size - 1] + 1))
+            done += size
         return cls(tree, tuple(spans))
 
 
 def moved_answers(
     passage: Passage, derived: DerivedSentence, answers: Sequence[tuple[str, int]], counts: Counter[str]
 ) -> list[tuple[str, int]]:
-    """Answers as they stand in the derived context, whose words are joined by single blanks.
+    """Find answers in the derived context, whose words are joined by single spaces.
 
-    ``counts``: dropped answers are counted here: those that begin or end inside a word, that are not in the context
+    ``answers``: Text and first character of each in the original context.
+    ``counts``: Dropped answers are counted here: those that begin or end inside a word, that are not in the context
     as recorded, or whose words the new order separates.
 
     Returns:
         Text and first character of each answer that is still in one piece.
     """
-    starts = list(accumulate((len(w) + 1 for w in derived.words), initial=0))
-    first = {span[0]: i for i, span in enumerate(passage.spans)}
-    last = {span[1]: i for i, span in enumerate(passage.spans)}
-    renderings, located = derived.renderings(), []
+    derived_starts = list(accumulate((len(word) + 1 for word in derived.words), initial=0))
+    word_from = {start: number for number, (start, _) in enumerate(passage.spans)}
+    word_to = {end: number for number, (_, end) in enumerate(passage.spans)}
+    renderings = derived.renderings()
+    located = []
     for text, start in answers:
-        stop = start + len(text.rstrip())
+        # An answer may be recorded with white space around it.
         begin = start + len(text) - len(text.lstrip())
-        if begin not in first or stop not in last:
+        end = start + len(text.rstrip())
+        if begin not in word_from or end not in word_to:
             counts["answer dropped: not at the bounds of words"] += 1
             continue
-        rendered = "".join(passage.sentence.words[first[begin] : last[stop] + 1])
-        if "".join(rendered.split()) != "".join(text.split()):
+        old_words = range(word_from[begin], word_to[end] + 1)
+        in_context = "".join(passage.sentence.words[old_words.start : old_words.stop])
+        if "".join(in_context.split()) != "".join(text.split()):
             counts["answer dropped: not in the context as recorded"] += 1
             continue
-        moved = sorted(p for old in range(first[begin], last[stop] + 1) for p in renderings.get(old, ()))
-        if not moved or moved[-1] - moved[0] + 1 != len(moved):
+        new_words: list[int] = []
+        for old in old_words:
+            new_words += renderings.get(old, ())
+        new_words.sort()
+        if not new_words or new_words[-1] - new_words[0] + 1 != len(new_words):
             counts["answer dropped: in several pieces"] += 1
             continue
-        located.append((" ".join(derived.words[moved[0] : moved[-1] + 1]), starts[moved[0]]))
+        answer = " ".join(derived.words[new_words[0] : new_words[-1] + 1])
+        located.append((answer, derived_starts[new_words[0]]))
     return located

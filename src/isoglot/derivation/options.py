@@ -23,13 +23,13 @@ _LABELS = "Labels of the trees: ud2 (renamed to UD 1.2) or literal (as they are)
 class TransformOptions(Options):
     """Options of the transformations. ``needs`` names the one that a field is for."""
 
-    seed: int = option(0, "Seed for all sampling.")
+    seed: int = option(0, "Start of the random numbers.")
     tokenizer: Any = internal(None, exclude=True)
     """The fast tokenizer whose pieces are copied, loaded."""
     alphabet: str = _trans(
         "armenian", "Letters without a tokenizer: armenian, georgian, cherokee or deseret."
     )
-    script: Literal["tangut", "hangul"] = _trans("tangut", "Script of a tokenizer's copies.")
+    script: Literal["tangut", "hangul"] = _trans("tangut", "Letters of a tokenizer's copies.")
     overlap: float = _trans(0.0, "Share of the vocabulary that both languages have, 0 to 1.", ge=0, le=1)
     with_replacement: bool = _trans(False, "Sample that share as the paper's code does: 22.1 % for 0.25.")
     level: Literal["word", "token"] = _inv("word", "inv: units that change places; token needs --tokenizer.")
@@ -48,7 +48,13 @@ class TransformOptions(Options):
     models: Path | None = _syn(
         None, "Folder with en@N.orm, fr@N.orm and so on; or built-in, with head-final as the other language."
     )
-    rate: float = _syn(0.05, "Share of the substrate.", flags=["--rate", "--lambda"], ge=0, le=1)
+    rate: float = _syn(
+        0.05,
+        "Weight of the input language's own order in the mixture.",
+        flags=["--rate", "--lambda"],
+        ge=0,
+        le=1,
+    )
     ud_labels: Literal["ud2", "literal"] = _syn("ud2", _LABELS)
     oversize: Literal["skip", "keep"] = _syn(
         "skip", "Sentences of a head with over six dependents: skip, or keep their order."

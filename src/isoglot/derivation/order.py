@@ -19,17 +19,17 @@ END_MARKS = ".!?"
 
 
 def sentence_bounds(words: Sequence[str], marks: str = END_MARKS) -> Iterator[tuple[int, int]]:
-    """``[start, stop)`` of the sentences of a tokenised text: each ends after a token that is one of ``marks``.
+    """Yield ``[start, stop)`` of the sentences of a tokenised text: each ends after a token that is one of ``marks``.
 
     Example:
         >>> list(sentence_bounds("It rains . Why ?".split()))
         [(0, 3), (3, 5)]
     """
-    return _spans(len(words), (i for i, word in enumerate(words) if word in {*marks}))
+    return _bounds_after(len(words), (i for i, word in enumerate(words) if word in {*marks}))
 
 
-def _spans(size: int, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """``[start, stop)`` of sentences in this many words: each ends with one of these, the last with the last word."""
+def _bounds_after(size: int, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield ``[start, stop)`` of the sentences in ``size`` words; these words end one, and the last word does."""
     start = 0
     for stop in sorted({*(end + 1 for end in ends), size}):
         if stop > start:
@@ -38,9 +38,12 @@ def _spans(size: int, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def _bounds(sentence: Sentence, split: bool, marks: str) -> Iterator[tuple[int, int]]:
-    if split and sentence.ends is None:
+    """Yield the sentences in a :class:`Sentence`; without ``split`` it is one, whatever marks it has."""
+    if not split:
+        return _bounds_after(len(sentence.words), ())
+    if sentence.ends is None:
         return sentence_bounds(sentence.words, marks)
-    return _spans(len(sentence.words), sentence.ends or () if split else ())
+    return _bounds_after(len(sentence.words), sentence.ends)
 
 
 class Inversion:
@@ -48,11 +51,15 @@ class Inversion:
 
     ``w_1 … w_n .  →  w_n … w_1 .``
 
-    Pieces (``level: token``) are the older variant of Deshpande et al. 2021: the derived words are then pieces, and
-    each piece's origin is its word. ``split`` is off for NLI, NER and POS, where the whole string is one sentence;
-    ``attached`` (``mat.``: the mark moves to the new last word) is on for running text, and off where words carry
-    labels, so that an abbreviation's period stays with it. ``literal`` is ALIGN-MLM's XNLI code as it is: words are
-    those between single spaces.
+    The options decide what a word, a sentence and a final mark are:
+
+    - ``level="token"`` is the older variant of Deshpande et al. 2021: the derived words are pieces, and the origin of a
+      piece is its word.
+    - ``split``: the words may hold several sentences, each inverted by itself. Off for NLI, NER and POS, where the
+      whole string is one sentence.
+    - ``attached``: the mark at the end of ``mat.`` is final too, and moves to the new last word. On for running text;
+      off where words carry labels, so that an abbreviation keeps its period.
+    - ``literal``: ALIGN-MLM's XNLI code with its quirks; words are those between single spaces.
 
     Source: Tang et al. 2022, App. F and its code.
     """
@@ -60,7 +67,8 @@ class Inversion:
     def __init__(self, options: TransformOptions) -> None:
         self.split, self.literal, self.end_marks = options.split, options.literal, options.end_marks
         end_marks = re.escape(options.end_marks)
-        self._attached = re.compile(rf"(?<=[^{end_marks}])[{end_marks}]+$") if options.attached else None
+        attached_mark = re.compile(rf"(?<=[^{end_marks}])[{end_marks}]+$")
+        self._attached_mark = attached_mark if options.attached else None
         self._backend = None
         if options.level == "token":
             if options.tokenizer is None:
@@ -72,74 +80,84 @@ class Inversion:
             self._backend = fast_backend(options.tokenizer)
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
-        """The inverted sentence; ``key`` has no effect."""
+        """Invert a sentence; ``key`` has no effect."""
         del key
         words = sentence.words
         if self._backend is not None:
-            return self._tokens(sentence, self._backend)
+            return self._inverted_pieces(sentence, self._backend)
         if self.literal:
             return _literal(words)
         if not self.split:
-            return self._whole(words)
-        out: list[str] = []
+            return self._inverted(words)
+        derived: list[str] = []
         origin: list[int] = []
         for start, stop in _bounds(sentence, self.split, self.end_marks):
-            known = sentence.ends is not None and stop - 1 in sentence.ends
-            part = self._whole(words[start:stop], final=known)
-            out.extend(part.words)
-            origin.extend([start + o for o in part.origin] if start else part.origin)
-        return DerivedSentence(tuple(out), tuple(origin))
+            ends_with_mark = sentence.ends is not None and stop - 1 in sentence.ends
+            part = self._inverted(words[start:stop], ends_with_mark=ends_with_mark)
+            derived.extend(part.words)
+            origin.extend([start + number for number in part.origin])
+        return DerivedSentence(tuple(derived), tuple(origin))
 
-    def _whole(self, words: tuple[str, ...], *, final: bool = False) -> DerivedSentence:
+    def _inverted(self, words: tuple[str, ...], *, ends_with_mark: bool = False) -> DerivedSentence:
+        """Invert one sentence; ``ends_with_mark`` says that its last word is a final mark, whatever it looks like."""
         last = len(words) - 1
         if last < 1:
             return DerivedSentence(words, tuple(range(last + 1)))
-        if final or words[last] in {*self.end_marks}:
-            return DerivedSentence(words[-2::-1] + words[-1:], (*range(last - 1, -1, -1), last))
-        mark = None if self._attached is None else self._attached.search(words[last])
+        reverse = tuple(range(last, -1, -1))
+        if ends_with_mark or words[last] in {*self.end_marks}:
+            order = (*reverse[1:], last)
+            return DerivedSentence(tuple([words[i] for i in order]), order)
+        mark = None if self._attached_mark is None else self._attached_mark.search(words[last])
         if mark is None:
-            return DerivedSentence(words[::-1], tuple(range(last, -1, -1)))
-        stem, end = words[last][: mark.start()], mark.group()
-        return DerivedSentence((stem, *words[last - 1 : 0 : -1], words[0] + end), tuple(range(last, -1, -1)))
+            return DerivedSentence(words[::-1], reverse)
+        # `sat on the mat.` becomes `mat the on sat.`
+        without_mark, middle, first = words[last][: mark.start()], words[1:last], words[0]
+        return DerivedSentence((without_mark, *middle[::-1], first + mark.group()), reverse)
 
-    def _tokens(self, sentence: Sentence, backend: Any) -> DerivedSentence:
+    def _inverted_pieces(self, sentence: Sentence, backend: Any) -> DerivedSentence:
         pieces: list[str] = []
-        owner: list[int] = []
+        origin: list[int] = []
         for start, stop in _bounds(sentence, self.split, self.end_marks):
             words = sentence.words[start:stop]
             encoding = backend.encode(" ".join(words), add_special_tokens=False)
             tokens, last = encoding.tokens, len(encoding.tokens) - 1
-            starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
-            word_of = [bisect_right(starts, max(end - 1, 0)) - 1 for _, end in encoding.offsets]
+            # The word of a piece is the one in which the piece's last character stands.
+            word_starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
+            word_of = [bisect_right(word_starts, max(end - 1, 0)) - 1 for _, end in encoding.offsets]
             order = list(range(last, -1, -1))
+            # `##` is WordPiece's mark inside a word; Ġ and ▁ begin a word of byte-level BPE and of SentencePiece.
             if tokens and tokens[last].removeprefix("##").lstrip("Ġ▁") in {*self.end_marks}:
                 order = [*order[1:], last]
             pieces.extend([tokens[i] for i in order])
-            owner.extend([start + word_of[i] for i in order])
-        return DerivedSentence(tuple(pieces), tuple(owner))
+            origin.extend([start + word_of[i] for i in order])
+        return DerivedSentence(tuple(pieces), tuple(origin))
 
 
 def _literal(words: tuple[str, ...]) -> DerivedSentence:
     """ALIGN-MLM's inversion of XNLI sentences with all its quirks.
 
-    The words, cut at single spaces, are one sentence, however many they hold. One final *character* of ``. ! ?`` is
-    split off and comes back without a space, so ``really ?`` becomes `` really?``; a single word without one gets a
-    space before it, and a mark that begins a string without a final one joins the word that comes before it: ``? who``
-    becomes ``who?``.
+    The words, cut at single spaces, are one sentence, even if the string has several.
+
+    1. One final *character* of ``. ! ?`` is split off and comes back without a space: ``really ?`` becomes
+       `` really?``.
+    2. A single word without one gets a space before it.
+    3. A mark that begins a string without a final one joins the word that comes before it: ``? who`` becomes ``who?``.
 
     Source: the paper's code, ``invert_xnli_data``.
     """
     if not words or words == ("",):
         return DerivedSentence(words, tuple(range(len(words))))
     order = range(len(words) - 1, -1, -1)
-    if words[-1] and words[-1][-1] in {*END_MARKS}:
-        parts = [*words[:-1], words[-1][:-1]]
-        turned = [parts[i] for i in order]
-        turned[-1] += words[-1][-1]
-        return DerivedSentence(tuple(turned), tuple(order))
-    if len(words) == 1:
+    if words[-1] and words[-1][-1] in {*END_MARKS}:  # 1
+        mark = words[-1][-1]
+        inverted = [words[-1][:-1], *words[-2::-1]]
+        inverted[-1] += mark
+        return DerivedSentence(tuple(inverted), tuple(order))
+    if len(words) == 1:  # 2
         return DerivedSentence(("", words[0]), (0, 0))
-    if words[0] in {*END_MARKS}:  # it comes to stand last, and its code takes it for the final character
+    if words[0] in {
+        *END_MARKS
+    }:  # 3: it comes to stand last, and the paper's code takes it for the final character
         return DerivedSentence((*words[:1:-1], words[1] + words[0]), tuple(order[:-1]))
     return DerivedSentence(words[::-1], tuple(order))
 
@@ -154,14 +172,15 @@ class Permutation:
         self.seed, self.split, self.keep_final = options.seed, options.split, options.keep_final
 
     def __call__(self, sentence: Sentence, *, key: int) -> DerivedSentence:
-        """A permutation drawn for ``(seed, key)``."""
+        """Permute a sentence; the order is drawn for ``(seed, key)``."""
         generator = random.Random(seed_for(self.seed, "permutation", key))
         origin: list[int] = []
         for start, stop in _bounds(sentence, self.split, END_MARKS):
-            fixed = self.keep_final and stop - start > 1 and sentence.words[stop - 1] in {*END_MARKS}
-            part = list(range(start, stop - fixed))
-            generator.shuffle(part)
-            origin.extend(part)
-            if fixed:
-                origin.append(stop - 1)
+            last = stop - 1
+            last_stays = self.keep_final and last > start and sentence.words[last] in {*END_MARKS}
+            order = list(range(start, last if last_stays else stop))
+            generator.shuffle(order)
+            origin.extend(order)
+            if last_stays:
+                origin.append(last)
         return DerivedSentence(tuple([sentence.words[o] for o in origin]), tuple(origin))

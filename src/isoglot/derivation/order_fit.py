@@ -27,7 +27,7 @@ SMALLEST, LARGEST = 2, 6
 """Sizes of the groups that models are fit to, head included."""
 
 COMMONEST = 0.1
-"""Share of the observed runs of three to five words that become features, as in the original."""
+"""Share of the observed runs of three to five words that become features, as in galactic dependencies."""
 TOLERANCE = 1e-4
 """A fit has converged when no feature's slope, per observed order, is steeper than this.
 
@@ -45,8 +45,8 @@ class OrderFit(NamedTuple):
 
     model: OrderModel
     groups: int
-    bits_before: float  # an order under uniform orders
-    bits: float  # an order under the model (on the data it was fit to)
+    bits_before: float  # mean bits of an observed order if all orders were equally probable
+    bits: float  # the same under the model, on the data that it was fitted to
     slope: float  # largest component of the objective's gradient, per observed order
 
     @property
@@ -97,9 +97,10 @@ def fit_order_models(
 
 
 def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
-    """The orders that heads of a class and their dependents have in projective trees.
+    """Count the orders that heads of a class and their dependents have in projective trees.
 
-    ``trees``: sentences with their analysis, in the labels that the model is to have.
+    ``trees``: Sentences with their trees, in the labels that the model is to have.
+    ``kind``: ``N`` for nouns, names and pronouns, ``V`` for verbs.
     """
     counts: Counts = defaultdict(Counter)
     for tree in trees:
@@ -111,10 +112,11 @@ def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
         for head, dependents in enumerate(groups(tree.heads)[:-1]):
             if HEAD_CLASSES.get(tree.upos[head]) != kind or not SMALLEST <= len(dependents) + 1 <= LARGEST:
                 continue
-            named = [(f"{tree.upos[i]}&{tree.deprels[i]}", i) for i in dependents]
+            named = [(f"{tree.upos[word]}&{tree.deprels[word]}", word) for word in dependents]
             members = [(f"@{tree.upos[head]}&@", head), *sorted(named)]
-            number = {word: n for n, (_, word) in enumerate(members)}
-            order = tuple(number[i] for i in sorted([head, *dependents]))
+            number_of = {word: number for number, (_, word) in enumerate(members)}
+            from_left_to_right = sorted([head, *dependents])
+            order = tuple(number_of[word] for word in from_left_to_right)
             counts[tuple(name for name, _ in members)][order] += 1
     return counts
 
@@ -140,13 +142,17 @@ def fit(counts: Counts, *, l2: float = 1.0, iterations: int = 200) -> OrderFit:
         method="L-BFGS-B",
         options={"maxiter": iterations, "maxcor": 10},
     )
-    total = sum(sum(c.values()) for c in counts.values())
-    start, _ = objective(np.zeros(len(ids)), designs, l2)
-    end = result.fun - l2 / 2 * float(result.x @ result.x)
-    weights = dict(zip(ids, result.x.tolist(), strict=True))
-    bits = np.log(2) * total
-    slope = float(np.abs(result.jac).max()) / total
-    return OrderFit(OrderModel(weights), total, float(start / bits), float(end / bits), slope)
+    observed = sum(orders.total() for orders in counts.values())
+    loss_before, _ = objective(np.zeros(len(ids)), designs, l2)
+    loss = result.fun - l2 / 2 * float(result.x @ result.x)  # without the penalty
+    per_bit = np.log(2) * observed  # losses are natural logarithms of all orders together
+    return OrderFit(
+        model=OrderModel(dict(zip(ids, result.x.tolist(), strict=True))),
+        groups=observed,
+        bits_before=float(loss_before / per_bit),
+        bits=float(loss / per_bit),
+        slope=float(np.abs(result.jac).max()) / observed,
+    )
 
 
 def _seen(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.float64]:
@@ -159,49 +165,51 @@ def _seen(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.f
 
 
 def _common_runs(counts: Counts, share: float = COMMONEST) -> set[str]:
-    """The commonest of the observed runs of three to five; a fraction of one counts as one, as in the original."""
+    """The commonest of the observed runs of three to five; a fraction of one run counts as one."""
     common: Counter[str] = Counter()
     for members, orders in counts.items():
         table = arrangements(len(members))
-        columns = np.asarray(_seen(table, orders) @ table.counts)[len(table.pairs) :]
-        names = run_names(members, table) if columns.any() else []
-        for i in np.flatnonzero(columns):
-            common[names[i]] += int(columns[i])
+        times = np.asarray(_seen(table, orders) @ table.counts)[len(table.pairs) :]  # of each run
+        names = run_names(members, table) if times.any() else []
+        for column in np.flatnonzero(times):
+            common[names[column]] += int(times[column])
     ranked = sorted(common, key=lambda name: (-common[name], name))
     return set(ranked[: math.ceil(share * len(ranked))])
 
 
 class _Design(NamedTuple):
-    """All groups of one size."""
+    """The matrices of all groups of one size."""
 
-    counts: Any  # (columns, n!) sparse, transposed
-    features: Any  # (groups · columns, features) sparse: which features a column of a group stands for
-    seen: NDArray[np.float64]  # (n!, groups), how often each order was observed
+    counts: Any  # (columns, n!) sparse: how often each order has each column
+    features: Any  # (groups · columns, features) sparse: which features a column of a group has
+    seen: NDArray[np.float64]  # (n!, groups): how often each order was observed
 
 
 def _designs(counts: Counts, runs: set[str], ids: dict[str, int]) -> list[_Design]:
-    """The design of each size that there is; features get numbers in ``ids``."""
+    """Make the design of each size of groups; features get their numbers in ``ids``."""
     designs = []
-    for n in sorted({len(members) for members in counts}):
-        of_size = [members for members in counts if len(members) == n]
-        table = arrangements(n)
+    for size in sorted({len(members) for members in counts}):
+        of_size = [members for members in counts if len(members) == size]
+        table = arrangements(size)
         width = table.counts.shape[1]
         rows: list[int] = []
-        columns: list[int] = []
-        for g, members in enumerate(of_size):
-            for c, names in enumerate(pair_names(members, table.pairs)):
-                rows.extend([g * width + c] * len(names))
-                columns.extend([ids.setdefault(name, len(ids)) for name in names])
-            for c, name in enumerate(run_names(members, table), len(table.pairs)):
+        features_of_rows: list[int] = []
+        for group, members in enumerate(of_size):
+            first_row = group * width  # a row is a column of the group
+            for column, names in enumerate(pair_names(members, table.pairs)):
+                rows.extend([first_row + column] * len(names))
+                features_of_rows.extend([ids.setdefault(name, len(ids)) for name in names])
+            for column, name in enumerate(run_names(members, table), len(table.pairs)):
                 if name in runs:
-                    rows.append(g * width + c)
-                    columns.append(ids.setdefault(name, len(ids)))
+                    rows.append(first_row + column)
+                    features_of_rows.append(ids.setdefault(name, len(ids)))
         features = sparse.csr_matrix(
-            (np.ones(len(rows)), (rows, columns)), shape=(len(of_size) * width, len(ids))
+            (np.ones(len(rows)), (rows, features_of_rows)), shape=(len(of_size) * width, len(ids))
         )
         seen = np.stack([_seen(table, counts[members]) for members in of_size], axis=1)
         designs.append(_Design(table.counts.T.tocsr(), features, seen))
     for design in designs:
+        # Larger groups have added features since.
         design.features.resize(design.features.shape[0], len(ids))
     return designs
 
@@ -209,17 +217,18 @@ def _designs(counts: Counts, runs: set[str], ids: dict[str, int]) -> list[_Desig
 def objective(
     theta: NDArray[np.float64], designs: Sequence[_Design], l2: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Minus the penalised log-likelihood, and its gradient."""
-    value = l2 / 2 * float(theta @ theta)
+    """The loss of weights, which is minus the penalised log-likelihood; and its gradient."""
+    loss = l2 / 2 * float(theta @ theta)
     gradient = l2 * theta
     for design in designs:
-        values = (design.features @ theta).reshape(design.seen.shape[1], -1)
-        scores = design.counts.T @ values.T  # (n!, groups)
-        top = scores.max(axis=0)
+        column_weights = (design.features @ theta).reshape(design.seen.shape[1], -1)  # (groups, columns)
+        scores = design.counts.T @ column_weights.T  # (n!, groups)
+        top = scores.max(axis=0)  # taken out of the exponents, so that none overflows
         exps = np.exp(scores - top)
         total = exps.sum(axis=0)
-        often = design.seen.sum(axis=0)
-        value += float(often @ (np.log(total) + top) - (design.seen * scores).sum())
-        surplus = exps * (often / total) - design.seen
+        times = design.seen.sum(axis=0)  # how often each group was observed
+        loss += float(times @ (np.log(total) + top) - (design.seen * scores).sum())
+        # Orders as the model expects them minus orders as observed.
+        surplus = exps * (times / total) - design.seen
         gradient = gradient + design.features.T @ (design.counts @ surplus).T.ravel()
-    return value, gradient
+    return loss, gradient

@@ -1,11 +1,11 @@
-"""Models of the order of a head and its dependents, as galactic dependencies have them; a few that need no file."""
+"""Models of the order of a head and its dependents: files of galactic dependencies, and built-in models."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,11 +93,12 @@ class OrderModel:
             [0.269, 0.731]
         """
         table = arrangements(len(members))
-        get = self.weights.get
-        values = [sum(get(name, 0.0) for name in names) for names in pair_names(members, table.pairs)]
-        values += [get(name, 0.0) for name in run_names(members, table)]
-        scores = table.counts @ np.array(values)
-        shifted = np.exp(scores - scores.max())
+        weight_of = self.weights.get
+        # The weight of a column is that of its features: three for two members, one for a run.
+        columns = [sum(weight_of(name, 0.0) for name in names) for names in pair_names(members, table.pairs)]
+        columns += [weight_of(name, 0.0) for name in run_names(members, table)]
+        scores = table.counts @ np.array(columns)
+        shifted = np.exp(scores - scores.max())  # the greatest is 1, so that none is infinite
         return Distribution(table.orders, scores, shifted / shifted.sum())
 
 
@@ -140,7 +141,7 @@ BUILT_IN_MODELS = {"en": _ENGLISH, "head-final": _HEAD_FINAL}
 
 @lru_cache(maxsize=8)
 def built_in_model(language: str, kind: str) -> OrderModel:
-    """A built-in model: ``PRE`` weights of all pairs of relations whose order it prefers.
+    """Make a built-in model: a ``PRE`` weight for each pair of relations whose order it prefers.
 
     Example:
         >>> model = built_in_model("head-final", "N")
@@ -154,10 +155,8 @@ def built_in_model(language: str, kind: str) -> OrderModel:
             f"give [[syntax='en~head-final@N~head-final@V']], or [[models=FOLDER]] with {language}@{kind}.orm"
         )
     tiers = [tier.split() for tier in BUILT_IN_MODELS[language][kind]]
-    weights = {
-        f"PRE_{first}_{second}": _PREFERENCE
-        for earlier, later in combinations(tiers, 2)
-        for first in earlier
-        for second in later
-    }
+    weights = {}
+    for earlier, later in combinations(tiers, 2):
+        for first, second in product(earlier, later):
+            weights[f"PRE_{first}_{second}"] = _PREFERENCE
     return OrderModel(weights)

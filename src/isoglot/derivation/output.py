@@ -1,4 +1,4 @@
-"""What `isoglot derive` writes, row by row."""
+"""The folder of a derived corpus, written row by row."""
 
 import json
 from collections import Counter
@@ -19,18 +19,23 @@ Languages = tuple[str, str]
 
 
 class DerivedFolder(ExitStack):
-    """The files of a derived corpus, written as its rows come."""
+    """The files of a derived corpus, written as its rows come.
+
+    Sentence pairs are written to one temporary file for each pair of languages; :meth:`finish` makes corpora of these.
+    """
 
     def __init__(self, folder: Path, kind: str, *, lexicon: bool) -> None:
         super().__init__()
         self.folder, self.kind = folder, kind
         self.rows = 0
         self._lexicon = lexicon
-        self._words: dict[Languages, Counter[tuple[str, str]]] = {}  # word pairs for the gold lexicon
+        self._words: dict[
+            Languages, Counter[tuple[str, str]]
+        ] = {}  # how often words are linked, for the gold lexicon
         self._open: dict[str, TextIO] = {}
 
     def add(self, row: dict[str, Any], pairs: list[SentencePair]) -> None:
-        """Write a row and its sentence pairs."""
+        """Write a row, and the sentence pairs that it consists of."""
         self.rows += 1
         if self.kind in ("text", "treebank"):
             self._line("derived.txt", pairs[0].target)
@@ -47,29 +52,32 @@ class DerivedFolder(ExitStack):
                 words.update(pair.word_pairs)
 
     def finish(self, *, share: float, seed: int) -> dict[str, Any]:
-        """Make the ALIGNED corpus of all sentence pairs, and the gold lexicon; what the manifest says about them.
+        """Make the ALIGNED corpus of all sentence pairs, and the gold lexicon; return what the manifest says of both.
 
-        The lexicon is written as MUSE does, and as a corpus that recipes read. ``share``: the part of it to draw.
+        The lexicon is written as MUSE does (``lexicon.txt``), and as a corpus that recipes read. ``share``: The part of
+        it to draw.
         """
         self.close()
         pairs = self._prepare(self._words, "aligned", "jsonl")
-        lexica = {key: gold_lexicon(words, share=share, seed=seed) for key, words in self._words.items()}
-        for languages, lexicon in lexica.items():
+        lexicons = {key: gold_lexicon(words, share=share, seed=seed) for key, words in self._words.items()}
+        for languages, lexicon in lexicons.items():
             for word, translation in lexicon:
                 for name in ("lexicon.txt", self._temporary(languages)):
                     self._line(name, f"{word}\t{translation}")
         self.close()
-        if filled := [languages for languages, lexicon in lexica.items() if lexicon]:
+        filled = [languages for languages, lexicon in lexicons.items() if lexicon]
+        if filled:
             self._prepare(filled, "lexicon", "lexicon")
         return {
             "rows": self.rows,
             "pairs": pairs,
-            "entries": sum(map(len, lexica.values())),
+            "entries": sum(map(len, lexicons.values())),
             "language": ", ".join(dict.fromkeys(derived for _, derived in self._words)),
         }
 
     def _prepare(self, languages: Iterable[Languages], kind: Kind, name: str) -> int:
-        """Make a corpus of the temporary files of each language; its rows."""
+        """Make a corpus of the temporary files, which are removed; return how many rows it has."""
+        languages = list(languages)
         paths = [self.folder / self._temporary(both) for both in languages]
         sources = [
             Source(path=str(path), format=name, source_language=source, target_language=target)
@@ -82,7 +90,7 @@ class DerivedFolder(ExitStack):
         return summary.rows
 
     def close(self) -> None:
-        """Close the files; one that is written to again begins anew."""
+        """Close the files; one that is written to after that is replaced."""
         super().close()
         self._open.clear()
 

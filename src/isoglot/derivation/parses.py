@@ -1,10 +1,9 @@
-"""Trees of raw sentences, found in a treebank of their parses."""
+"""Trees of raw sentences, looked up in a treebank of their parses."""
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from itertools import accumulate, chain
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from isoglot.derivation.base import Sentence, Underivable
 
 
 class Parses(ExitStack):
-    """Looks a text up among parsed sentences, whatever blanks the parser added.
+    """Looks up the tree of a text among parsed sentences; white space does not matter, as parsers change it.
 
     A parser may have cut a text into several sentences; their trees are then put side by side. The trees are kept on
     disk, so that memory does not grow with their number. Use as a context manager.
@@ -33,17 +32,15 @@ class Parses(ExitStack):
         self._trees = self.enter_context(closing(sqlite3.connect(file or "")))
         self._trees.execute("PRAGMA synchronous = OFF")
         self._trees.execute("CREATE TABLE trees (text TEXT, tree TEXT)")
-        columns = "words", "upos", "heads", "deprels"
-        records = (
-            (text, json.dumps({name: row[name] for name in columns}))
-            for row in trees
-            if (text := _compact("".join(row["words"])))
-        )
-        self._trees.executemany("INSERT INTO trees VALUES (?, ?)", records)
+        self._trees.executemany("INSERT INTO trees VALUES (?, ?)", _records(trees))
         self._trees.execute("CREATE INDEX by_text ON trees (text)")
 
     def __call__(self, text: str) -> Sentence:
-        """The tree of a text, or the trees of its sentences as one forest."""
+        """Look up the tree of a text, or the trees of its sentences, which are put side by side.
+
+        Raises:
+            Underivable: The text was not parsed.
+        """
         rest = _compact(text)
         parts: list[Sentence] = []
         while rest:
@@ -52,18 +49,10 @@ class Parses(ExitStack):
             if self.first_only:
                 break
             rest = rest[len(beginning) :]
-        shifts = accumulate((len(part.words) for part in parts), initial=0)
-        heads = [
-            h + shift if h else 0 for part, shift in zip(parts, shifts, strict=False) for h in part.heads
-        ]
-        words, upos, deprels = (
-            tuple(chain.from_iterable(getattr(part, name) for part in parts))
-            for name in ("words", "upos", "deprels")
-        )
-        return Sentence(words, upos, tuple(heads), deprels)
+        return _side_by_side(parts)
 
     def _longest_beginning(self, text: str) -> tuple[str, str]:
-        """The longest parsed sentence that a text begins with, and the first of its trees.
+        """Find the longest parsed sentence that a text begins with, and the first of its trees.
 
         Every beginning of a text sorts before it, the longest last. So where the sentence before the text is not its
         beginning, only what the two have in common can still be one.
@@ -75,6 +64,29 @@ class Parses(ExitStack):
                 return common, row[1]
             text = common
         raise Underivable("no parse")
+
+
+def _records(trees: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the text of each tree, without white space, and the tree as JSON."""
+    for row in trees:
+        text = _compact("".join(row["words"]))
+        if text:
+            yield text, json.dumps({name: row[name] for name in ("words", "upos", "heads", "deprels")})
+
+
+def _side_by_side(parts: Sequence[Sentence]) -> Sentence:
+    """Join sentences; heads are counted on from one sentence to the next, and every root stays a root."""
+    words: list[str] = []
+    upos: list[str] = []
+    heads: list[int] = []
+    deprels: list[str] = []
+    for part in parts:
+        before = len(words)
+        heads += [head + before if head else 0 for head in part.heads]
+        words += part.words
+        upos += part.upos
+        deprels += part.deprels
+    return Sentence(tuple(words), tuple(upos), tuple(heads), tuple(deprels))
 
 
 def _compact(text: str) -> str:

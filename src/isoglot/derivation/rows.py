@@ -1,8 +1,12 @@
-"""Rows of every kind of corpus in the derived language: words move, and what is known about them moves along."""
+"""Rows of every kind of corpus, derived one by one: words move, and links, labels, trees and answers move along.
+
+:class:`Deriver` has a method for each schema: ``_text``, ``_bitext``, ``_treebank``, ``_tagged``, ``_pair``, ``_span``.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from isoglot.core.errors import ConfigurationError
@@ -23,44 +27,43 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import is_blank, split_words
 
 Row = Mapping[str, Any]
-
-
 DerivedRow = tuple[dict[str, Any], list[SentencePair]]
-"""A row, and its original sentences with the derived ones and gold links."""
+"""A row of the derived corpus; and pairs of its original and derived sentences, with gold links."""
 
 
 @dataclass
 class Deriver:
-    """Derives rows one by one and counts those that cannot be."""
+    """Derives rows one by one and counts those that cannot be derived."""
 
     transform: Transform
-    name: str  # what the derived language is called: ``inv`` makes ``en-x-inv`` of ``en``
-    language: str | None = None  # its tag, instead
+    name: str  # ends the tag of the derived language: ``inv`` makes ``en-x-inv`` of ``en``
+    language: str | None = None  # the tag of the derived language, instead of one made from the name
     options: DeriverOptions = field(default_factory=DeriverOptions)
     parse: Callable[[str], Sentence] | None = None  # finds the tree of a raw sentence, for syn
     counts: Counter[str] = field(default_factory=Counter)  # derived rows; rows or answers dropped, by reason
 
     def rows(self, kind: str, rows: Iterable[Row]) -> Iterator[DerivedRow]:
-        """The rows' images, in order.
+        """Derive rows, in their order; those that cannot be derived are counted and left out.
 
         Args:
-            kind: a schema of :mod:`isoglot.derivation.input.INPUT_KINDS`.
-            rows: rows with the columns of that schema; with ``upos``, ``heads`` and ``deprels`` beside ``words``
+            kind: A schema of :mod:`isoglot.derivation.input.INPUT_KINDS`.
+            rows: Rows with the columns of that schema; with ``upos``, ``heads`` and ``deprels`` beside ``words``
                 where there are trees.
         """
         derive: Callable[[Row, int], DerivedRow] = getattr(self, f"_{kind}")
-        parts = (part for row in rows for part in self._cut(row)) if kind == "text" else rows
-        for key, row in enumerate(parts):
+        if kind == "text":
+            rows = chain.from_iterable(map(self._cut, rows))
+        for key, row in enumerate(rows):
             try:
-                image = derive(row, key)
+                derived_row = derive(row, key)
             except Underivable as reason:
                 self.counts[str(reason)] += 1
             else:
                 self.counts["derived"] += 1
-                yield image
+                yield derived_row
 
     def tag(self, language: str, *others: str) -> str:
-        """The derived language's tag, which must not be that of the original or of ``others``."""
+        """The tag of the derived language of a language; it must not be that of the original or of ``others``."""
         if self.language in (language, *others):
             raise ConfigurationError(
                 f"[[derived_language='{self.language}']]: is another language of the corpus; give a tag of its "
@@ -69,6 +72,7 @@ class Deriver:
         return self.language or f"{language}-x-{self.name}"
 
     def _cut(self, row: Row) -> Iterator[Row]:
+        """Yield the sentences of a row of text, if they are to be split; else the row, unless it is blank."""
         if "words" in row:
             yield row
             return
@@ -90,23 +94,19 @@ class Deriver:
 
     def _bitext(self, row: Row, key: int) -> DerivedRow:
         out, pairs = dict(row), []
-        both = self.options.side == "both"
-        for number, side in enumerate(("source", "target") if both else (self.options.side,)):
+        keys = {self.options.side: key}
+        if self.options.side == "both":
+            keys = {"source": 2 * key, "target": 2 * key + 1}  # each side draws for itself
+        for side, side_key in keys.items():
             words = row.get(f"{side}_words")
             sentence = self._read(row[side]) if words is None else Sentence(tuple(words))
-            derived = self.transform(sentence, key=2 * key + number if both else key)
+            derived = self.transform(sentence, key=side_key)
             pair = self._pair_of(sentence, derived, row[f"{side}_language"])
             other = out["target_language" if side == "source" else "source_language"]
             out |= {side: pair.target, f"{side}_language": self.tag(row[f"{side}_language"], other)}
             if words is not None:
-                column = ("source", "target").index(side)
-                renders = derived.renderings()
                 out[f"{side}_words"] = list(derived.words)
-                out["links"] = sorted(
-                    [new if end == column else link[end] for end in (0, 1)]
-                    for link in out["links"]
-                    for new in renders.get(link[column], ())
-                )
+                out["links"] = _moved_links(out["links"], derived, 0 if side == "source" else 1)
             pairs.append(pair)
         return out, pairs
 
@@ -138,7 +138,7 @@ class Deriver:
 
     def _moved_tags(self, tags: Sequence[str], derived: DerivedSentence) -> list[str]:
         """Tags in the order of the derived words; those of entities are repaired."""
-        moved_tags, repair = [tags[o] for o in derived.origin], self.options.repair
+        moved_tags, repair = [tags[old] for old in derived.origin], self.options.repair
         if repair == "none" or not any(tag[:2] in ("B-", "I-") for tag in tags):
             return moved_tags
         if repair == "flip":
@@ -161,31 +161,31 @@ class Deriver:
         return out, pairs
 
     def _span(self, row: Row, key: int) -> DerivedRow:
-        context, question = (
-            Passage.of(text) if self.parse is None else Passage.parsed(text, self.parse(text))
-            for text in (row["context"], row["question"])
-        )
-        images = [self.transform(p.sentence, key=2 * key + i) for i, p in enumerate((context, question))]
+        context, question = self._passage(row["context"]), self._passage(row["question"])
+        derived_context = self.transform(context.sentence, key=2 * key)
+        derived_question = self.transform(question.sentence, key=2 * key + 1)
         answers = list(zip(row["answers"]["text"], row["answers"]["start"], strict=True))
-        kept = moved_answers(context, images[0], answers, self.counts)
+        kept = moved_answers(context, derived_context, answers, self.counts)
         if answers and not kept:
             raise Underivable("no answer left in one piece")
-        text, asked = (" ".join(d.words) for d in images)
         out = {
             **row,
-            "context": text,
-            "question": asked,
-            "answers": {"text": [a for a, _ in kept], "start": [s for _, s in kept]},
+            "context": " ".join(derived_context.words),
+            "question": " ".join(derived_question.words),
+            "answers": {"text": [text for text, _ in kept], "start": [start for _, start in kept]},
             "language": self.tag(row["language"]),
         }
         pairs = [
-            self._pair_of(p.sentence, d, row["language"])
-            for p, d in zip((context, question), images, strict=True)
+            self._pair_of(context.sentence, derived_context, row["language"]),
+            self._pair_of(question.sentence, derived_question, row["language"]),
         ]
         return out, pairs
 
+    def _passage(self, text: str) -> Passage:
+        return Passage.of(text) if self.parse is None else Passage.parsed(text, self.parse(text))
+
     def _reordered(self, sentence: Sentence, key: int) -> DerivedSentence:
-        """The derived sentence, where labels need one derived word for each original one."""
+        """Derive a labelled sentence, whose labels need exactly one derived word for each original one."""
         derived = self.transform(sentence, key=key)
         if len(derived.origin) != len(sentence.words) or len(set(derived.origin)) != len(derived.origin):
             raise ConfigurationError(
@@ -194,16 +194,33 @@ class Deriver:
         return derived
 
     def _pair_of(self, sentence: Sentence, derived: DerivedSentence, language: str) -> SentencePair:
-        """A sentence and its image with gold links."""
-        words, image = sentence.words, derived.words
+        """Pair a sentence with the derived one, with gold links.
+
+        The literal inversion has empty words; they are left out, and the others are counted without them.
+        """
+        source, target = sentence.words, derived.words
         links = derived.links()
-        if "" in words or "" in image:  # the literal inversion has empty words; nothing is linked to them
-            filled = [[i for i, word in enumerate(side) if word] for side in (words, image)]
-            numbers = [{old: new for new, old in enumerate(side)} for side in filled]
-            links = [
-                (numbers[0][old], numbers[1][new])
-                for old, new in links
-                if old in numbers[0] and new in numbers[1]
-            ]
-            words, image = tuple(words[i] for i in filled[0]), tuple(image[i] for i in filled[1])
-        return SentencePair.of(words, image, links=links, languages=(language, self.tag(language)))
+        if "" in source or "" in target:
+            source_number, target_number = _numbers_of_filled(source), _numbers_of_filled(target)
+            kept = [(old, new) for old, new in links if old in source_number and new in target_number]
+            links = [(source_number[old], target_number[new]) for old, new in kept]
+            source, target = tuple(filter(None, source)), tuple(filter(None, target))
+        return SentencePair.of(source, target, links=links, languages=(language, self.tag(language)))
+
+
+def _numbers_of_filled(words: Sequence[str]) -> dict[int, int]:
+    """The number of each word that is not empty, counted without empty ones."""
+    filled = [number for number, word in enumerate(words) if word]
+    return {old: new for new, old in enumerate(filled)}
+
+
+def _moved_links(links: Iterable[Sequence[int]], derived: DerivedSentence, end: int) -> list[list[int]]:
+    """Word links of which one side was derived: ``end`` 0 is the source, 1 the target."""
+    renderings = derived.renderings()
+    moved_links = []
+    for link in links:
+        for new in renderings.get(link[end], ()):
+            moved = [link[0], link[1]]
+            moved[end] = new
+            moved_links.append(moved)
+    return sorted(moved_links)

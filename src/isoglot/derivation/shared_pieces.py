@@ -1,8 +1,8 @@
 """Pieces that both languages share, written into derived text so that the tokenizer reads each of them back alone.
 
 WordPiece marks the pieces inside a word (``##ing``), so the mark can be written. BPE and Unigram mark the first piece
-of a word instead, with the space before it; a piece inside a word could join its neighbours when it is read again. So
-it is written after a separator, a letter of a dead script at which the doubled tokenizer cuts and which it then drops.
+of a word instead, with the space before it, and a piece inside a word could join its neighbours when it is read again.
+So it is written after a separator, a letter of a dead script: the doubled tokenizer cuts there, and then drops it.
 """
 
 import copy
@@ -21,8 +21,9 @@ SEPARATOR = "\U00016fe0"
 
 _METASPACE = "▁"
 _BYTE_SPACE = "Ġ"
+"""The letters for a space in pieces of SentencePiece and of byte-level BPE."""
 _BYTES = {letter: byte for byte, letter in bytes_to_unicode().items()}
-"""Byte-level's letters and the bytes that they stand for."""
+"""The letters of byte-level BPE, and the bytes that they stand for."""
 
 
 class Spelling(NamedTuple):
@@ -33,14 +34,17 @@ class Spelling(NamedTuple):
 
 
 def marks_spaces(tokenizer: PreTrainedTokenizerBase) -> str | None:
-    """The letter that stands for a space in the pieces of a tokenizer: Metaspace's, ``Ġ`` (bytes), or none."""
+    """The letter that stands for a space in the pieces of a tokenizer: ``▁``, ``Ġ`` (byte-level), or None."""
     step = tokenizer.backend_tokenizer.pre_tokenizer
+    # The state is JSON that names the types of all steps, also of those inside a sequence.
     types = re.findall(rb'"type":"(\w+)"', b"" if step is None else step.__getstate__())
-    return _BYTE_SPACE if b"ByteLevel" in types else _METASPACE if b"Metaspace" in types else None
+    if b"ByteLevel" in types:
+        return _BYTE_SPACE
+    return _METASPACE if b"Metaspace" in types else None
 
 
 def spellings(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list[Spelling | None]:
-    """How each piece is written; ``None`` for those that have no characters of their own.
+    """Say how each piece is written; None for pieces without characters of their own.
 
     These are fragments of a character (byte-level), and the bare space.
     """
@@ -55,13 +59,15 @@ def spellings(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list
     for token in tokens:
         rest = token.removeprefix(mark)
         text = _from_bytes(rest) if mark == _BYTE_SPACE else rest
-        good = bool(text) and mark not in rest and not any(c.isspace() for c in text or "")
-        spelled.append(Spelling(text or "", rest != token) if good else None)
+        if text and mark not in rest and not any(map(str.isspace, text)):
+            spelled.append(Spelling(text, initial=rest != token))
+        else:
+            spelled.append(None)
     return spelled
 
 
 def spell(spelling: Spelling, mark: str, *, first: bool) -> str:
-    """A shared piece in a derived word."""
+    """Write a shared piece into a derived word, whose first piece it may be."""
     if spelling.initial:
         # A normaliser may put a space inside a word (NFKC of an acute accent); Metaspace's letter stands for it.
         return spelling.text if first else f"{mark}{spelling.text}"
@@ -69,9 +75,10 @@ def spell(spelling: Spelling, mark: str, *, first: bool) -> str:
 
 
 def cut_at_separators(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerFast:
-    """A copy that cuts at separators and drops them, with the space that it may have put before them.
+    """Copy a tokenizer so that it cuts at separators and drops them, with the space that it may put before them.
 
-    It is of the general class: classes of certain models build their own pre-tokenizer when they are loaded.
+    The copy is of the general class, because the classes of some models build their own pre-tokenizer when they are
+    loaded.
     """
     backend = copy.deepcopy(tokenizer.backend_tokenizer)
     mark = marks_spaces(tokenizer)
@@ -94,7 +101,7 @@ def cut_at_separators(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizer
 def readable_alone(
     tokenizer: PreTrainedTokenizerBase, written: Sequence[Spelling | None], *, special: set[int]
 ) -> frozenset[int]:
-    """Ids whose written form is read back as that one piece, and which can therefore be shared."""
+    """The ids that can be shared, because their written form is read back as that one piece."""
     backend = cut_at_separators(tokenizer).backend_tokenizer
     backend.encode_special_tokens = True
     # Each is read after a word, as in running text: a text's first word has no space before it in some tokenizers.

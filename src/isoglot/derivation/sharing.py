@@ -1,4 +1,4 @@
-"""Which part of a vocabulary the original and the derived language share, and which part a lexicon lists."""
+"""Draws: the part of a vocabulary that both languages share, and the part of the gold lexicon that is written."""
 
 from collections.abc import Collection, Mapping
 
@@ -18,12 +18,14 @@ def draw_shared(
     with_replacement: bool = False,
     eligible: Collection[int] | None = None,
 ) -> list[int]:
-    """Positions that both languages share, sorted.
+    """Draw the positions of a vocabulary that both languages share, sorted.
 
-    ``overlap``: the part that is shared, from 0 to 1; exact up to rounding.
-    ``with_replacement``: as the paper's code: ``overlap · size`` draws with replacement, so that 25 % and 50 % really
-    are 1 − e^−overlap = 22.1 % and 39.4 %.
-    ``eligible``: positions that can be shared at all; the part still refers to ``size``, as far as they go.
+    ``size``: Positions in all.
+    ``overlap``: The part that is shared, from 0 to 1; exact up to rounding.
+    ``with_replacement``: Draw ``overlap · size`` times with replacement, as the paper's code does, so that 25 % and
+    50 % really are 1 − e^−overlap = 22.1 % and 39.4 %.
+    ``eligible``: Positions that can be shared at all. ``overlap`` is still a part of ``size``; if fewer are eligible,
+    all of them are shared.
 
     Source: Tang et al. 2022, Table 7 (0, 25 and 50 %).
     """
@@ -41,19 +43,20 @@ def draw_shared(
 def gold_lexicon(
     pairs: Mapping[tuple[str, str], int], *, share: float = 1.0, seed: int = 0
 ) -> list[tuple[str, str]]:
-    """The word pairs, or a drawn part of them.
+    """List words and their translations, or a drawn part of them.
 
-    ``pairs``: how often each word is linked to each word of the derived language. Words that are
+    ``pairs``: How often each word is linked to each word of the derived language. Words that are
     alike in both languages are left out: they teach nothing.
-    ``share``: the part that is drawn: 0.25, 0.5 and 1 in the paper.
+    ``share``: The part that is drawn: 0.25, 0.5 and 1 in the paper.
 
     Returns:
         Words and their translations, the most frequent first.
 
     Source: Tang et al. 2022, Tables 4 and 5.
     """
-    ordered = sorted(((n, s, t) for (s, t), n in pairs.items() if s != t), key=lambda e: (-e[0], e[1], e[2]))
+    different = [pair for pair in pairs if pair[0] != pair[1]]
+    entries = sorted(different, key=lambda pair: (-pairs[pair], pair))
     if share < 1:
-        chosen = draw_shared(len(ordered), overlap=share, seed=seed_for(seed, "gold lexicon"))
-        ordered = [ordered[i] for i in chosen]
-    return [(s, t) for _, s, t in ordered]
+        chosen = draw_shared(len(entries), overlap=share, seed=seed_for(seed, "gold lexicon"))
+        entries = [entries[position] for position in chosen]
+    return entries

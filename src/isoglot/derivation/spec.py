@@ -1,4 +1,4 @@
-"""Transformations by name: ``trans+inv``."""
+"""Transformations by name: ``trans+inv`` inverts a sentence and then transliterates it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TRANSFORMS = ("trans", "inv", "perm", "syn")
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """The names in ``trans+inv`` (or ``trans∘inv``), as written: the last is applied first."""
-    names = tuple(n.strip() for n in re.split(r"[+∘]", text))
-    unknown = [n for n in names if n not in TRANSFORMS]
+    """Split ``trans+inv`` (or ``trans∘inv``) into its names, in the order of the text: the last is applied first."""
+    names = tuple(name.strip() for name in re.split(r"[+∘]", text))
+    unknown = [name for name in names if name not in TRANSFORMS]
     if unknown or len(set(names)) != len(names):
-        what = f"{unknown[0]!r} is unknown" if unknown else "one of them is repeated"
+        problem = f"{unknown[0]!r} is unknown" if unknown else "one of them is repeated"
         raise ConfigurationError(
-            f"invalid transform {text!r}: {what}; combine {', '.join(TRANSFORMS)} with +, for example trans+inv "
+            f"invalid transform {text!r}: {problem}; combine {', '.join(TRANSFORMS)} with +, for example trans+inv "
             "(inv first, then trans)"
         )
     return names
@@ -39,10 +39,10 @@ def build(
     vocabulary: VocabularyCopy | None = None,
     words: Callable[[], Iterable[str]] | None = None,
 ) -> Transform:
-    """The transformation of a name.
+    """Make the transformation of a name.
 
-    ``vocabulary``: trans: use this copy instead of one drawn from ``options.tokenizer``.
-    ``words``: trans of letters with overlap: gives the words of the corpus, of which a part is shared.
+    ``vocabulary``: For trans: use this copy instead of one drawn from ``options.tokenizer``.
+    ``words``: For trans of letters with overlap: gives the words of the corpus, of which a part is shared.
 
     Example:
         >>> from isoglot.derivation.base import Sentence
@@ -72,14 +72,14 @@ def build(
                 raise ConfigurationError(
                     f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
                 )
-            types = sorted(set(words()))
-            shared = [types[i] for i in draw_shared(len(types), **options.sharing())]
+            distinct = sorted(set(words()))  # sorted, so that the draw depends on the seed alone
+            shared = [distinct[i] for i in draw_shared(len(distinct), **options.sharing())]
             return Transliteration(options.alphabet, shared=shared)
         from isoglot.derivation.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
 
-        pieces = options.level == "token" and "inv" in names[names.index("trans") :]
-        return TokenTransliteration(
-            vocabulary or VocabularyCopy.draw(options.tokenizer, options), pieces=pieces
-        )
+        # An inversion of tokens that comes before it (is named behind it) leaves pieces instead of words.
+        gets_pieces = options.level == "token" and "inv" in names[names.index("trans") :]
+        copy = vocabulary or VocabularyCopy.draw(options.tokenizer, options)
+        return TokenTransliteration(copy, pieces=gets_pieces)
 
     return compose(*(build_one(name) for name in names))

@@ -1,4 +1,4 @@
-"""Syntax of another language, by galactic dependencies: heads and dependents put into its order."""
+"""The syntax of another language: heads and dependents are put into its order (galactic dependencies)."""
 
 from __future__ import annotations
 
@@ -36,11 +36,18 @@ _SUBTYPES = {
     "acl:relcl", "cc:preconj", "compound:prt", "det:predet", "nmod:npmod", "nmod:poss", "nmod:tmod",
 }  # fmt: skip
 _NEGATIONS = {"not", "n't", "n’t"}
+_TAIL = 1e-12
+"""Probability of the least probable orders, which are not kept: of up to 5,040 orders most are never drawn."""
 _SPEC = re.compile(r"([\w-]+)((?:~[\w-]+@[NV])+)")
 
 
 def parse_spec(text: str) -> tuple[str, dict[str, str]]:
-    """The substrate, and by head class the language whose order is taken, of ``en~fr@N~fr@V``."""
+    """Read the substrate, and the language whose order is taken, by class of heads.
+
+    Example:
+        >>> parse_spec("en~fr@N~hi@V")
+        ('en', {'N': 'fr', 'V': 'hi'})
+    """
     match = _SPEC.fullmatch(text)
     parts = re.findall(r"~([\w-]+)@([NV])", match[2]) if match else []
     classes = {kind: language for language, kind in parts}
@@ -52,7 +59,12 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
 
 
 def groups(heads: tuple[int, ...]) -> list[list[int]]:
-    """For each word its dependents, and last those of the root, 0-based and from left to right."""
+    """List the dependents of each word from left to right, 0-based; the last list is of the root.
+
+    Example:
+        >>> groups((2, 0))  # "old house": the head of the first word is the second, that of the second the root
+        [[], [0], [1]]
+    """
     children: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for i, head in enumerate(heads):
         children[head - 1].append(i)  # the root's 0 becomes -1, the last list
@@ -63,7 +75,7 @@ def is_projective(heads: tuple[int, ...]) -> bool:
     """Whether every subtree is a run of words.
 
     Raises:
-        Underivable: the heads make a circle or point outside.
+        Underivable: The heads make a circle or point outside the sentence.
     """
     size = len(heads)
     if any(not 0 <= h <= size for h in heads):
@@ -76,15 +88,17 @@ def is_projective(heads: tuple[int, ...]) -> bool:
 
 
 def arranged(dependents: list[list[int]], order: Callable[[int], list[int]]) -> list[int]:
-    """The words of a tree whose subtrees are runs, with each head and its dependents in an order of their own.
+    """Put the words of a tree in order, so that each subtree stays together.
 
-    ``dependents`` are those of :func:`groups`; ``order`` is asked once for each head, from the root downwards.
+    ``dependents``: Those of :func:`groups`.
+    ``order``: Puts a head and its dependents in order. It is asked once for each head, from the root downwards.
     """
     sequence: list[int] = []
+    # A stack instead of recursion, as trees can be deep. Its end comes first, so members go onto it reversed.
     stack = [(root, False) for root in reversed(dependents[-1])]
     while stack:
-        word, placed = stack.pop()
-        if placed or not dependents[word]:
+        word, is_in_order = stack.pop()
+        if is_in_order or not dependents[word]:
             sequence.append(word)
         else:
             stack.extend((member, member == word) for member in reversed(order(word)))
@@ -139,7 +153,7 @@ class Syntax:
         return cls(models, options)
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
-        """The sentence in an order drawn for ``(seed, key)``."""
+        """Derive a sentence; the order is drawn for ``(seed, key)``."""
         if not sentence.heads:
             raise Underivable("no dependency tree")
         tree = to_ud1(sentence) if self.options.ud_labels == "ud2" else sentence
@@ -153,29 +167,34 @@ class Syntax:
         return DerivedSentence(tuple([sentence.words[o] for o in origin]), tuple(origin))
 
     def _ordered(
-        self, tree: Sentence, node: int, dependents: list[int], generator: random.Random
+        self, tree: Sentence, head: int, dependents: list[int], generator: random.Random
     ) -> list[int]:
-        """The head and its dependents in their new order."""
+        """Put a head and its dependents into their new order."""
         upos, deprels = tree.upos, tree.deprels
-        kind = HEAD_CLASSES.get(upos[node], "")
+        kind = HEAD_CLASSES.get(upos[head], "")
         if kind not in self.models or len(dependents) >= MAX_GROUP:
-            return sorted([node, *dependents])
-        # Equal dependents keep their order among the sorted ones; each of their orders is as probable.
-        members = [node, *sorted(dependents, key=lambda i: (upos[i], deprels[i]))]
-        names = (f"@{upos[node]}&@", *(f"{upos[i]}&{deprels[i]}" for i in members[1:]))
-        if names not in self._known:  # from the most probable on; the tail below 1e-12 is cut
-            distribution = self.models[kind].distribution(names)
-            rank = np.argsort(-distribution.probabilities, kind="stable")
-            sums = np.cumsum(distribution.probabilities[rank])
-            last = int(np.searchsorted(sums, 1 - 1e-12)) + 1
-            self._known[names] = distribution.orders[rank[:last]].tolist(), sums[:last].tolist()
+            return sorted([head, *dependents])
+        # Sorted by name, so that a kind of group is known again. Dependents of one name keep their order here, which
+        # changes nothing: any order of them is as probable.
+        members = [head, *sorted(dependents, key=lambda word: (upos[word], deprels[word]))]
+        names = (f"@{upos[head]}&@", *(f"{upos[word]}&{deprels[word]}" for word in members[1:]))
+        if names not in self._known:
+            self._known[names] = self._probable_orders(kind, names)
         orders, cumulated = self._known[names]
         draw = 0 if self.options.best else bisect_right(cumulated, generator.random() * cumulated[-1])
-        return [members[i] for i in orders[min(draw, len(orders) - 1)]]
+        return [members[number] for number in orders[min(draw, len(orders) - 1)]]
+
+    def _probable_orders(self, kind: str, names: tuple[str, ...]) -> tuple[list[list[int]], list[float]]:
+        """The orders of a group, the most probable first, and their cumulated probabilities, without the tail."""
+        distribution = self.models[kind].distribution(names)
+        ranked = np.argsort(-distribution.probabilities, kind="stable")
+        cumulated = np.cumsum(distribution.probabilities[ranked])
+        count = int(np.searchsorted(cumulated, 1 - _TAIL)) + 1
+        return distribution.orders[ranked[:count]].tolist(), cumulated[:count].tolist()
 
 
 def to_ud1(sentence: Sentence) -> Sentence:
-    """The tree with labels of UD 1.2; its structure stays.
+    """Rename the labels of a tree to those of UD 1.2; its structure stays.
 
     ``obj → dobj``, ``nsubj:pass → nsubjpass`` (``csubj``, ``aux`` too), ``obl`` with any subtype ``→ nmod``,
     ``fixed → mwe``, ``flat → name`` of proper nouns and ``foreign`` of others, ``clf → dep``, ``advmod`` of *not*

@@ -30,20 +30,20 @@ from isoglot.derivation.shared_pieces import (
 from isoglot.derivation.sharing import COPY_FILE, draw_shared
 
 SCRIPTS: dict[str, tuple[int, int]] = {"tangut": (0x17000, 6136), "hangul": (0xAC00, 11172)}
-"""Blocks of letters that copies are written in: first character, and how many there are."""
+"""Blocks of Unicode that copies are written in: first character, and how many there are."""
 
 
 class VocabularyCopy:
     """A tokenizer whose vocabulary is doubled, and the script that its second half is written in.
 
     Each piece of the original has its own copy, written as one character (two for large vocabularies) of a
-    script that the tokenizer does not know. So derived text is text: the doubled tokenizer, a plain one that
-    ``AutoTokenizer`` reads back from its folder, gives for a derived word exactly ``id + V`` for every piece that the
-    original word has, whatever its algorithm.
+    script that the tokenizer does not know. So the derived language can be written as text. The doubled tokenizer reads
+    a derived word as exactly ``id + V`` for every piece ``id`` of the original word, whatever its algorithm; it is a
+    plain tokenizer that ``AutoTokenizer`` loads from its folder.
 
     Args:
-        shared: ids that have no copy (vocabulary overlap). In text each stands for itself: with ``##`` (WordPiece), or
-            after a separator (see :mod:`isoglot.derivation.shared_pieces`).
+        shared: Ids that have no copy (vocabulary overlap). In text each is written as itself: with ``##`` (WordPiece),
+            or after a separator (see :mod:`isoglot.derivation.shared_pieces`).
         script: ``tangut`` (no living language writes it) or ``hangul``.
 
     Source: Tang et al. 2022, T_trans: all ids but ``<s>``, ``</s>`` and ``<pad>`` are shifted by V. ``<mask>`` is
@@ -57,8 +57,8 @@ class VocabularyCopy:
         self.size = len(tokenizer)
         self.script = script
         self.shared = frozenset(map(int, shared))
-        frame = ("cls_token_id", "bos_token_id", "sep_token_id", "eos_token_id", "pad_token_id")
-        ids = {getattr(tokenizer, name, None) for name in frame}
+        around_text = ("cls_token_id", "bos_token_id", "sep_token_id", "eos_token_id", "pad_token_id")
+        ids = {getattr(tokenizer, name, None) for name in around_text}
         self.unshifted = tuple(sorted(i for i in ids if i is not None))
         self._tokens = list(tokenizer.convert_ids_to_tokens(list(range(self.size))))
         if script not in SCRIPTS:
@@ -71,20 +71,20 @@ class VocabularyCopy:
         first, count = SCRIPTS[script]
         for token in self._tokens:
             if SEPARATOR in token or any(first <= ord(letter) < first + count for letter in token):
-                second = next((name for name in SCRIPTS if name != script), script)
+                other = next((name for name in SCRIPTS if name != script), script)
                 raise ConfigurationError(
-                    f"the tokenizer knows {token!r}, which is in the script of the copies; set script: {second}"
+                    f"the tokenizer knows {token!r}, which is in the script of the copies; set script: {other}"
                 )
         self._table = np.arange(self.size, dtype=np.int64) + self.size
-        fixed = [*self.shared, *self.unshifted]
-        self._table[fixed] = fixed
+        without_copy = [*self.shared, *self.unshifted]
+        self._table[without_copy] = without_copy
 
     @classmethod
     def draw(cls, tokenizer: PreTrainedTokenizerBase, options: TransformOptions) -> VocabularyCopy:
-        """A copy that leaves a random part of the vocabulary unshifted, without the special tokens.
+        """Draw a copy that shares a random part of the vocabulary; special tokens are not among it.
 
-        BPE's and Unigram's bare space, fragments of characters, and pieces that their own letters never give are not
-        shared: no text would be read back as them.
+        Some pieces of BPE and Unigram cannot be shared, because no text would be read back as them: the bare space,
+        fragments of characters, and pieces that the tokenizer never makes of their own letters.
         """
         overlap, script = options.overlap, options.script
         special = set(tokenizer.all_special_ids)
@@ -93,21 +93,21 @@ class VocabularyCopy:
         if overlap and not _is_wordpiece(tokenizer):
             written = spellings(tokenizer, cls(tokenizer, script=script)._tokens)
             readable = readable_alone(tokenizer, written, special=special)
-            eligible = [column for column, i in enumerate(ids) if i in readable]
+            eligible = [position for position, i in enumerate(ids) if i in readable]
         chosen = draw_shared(len(ids), **options.sharing(), eligible=eligible)
         return cls(tokenizer, shared=[ids[i] for i in chosen], script=script)
 
     def shift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
-        """Ids of the original as ids of the derived language; ids that are shifted already stay."""
+        """Turn ids of the original into ids of the derived language; ids that are shifted already stay."""
         array = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
         return np.where(array < self.size, self._table[array % self.size], array)
 
     def unshift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
-        """Ids of the derived language (or of the original) as ids of the original."""
+        """Turn ids of the derived language back into ids of the original, whose own ids stay."""
         return np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64) % self.size
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The original's spelling of ids of either language, specials left out."""
+        """Decode ids of either language with the original tokenizer, without special tokens."""
         return str(self.original.decode(self.unshift(ids).tolist(), skip_special_tokens=True))
 
     @cached_property
@@ -115,7 +115,7 @@ class VocabularyCopy:
         """The doubled tokenizer, of size 2V: original text gives ids below V, derived text the copies' ids."""
         wordpiece = _is_wordpiece(self.original)
         if self.shared and not wordpiece:
-            self._spelled  # noqa: B018 - says at once which ids cannot be written
+            self._spelled  # noqa: B018 - refuses ids that cannot be written before any text is derived
             doubled: PreTrainedTokenizerBase = cut_at_separators(self.original)
         else:
             doubled = copy.deepcopy(self.original)
@@ -123,6 +123,7 @@ class VocabularyCopy:
             [AddedToken(self._code(i), lstrip=True, normalized=False) for i in range(self.size)]
         )
         if self.shared and wordpiece:
+            # Shared pieces inside a word (`##ing`) are written with their mark, so they must be read as one token.
             prefix = str(self.original.backend_tokenizer.model.continuing_subword_prefix)
             inner = [self._tokens[i] for i in sorted(self.shared) if self._tokens[i].startswith(prefix)]
             doubled.add_tokens([AddedToken(piece, normalized=False) for piece in inner])
@@ -135,17 +136,15 @@ class VocabularyCopy:
         return doubled
 
     def written(self, ids: Iterable[int]) -> str:
-        """The derived word with these pieces, given as ids of the original."""
+        """Write the derived word that has these pieces, which are ids of the original."""
         shared = self.shared
         if not shared or _is_wordpiece(self.original):
             return "".join([self._tokens[i] if i in shared else self._code(i) for i in ids])
         mark, spelled = self._spelled
-        return "".join(
-            [
-                spell(spelled[i], mark, first=not column) if i in shared else self._code(i)
-                for column, i in enumerate(ids)
-            ]
-        )
+        written = []
+        for position, i in enumerate(ids):
+            written.append(spell(spelled[i], mark, first=position == 0) if i in shared else self._code(i))
+        return "".join(written)
 
     @cached_property
     def _spelled(self) -> tuple[str, dict[int, Spelling]]:
@@ -186,35 +185,40 @@ class VocabularyCopy:
         return cls(original, shared=values["shared"], script=values["script"])
 
     def _code(self, i: int) -> str:
+        """The characters of the copy of an id: one if the script has enough of them, else two."""
         first, count = SCRIPTS[self.script]
         if self.size <= count:
             return chr(first + i)
-        # the fewest first characters of two-character codes, which are never second ones
+        # A character is a first or a second one and never both, so that codes need no space between them. First ones
+        # are as few as give enough codes.
         leads = next(n for n in range(1, count) if n * (count - n) >= self.size)
         lead, trail = divmod(i, count - leads)
         return chr(first + lead) + chr(first + leads + trail)
 
 
 class TokenTransliteration:
-    """Every word as the copies of its pieces.
+    """Writes every word as the copies of its pieces.
 
     Args:
-        pieces: the words of the input are pieces themselves (after an inversion of tokens).
+        pieces: The words of the input are pieces themselves (after an inversion of tokens).
     """
 
     def __init__(self, vocabulary: VocabularyCopy, *, pieces: bool = False) -> None:
         self.vocabulary = vocabulary
         self.pieces = pieces
         self._backend = fast_backend(vocabulary.original)
-        self._spaced = self._ids(["a"]) != self._ids([" a"])
+        self._spaced = self._ids(["a"]) != self._ids(
+            [" a"]
+        )  # a byte-level tokenizer: spaces are part of pieces
+        # Derived words that are known, by the original: of words inside a text, and of first words.
         self._known: tuple[dict[str, str], dict[str, str]] = ({}, {})
-        vocabulary.tokenizer  # noqa: B018 - says at once whether the copy can be written
+        vocabulary.tokenizer  # noqa: B018 - refuses a copy that cannot be written before any text is derived
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
-        return [e.ids for e in self._backend.encode_batch(texts, add_special_tokens=False)]
+        return [encoding.ids for encoding in self._backend.encode_batch(texts, add_special_tokens=False)]
 
     def prime(self, words: Iterable[str], *, first: bool = False) -> None:
-        """Learn words in one call of the tokenizer."""
+        """Derive words that are not known yet, in one call of the tokenizer; ``first``: as first words of a text."""
         known = self._known[first]
         new = [w for w in dict.fromkeys(words) if w not in known]
         if not new:
@@ -225,20 +229,22 @@ class TokenTransliteration:
         else:
             encoded = self._ids([f" {w}" if self._spaced and not first else w for w in new])
         for word, ids in zip(new, encoded, strict=True):
-            alike = self.vocabulary.shared.issuperset(ids)
-            known[word] = word if alike and not self.pieces else self.vocabulary.written(ids) or word
+            all_shared = self.vocabulary.shared.issuperset(ids)
+            known[word] = word
+            if self.pieces or not all_shared:
+                known[word] = self.vocabulary.written(ids) or word  # a word without pieces stays itself
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
-        """The same words in the same order, in the copy's script; ``key`` has no effect."""
+        """Write the words of a sentence in the script of the copy; ``key`` has no effect."""
         del key
         words = sentence.words
         self.prime(words)
-        out = [self._known[False][w] for w in words]
+        derived = [self._known[False][word] for word in words]
         if self._spaced and words and not self.pieces:
             # A byte-level tokenizer reads a text's first word without the space that the others have.
             self.prime(words[:1], first=True)
-            out[0] = self._known[True][words[0]]
-        return DerivedSentence(tuple(out), tuple(range(len(words))))
+            derived[0] = self._known[True][words[0]]
+        return DerivedSentence(tuple(derived), tuple(range(len(words))))
 
 
 def _is_wordpiece(tokenizer: PreTrainedTokenizerBase) -> bool:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isoglot.checkpoints.folder import checkpoints_of
 from isoglot.core.checks import validated
 from isoglot.core.frames import ResultList
 from isoglot.core.languages import codes_of
 from isoglot.evaluation import evaluate as verb
 from isoglot.evaluation.options import EvaluateOptions
+from isoglot.evaluation.prediction_folders import prediction_folders
 from isoglot.modules.model_folder import model_folder
 from isoglot.results.rows import Result
 from isoglot.runs.reporter import AnyReporter
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(  # noqa: PLR0913 - the face names what users look for
-    model: PreTrainedModel | str | Path,
+    model: PreTrainedModel | str | Path | Sequence[str | Path],
     task: str | Task,
     *,
     languages: str | Sequence[str],
@@ -42,7 +44,8 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     """Measure a model on a task in any number of languages, as ``isoglot evaluate`` does.
 
     Args:
-        model: Folder of a checkpoint or run, hub name, or a model object, which is saved to a temporary folder first.
+        model: Folder of a checkpoint or run, hub name, or a model object, which is saved to a temporary folder first;
+            several checkpoints, or a folder of several runs such as a sweep's, for the rows of all.
         task: One by name (``isoglot evaluate --tasks`` lists them), or a task object.
         languages: Languages to test, as a list or with commas: ``"de,es"``; ``de-es`` is a pair.
         data: A path or template as ``--data`` takes it, or several; rows in memory (a pandas or polars frame, a
@@ -56,7 +59,8 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
         max_length: Tokens of a row; by default those that the model was fine-tuned with.
         max_tokens: Padded tokens in a batch: 1024 on a CPU, 8192 elsewhere.
         out: File to keep the rows in; what it has of the same model and data is not measured again.
-        predictions: Folder for predictions, which :func:`isoglot.compare` reads.
+        predictions: Folder for predictions, which :func:`isoglot.compare` reads; of several checkpoints a folder in it
+            for each.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **options: More options of the task, and of :class:`isoglot.evaluation.options.EvaluateOptions`, such as
             ``precision="bfloat16"``.
@@ -82,14 +86,27 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     built = task_with_data(task, data, columns, **options)
     evaluate_options = validated(EvaluateOptions, fields)
-    with model_folder(model, tokenizer) as checkpoint:
-        return ResultList(
-            verb.evaluate(
-                checkpoint,
-                built,
-                languages=codes_of(languages),
-                split=split,
-                options=evaluate_options,
-                progress=progress,
+    codes = codes_of(languages)
+    if isinstance(model, str | Path):
+        model = checkpoints_of(model)
+    if not isinstance(model, Sequence):
+        with model_folder(model, tokenizer) as checkpoint:
+            return ResultList(
+                verb.evaluate(
+                    checkpoint,
+                    built,
+                    languages=codes,
+                    split=split,
+                    options=evaluate_options,
+                    progress=progress,
+                )
             )
-        )
+    checkpoints = [checkpoint for place in model for checkpoint in checkpoints_of(place)]
+    rows = ResultList[Result]()
+    for checkpoint, folder in zip(
+        checkpoints, prediction_folders(checkpoints, evaluate_options.predictions), strict=True
+    ):
+        with model_folder(checkpoint, tokenizer) as place:
+            own = evaluate_options.model_copy(update={"predictions": folder})
+            rows += verb.evaluate(place, built, languages=codes, split=split, options=own, progress=progress)
+    return rows

@@ -6,6 +6,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from datasets import Dataset
+
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
@@ -19,6 +21,7 @@ from isoglot.runs.fingerprint import key_of
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks import submission
 from isoglot.tasks.base import (
+    Predictions,
     Probe,
     Task,
     TrainableTask,
@@ -102,12 +105,20 @@ def evaluate(
             scores, predictions = measure(data, language=language, progress=step)
             new = evaluation.rows(scores, len(predictions))
             announce(new)
-            counts = None
-            if options.predictions is not None and hasattr(task, "counts"):
-                counts = task.counts(data, predictions, language=language)
-            rows[language] = keep(evaluation, task, new, predictions, options, counts)
+            counted = _counted(task, data, predictions, language) if options.predictions is not None else {}
+            rows[language] = keep(evaluation, task, new, predictions, options, **counted)
         report.progress("languages", number, len(languages))
     return [row for language in languages for row in rows[language]]
+
+
+def _counted(task: Task, data: Dataset, predictions: Predictions, language: str) -> dict[str, Any]:
+    """What lies beside predictions: counts of each example and of classes, of tasks that count."""
+    counted: dict[str, Any] = {}
+    if hasattr(task, "counts"):
+        counted["counts"] = task.counts(data, predictions, language=language)
+    if hasattr(task, "confusion"):
+        counted["confusion"] = task.confusion(data, predictions)
+    return counted
 
 
 def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> None:

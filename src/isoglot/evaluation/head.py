@@ -1,6 +1,6 @@
 """A fine-tuned model on its own task: rows in, labels or answers out, and their scores."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,6 @@ import torch
 from datasets import Dataset
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.devices import resolve_device
@@ -18,6 +17,7 @@ from isoglot.tasks.base import Predictions, TrainableTask
 from isoglot.tasks.features import EncodedRow, RowCollator, RowOutput, StepProgress, predict_rows
 from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attach_chosen, attached, number_rows
+from isoglot.tasks.vector_classifier import NoTokenizer, tokenizer_for
 
 
 class FinetunedModel:
@@ -52,8 +52,9 @@ class FinetunedModel:
         attach_chosen(model, source, options.language_ids)
         self.task, self.options, self.report = task, options, report
         self.model = model.to(resolve_device())  # type: ignore[arg-type]
-        self.tokenizer = load_tokenizer(source)
-        require_fitting(self.tokenizer, model, source)
+        self.tokenizer = tokenizer_for(source)
+        if not isinstance(self.tokenizer, NoTokenizer):
+            require_fitting(self.tokenizer, model, source)
 
     def measure(
         self, dataset: Dataset, *, language: str, progress: StepProgress
@@ -67,9 +68,9 @@ class FinetunedModel:
         return self.task.decode(dataset, *self.outputs(dataset, progress=progress))
 
     def outputs(
-        self, dataset: Dataset, *, progress: StepProgress
+        self, dataset: Dataset, *, progress: StepProgress, reduce: Callable[[Any], Any] | None = None
     ) -> tuple[list[EncodedRow], list[RowOutput]]:
-        """Encoded rows, and what of the model's outputs the task reads of each."""
+        """Encoded rows, and what ``reduce`` keeps of the logits of each; by default what the task reads."""
         rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)
         unknown = number_rows(rows, dataset, attached(self.model))
         if unknown:
@@ -80,7 +81,7 @@ class FinetunedModel:
             self.model,
             rows,
             RowCollator(self.tokenizer, multiple=8 if torch.cuda.is_available() else 1),
-            self.task.reduce,
+            self.task.reduce if reduce is None else reduce,
             max_tokens=self.options.max_tokens,
             precision=self.options.precision,
             progress=progress,

@@ -11,6 +11,8 @@ from typing import Any
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
+from isoglot.results.confusion import ENDING as CONFUSION_ENDING
+from isoglot.results.confusion import Confusion, ConfusionMatrix
 from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts
 from isoglot.results.rows import Result, append, rows_in
 from isoglot.runs.files import hidden, is_stream, make_folder
@@ -108,8 +110,9 @@ def keep(
     predictions: Predictions,
     options: EvaluateOptions,
     counts: Mapping[str, ExampleCounts] | None = None,
+    confusion: ConfusionMatrix | None = None,
 ) -> list[Result]:
-    """Write rows, and predictions with the ``counts`` of each example, where they are asked for.
+    """Write rows, and predictions with the ``counts`` of each example and of classes, where they are asked for.
 
     Returns:
         The rows, or those of another process that has measured the same in the meantime.
@@ -119,9 +122,13 @@ def keep(
         stem = evaluation.stem(folder, task)
         _note(folder, dataset, f"{_BEGUN} {evaluation.owner}")  # a run that is killed here may come back
         submission.write(stem, predictions)
+        about = {name: evaluation.shared[name] for name in _ABOUT} | {"data": evaluation.data}
         if counts:
-            about = {name: evaluation.shared[name] for name in _ABOUT} | {"data": evaluation.data}
             CountsFile(about, counts).write(stem.with_name(f"{stem.name}{ENDING}"))
+        if confusion is not None:
+            language = str(evaluation.shared["language"])
+            file = stem.with_name(f"{stem.name}{CONFUSION_ENDING}")
+            Confusion({language: confusion}, about).write(file)
         _note(folder, dataset, f"{evaluation.key} {evaluation.owner}")
     if out is None:
         return rows

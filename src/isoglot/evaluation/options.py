@@ -14,7 +14,9 @@ class MeasureOptions(Options):
     max_tokens: int | None = option(
         None, "Padded tokens in a batch; by default 1024 on a CPU, 8192 elsewhere.", ge=1
     )
-    precision: Precision = option("float32", "Precision of the forward pass.")
+    precision: Precision = option(
+        "float32", "Numbers to compute in; bfloat16 and float16 are faster on GPUs."
+    )
     _named = field_validator("precision", mode="before")(name_of_torch)
     again: bool = option(False, "Measure again, even if the file of results has the row.")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from datasets import Dataset, Features
+from numpy.typing import NDArray
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.core.checks import validated
@@ -27,6 +28,7 @@ from isoglot.tasks import build_task
 from isoglot.tasks.base import Task, TrainableTask
 from isoglot.tasks.cards import origin
 from isoglot.tasks.classification import ClassificationTask
+from isoglot.tasks.features import RowOutput, StepProgress
 from isoglot.tasks.head_task import label_values, model_labels
 from isoglot.tasks.pairs import PAWSX
 from isoglot.tasks.tagging import TaggingTask
@@ -47,6 +49,7 @@ def predict(
     language: str = "en",
     columns: Mapping[str, Any] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
+    probabilities: bool = False,
     progress: AnyReporter = True,
     **options: Any,
 ) -> ResultList[dict[str, Any]]:
@@ -62,17 +65,20 @@ def predict(
             a column ``language`` is encoded by that.
         columns: Column of the task to its name in the data, as for :func:`isoglot.evaluate`.
         tokenizer: Tokenizer of a model object.
+        probabilities: Also give ``probabilities``: a dictionary from each label to its probability, or for tags a list
+            of these, one a word. ``pandas.json_normalize(frame["probabilities"])`` makes a column of each label.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **options: Options of the task, and ``max_tokens`` and ``precision`` of the forward pass.
 
     Returns:
         For each row its own columns and ``prediction``: a label (a number, where the model learned from numbers), the
         tags of its words, or an answer; for labels of whole examples also their ``probability``. In data that have
-        columns of these names the results are called ``prediction_2`` and ``probability_2``, and a warning says so.
+        columns of these names the results are called ``prediction_2`` and so on, and a warning says so.
         ``to_frame()`` gives the frame that was given, with its index, order and types, and the results as more columns.
 
     Raises:
-        ConfigurationError: A model without a head for the task, or data without a column that it reads.
+        ConfigurationError: A model without a head for the task, data without a column that it reads, or
+            ``probabilities`` of a task without labels.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -94,13 +100,18 @@ def predict(
         built = build_task(task, (), **options) if isinstance(task, str) else task
         if not isinstance(built, TrainableTask):
             raise ConfigurationError(f"task {built.name} has no head, so a model predicts nothing for it")
+        if probabilities and not isinstance(built, ClassificationTask | TaggingTask):
+            raise ConfigurationError(
+                f"[[probabilities]]: task {built.name} has no labels, so no probability for each of them; leave it out"
+            )
         built = built.with_checkpoint(source)
         head = FinetunedModel(source, built, origin(source), settings, report)
         examples = _examples(rows, built, columns or {}, model_labels(head.model))
-        usual = _example_of(built, head)
+        usual = _example_of(built, head, probabilities)
         results: dict[str, list[Any]] = {name: [] for name in usual}
         if len(rows):
-            results = _results(head, _loaded(built, examples, rows, language, columns or {}), report)
+            loaded = _loaded(built, examples, rows, language, columns or {})
+            results = _results(head, loaded, report, probabilities)
     names = free_names([*usual], rows.names, "results")
     named = dict(zip(names, results.values(), strict=True))
     table = []
@@ -178,26 +189,69 @@ def _loaded(
     return loaded.remove_columns("language").add_column("language", tags)
 
 
-def _example_of(task: TrainableTask, head: FinetunedModel) -> dict[str, Any]:
+def _example_of(task: TrainableTask, head: FinetunedModel, probabilities: bool) -> dict[str, Any]:
     """A result of each name, as it could be."""
+    by_label = dict.fromkeys(model_labels(head.model), 1.0)
     if isinstance(task, ClassificationTask):
         label = model_labels(head.model)[0]
-        return {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
-    return {"prediction": [""] if isinstance(task, TaggingTask) else ""}
+        values = {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
+        return values | ({"probabilities": by_label} if probabilities else {})
+    if isinstance(task, TaggingTask):
+        return {"prediction": [""]} | ({"probabilities": [by_label]} if probabilities else {})
+    return {"prediction": ""}
 
 
-def _results(head: FinetunedModel, loaded: Dataset, report: Reporter) -> dict[str, list[Any]]:
+def _results(
+    head: FinetunedModel, loaded: Dataset, report: Reporter, probabilities: bool
+) -> dict[str, list[Any]]:
     """For each example the prediction, in the type of the labels that the model learned from, and its probability."""
     task = head.task
-    encoded, outputs = head.outputs(loaded, progress=partial(report.progress, f"predict {task.name}"))
+    progress = partial(report.progress, f"predict {task.name}")
+    if isinstance(task, TaggingTask) and probabilities:
+        return _tagged(head, task, loaded, progress)
+    encoded, outputs = head.outputs(loaded, progress=progress)
     predictions = task.decode(loaded, encoded, outputs)
     if isinstance(predictions, dict):
         predictions = [predictions[name] for name in loaded["id"]]
     if not isinstance(task, ClassificationTask):
         return {"prediction": predictions}
-    values = label_values(head.model)
-    probabilities = [0.0] * len(loaded)
+    values, labels = label_values(head.model), model_labels(head.model)
+    best = [0.0] * len(loaded)
+    every: list[dict[str, float]] = [{} for _ in range(len(loaded))]
     for row, output in zip(encoded, outputs, strict=True):
-        shares = np.exp(output - np.max(output))
-        probabilities[row.example] = float(np.max(shares) / np.sum(shares))
-    return {"prediction": [values.get(text, text) for text in predictions], "probability": probabilities}
+        shares = _softmax(output)
+        best[row.example] = float(np.max(shares))
+        every[row.example] = dict(zip(labels, shares.tolist(), strict=True))
+    results: dict[str, list[Any]] = {
+        "prediction": [values.get(text, text) for text in predictions],
+        "probability": best,
+    }
+    if probabilities:
+        results["probabilities"] = every
+    return results
+
+
+def _tagged(
+    head: FinetunedModel, task: TaggingTask, loaded: Dataset, progress: StepProgress
+) -> dict[str, list[Any]]:
+    """Tags of the words of each sentence, and for each word the probability of every tag."""
+    encoded, outputs = head.outputs(loaded, progress=progress, reduce=_all_logits)
+    best_labels = [output.argmax(-1) for output in outputs]
+    labels = model_labels(head.model)
+    every: list[list[dict[str, float]]] = [[{} for _ in tags] for tags in loaded["tags"]]
+    for row, output in zip(encoded, outputs, strict=True):
+        for word, position in row.detail:
+            shares = _softmax(output[position]).tolist()
+            every[row.example][word] = dict(zip(labels, shares, strict=True))
+    return {"prediction": list(task.decode(loaded, encoded, best_labels)), "probabilities": every}
+
+
+def _all_logits(logits: Any) -> Any:
+    """Keep the logits of every label."""
+    return logits
+
+
+def _softmax(logits: RowOutput) -> NDArray[np.float64]:
+    """Probabilities of the labels of one output."""
+    shares = np.exp(logits - np.max(logits))
+    return np.asarray(shares / np.sum(shares))

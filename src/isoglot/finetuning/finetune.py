@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +16,15 @@ from accelerate import PartialState
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import codes_of
-from isoglot.core.seeding import require_one_seed, seed_for
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer
+from isoglot.core.seeding import seed_for
+from isoglot.finetuning.class_weights import require_labels
 from isoglot.finetuning.data import dev_sets, training_rows
-from isoglot.finetuning.options import FinetuneOptions, settings_for, task_with_settings
+from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.selection import require_metric
 from isoglot.finetuning.train import TrainingData, train_head
-from isoglot.formats.labelled.memory import data_source
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.isolation import isolated_state
-from isoglot.modules.model_folder import model_folder
 from isoglot.runs.files import read_json, require_writable, write_json, write_text
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.folder import (
@@ -42,104 +41,30 @@ from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
-from isoglot.tasks import task_class, task_with_data
+from isoglot.runs.run_each import run_each
+from isoglot.runs.sweep import PlannedRun, check_each
 from isoglot.tasks.base import Task, TrainableTask, check_locations
 from isoglot.tasks.cards import TASK_FILE, changes_of, origin
 from isoglot.tasks.description import changed_options, code_of, describe_task, identify
 from isoglot.tasks.head_task import keep_label_values
 from isoglot.tasks.language_vectors import attach_chosen
+from isoglot.tasks.vector_classifier import (
+    NoTokenizer,
+    code_of_function,
+    is_function,
+    tokenizer_for,
+)
 from isoglot.training.callbacks import require_callback
 from isoglot.training.checkpoints import checkpoints_in, discard
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
-
-
-def finetune(  # noqa: PLR0913 - the face names what it takes
-    model: PreTrainedModel | str | Path,
-    task: str | Task,
-    *,
-    out: str | Path,
-    language: str | Sequence[str] = "en",
-    data: Any = None,
-    columns: Mapping[str, Any] | None = None,
-    tokenizer: PreTrainedTokenizerBase | None = None,
-    seed: int = 1,
-    train: FinetuneOptions | None = None,
-    preset: str = "xtreme",
-    epochs: float | Sequence[float] | None = None,
-    batch_size: int | Sequence[int] | None = None,
-    learning_rate: float | Sequence[float] | None = None,
-    max_length: int | None = None,
-    keep_adapter: bool = False,
-    resume: bool = True,
-    overwrite: bool = False,
-    progress: AnyReporter = True,
-    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
-    **settings: Any,
-) -> Checkpoint:
-    """Fine-tune an encoder on a task, as ``isoglot finetune`` does; a finished run with the same inputs is kept.
-
-    Language embeddings of a ``pretrain`` run are used and trained on, see the setting ``language_ids``. The run's
-    folder has ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
-
-    Args:
-        model: Folder of a checkpoint or run, hub name, or a model object. The object stays as it is: a copy is trained.
-        task: One by name, or a task object.
-        out: Folder of the run.
-        language: Language of the training data; several as a list or with commas. With ``setting="code_switch"`` the
-            language whose translations are mixed with the originals in ``pivot``.
-        data: As for :func:`isoglot.evaluate`. ``{"train": rows, "dev": rows}`` gives development data, by which the
-            best checkpoint is chosen; without them, ``dev_fraction=0.1`` or ``select="last"`` is needed.
-        columns: Column of the task to its name in the data.
-        tokenizer: Tokenizer of a model object.
-        seed: Seed of the head, the order of examples and dropout.
-        train: All settings as one object, in place of ``preset`` and ``settings``.
-        preset: Paper whose settings hold where no other is given.
-        epochs: Passes over the training data; of several the best on development data is kept, as of the next two.
-        batch_size: Examples per optimiser step and device.
-        learning_rate: Peak learning rate.
-        max_length: Tokens of a row; longer ones are cut.
-        keep_adapter: Also write the adapter separately, to ``OUT/adapter``, as peft reads it.
-        resume: Whether to go on with an unfinished run.
-        overwrite: Replace a run of another model, other data or other settings; a finished run of the same is kept.
-        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        callbacks: More callbacks of ``transformers``, which the trainer calls.
-        **settings: More settings of :class:`isoglot.FinetuneOptions`, such as ``warmup=0.1``, and options of the task.
-
-    Returns:
-        The checkpoint's folder, which :func:`isoglot.evaluate` and ``AutoModelFor...from_pretrained`` read.
-
-    Raises:
-        ConfigurationError: A task without a head, no data, another run in ``out``, or settings that do not fit.
-        InputError: Data that cannot be read.
-    """
-    require_one_seed(seed)
-    named = {
-        "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "max_length": max_length
-    }  # fmt: skip
-    settings |= {name: value for name, value in named.items() if value is not None}
-    if train is not None and settings:
-        raise ConfigurationError(
-            f"got train= and {', '.join(settings)}; pass train=options.changed(...) instead"
-        )
-    if train is None and isinstance(task, str) and data is not None:
-        source = data_source(data, task_class(task), columns)
-        built, train = task_with_settings(task, source, paper=preset, **settings)
-    else:
-        built = task_with_data(task, data, columns)
-        train = settings_for(built, paper=preset, **settings) if train is None else train
-    if keep_adapter:
-        train = train.with_kept_adapter()
-    with model_folder(model, tokenizer) as checkpoint:
-        run = FineTuning(checkpoint, built, language, seed, train, Path(out), progress, callbacks)
-        return Checkpoint(run.run(resume=resume, overwrite=overwrite))
+    from transformers import TrainerCallback
 
 
 class FineTuning:
     """One fine-tuning. Under ``torchrun`` all ranks train, the first one writes and the others wait for it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what one fine-tuning is made of
         self,
         checkpoint: str | Path,
         task: Task,
@@ -148,9 +73,14 @@ class FineTuning:
         train: FinetuneOptions | None = None,
         out: Path = Path(),
         progress: AnyReporter | None = None,
+        *,
         callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+        swept: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take the arguments of :func:`finetune`, with a task and settings that are made already."""
+        """Take the arguments of :func:`isoglot.finetune`, with a task and settings that are made already.
+
+        ``swept``: Values of a sweep, by which reports name the run even where one of them is the default.
+        """
         if not isinstance(task, TrainableTask):
             raise ConfigurationError(
                 f"task {getattr(task, 'name', task)} has no head to fine-tune: run `isoglot evaluate`"
@@ -165,6 +95,11 @@ class FineTuning:
         self.languages = list(dict.fromkeys(codes_of(language)))
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
+        self.swept = dict(swept or {})
+        if self.of_function and getattr(self.task, "frozen", None) is None:
+            raise ConfigurationError(
+                f"{self.source} is a function from texts to vectors, which cannot be trained; add [[frozen='vectors']]"
+            )
 
     @isolated_state()
     def run(self, *, resume: bool = True, overwrite: bool | None = None) -> Path:
@@ -200,6 +135,11 @@ class FineTuning:
         """Labels of data in memory that are numbers, or true and false, by their texts."""
         return dict(getattr(self.task.data, "label_values", {}))
 
+    @property
+    def of_function(self) -> bool:
+        """Whether sentence vectors come from a function, which has no weights of an encoder."""
+        return isinstance(self.source, str) and is_function(self.source)
+
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """Everything that the result depends on."""
@@ -220,11 +160,12 @@ class FineTuning:
             "task": {**describe_task(self.task), **named},
             "languages": self.languages,
             "seed": self.seed,
-            "train": options.model_dump(mode="json", exclude={"run"}),
+            "train": options.recorded(),
             "data": [identify(self.task, code, "train") for code in (*self.languages, *options.originals)],
             "dev": [identify(self.task, code, "dev") for code in with_dev],
             "ranks": self.ranks.num_processes,
             **code_of(self.task),
+            **({"vectors": code_of_function(str(self.source))} if self.of_function else {}),
         }
 
     def _changes(self) -> dict[str, Any]:
@@ -232,7 +173,7 @@ class FineTuning:
         settings = self.options.model_dump(mode="json", exclude={"run"}, exclude_defaults=True)
         languages = {} if self.languages == ["en"] else {"language": ",".join(self.languages)}
         encoder = changes_of(self.source, origin(self.source))
-        return {**encoder, **changed_options(self.task, {}), **settings, **languages}
+        return {**encoder, **changed_options(self.task, {}), **settings, **languages, **self.swept}
 
     def train(self) -> Path:
         """Train, once for each combination of settings, keep the best, and write the manifest last.
@@ -254,7 +195,7 @@ class FineTuning:
         }
         if self.ranks.is_main_process:
             self._record().begin({**card, "inputs": inputs})
-        tokenizer = load_tokenizer(self.source)
+        tokenizer = tokenizer_for(self.source)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         grid = self.options.grid()
         if len(grid) > 1 and self.options.select == "last":
@@ -263,6 +204,9 @@ class FineTuning:
             )
         # Before a model says which labels the data may have: all settings are measured on the same examples.
         data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, held_out))
+        labels = self.task.labels(dataset)
+        require_labels(self.options.class_weight, labels, self.task.name)
+        require_metric(self.task, self.options.select_metric, data.dev, labels)
         tried: dict[Path, dict[str, Any]] = {}
         for number, single in enumerate(grid, 1):
             folder = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
@@ -275,10 +219,10 @@ class FineTuning:
                         f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, batch {single.batch_size}, "
                         f"{single.epochs:g} epochs"
                     )
-                labels = self.task.labels(dataset)
                 model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=single.dropout)
                 keep_label_values(model, labels or (), self.label_values)
-                require_fitting(tokenizer, model, self.source)
+                if not isinstance(tokenizer, NoTokenizer):
+                    require_fitting(tokenizer, model, self.source)
                 attach_chosen(model, self.source, single.language_ids)
                 if single.adapter is not None:
                     add_adapter(model, single.adapter, seed=seed_for(self.seed, "adapter"))
@@ -286,7 +230,7 @@ class FineTuning:
                     model, tokenizer, self.task, data, single, seed=self.seed, folder=folder, progress=self.report,
                     callbacks=self.callbacks,
                 )  # fmt: skip
-                result["settings"] = single.model_dump(mode="json")
+                result["settings"] = {**single.recorded(), "run": single.run}
                 if self.ranks.is_main_process:
                     card_file = folder / CHECKPOINT / TASK_FILE
                     _write_card(card_file, {**card, "selection": result["selection"]})
@@ -317,6 +261,52 @@ class FineTuning:
         """Write the manifest of a run, after which nothing resumes it."""
         self._record(folder).finish({**result, **checkpoint_entry(folder)})
         _drop_work(folder)
+
+
+BuildTask = Callable[[Mapping[str, Any]], tuple[Any, FinetuneOptions]]
+"""Makes a task and its settings, some of which have the values of a sweep."""
+
+
+def finetune_runs(  # noqa: PLR0913 - what runs are made of
+    checkpoint: str | Path,
+    build: BuildTask,
+    language: str | Sequence[str],
+    runs: Sequence[PlannedRun],
+    *,
+    workers: int = 1,
+    resume: bool = True,
+    overwrite: bool | None = None,
+    progress: AnyReporter | None = None,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+) -> list[Checkpoint]:
+    """Make a fine-tuning for each run, after all combinations of settings are checked."""
+
+    def check(values: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
+        task, train = build(values)
+        FineTuning(checkpoint, task, language, train=train, callbacks=callbacks)
+        return task, train
+
+    built = dict(zip((run.label for run in runs), check_each(runs, check), strict=True))
+    make = partial(_make_run, checkpoint, language, built, callbacks, (resume, overwrite))
+    return run_each(runs, make, workers=workers, progress=reporter_of(progress), verb="finetune")
+
+
+def _make_run(
+    checkpoint: str | Path,
+    language: str | Sequence[str],
+    built: Mapping[str, tuple[Any, FinetuneOptions]],
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]],
+    how: tuple[bool, bool | None],
+    run: PlannedRun,
+    progress: AnyReporter,
+) -> Checkpoint:
+    """Make one fine-tuning, in this process or another one."""
+    task, train = built[run.label]
+    seed = 1 if run.seed is None else run.seed
+    more: dict[str, Any] = {"callbacks": callbacks, "swept": run.values}
+    tuning = FineTuning(checkpoint, task, language, seed, train, run.folder, progress, **more)
+    resume, overwrite = how
+    return Checkpoint(tuning.run(resume=resume, overwrite=overwrite))
 
 
 def _drop_work(folder: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from isoglot.core.checks import did_you_mean, validated
 from isoglot.core.errors import ConfigurationError
@@ -16,6 +16,9 @@ from isoglot.tasks import TaskFacts, build_task, task_class, task_options
 
 if TYPE_CHECKING:  # --help imports nothing heavy
     from isoglot.formats.labelled.sources import DataSource
+
+
+_RECORDED_IF_GIVEN = ("class_weight", "select_metric", "patience")
 
 
 class FinetuneOptions(Options):
@@ -78,6 +81,20 @@ class FinetuneOptions(Options):
     max_train_examples: int | None = option(
         None, "Maximum training examples, the first of each language, as many of each.", ge=2
     )
+    class_weight: Literal["balanced"] | dict[str, Positive] | None = option(
+        None,
+        "Weights of classes in the loss: balanced (n / (classes * count)), or of some labels: {complaint: 5}; the "
+        "others have 1.",
+    )
+    select_metric: str | None = option(
+        None,
+        "Metric to choose the checkpoint by; by default the task's own. Classifiers also have macro_f1, "
+        "macro_precision, macro_recall, and f1_LABEL, precision_LABEL, recall_LABEL.",
+        min_length=1,
+    )
+    patience: int | None = option(
+        None, "Evaluations without a better development score after which training stops.", ge=1
+    )
 
     _named = field_validator("precision", mode="before")(name_of_torch)
 
@@ -85,6 +102,35 @@ class FinetuneOptions(Options):
     @classmethod
     def _several(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
+
+    @field_validator("class_weight", mode="before")
+    @classmethod
+    def _by_text(cls, value: Any) -> Any:
+        """Labels that are numbers, or true and false, as the texts that stand for them."""
+        return (
+            {str(label): weight for label, weight in value.items()} if isinstance(value, Mapping) else value
+        )
+
+    @model_validator(mode="after")
+    def _chosen(self) -> Self:
+        given = [name for name in ("select_metric", "patience") if getattr(self, name) is not None]
+        if given and self.select == "last":
+            raise ValueError(
+                f"[[{given[0]}]]: needs development data, and select=last uses none; use [[select='source']]"
+            )
+        return self
+
+    def recorded(self) -> dict[str, Any]:
+        """The settings as the record of a run has them, without its name.
+
+        Settings that runs did not always have stand there only where they are given, so that older runs are found
+        again.
+        """
+        values = self.model_dump(mode="json", exclude={"run"})
+        for name in _RECORDED_IF_GIVEN:
+            if values[name] == type(self).model_fields[name].default:
+                del values[name]
+        return values
 
     @classmethod
     def build(cls, **values: Any) -> FinetuneOptions:
@@ -127,6 +173,12 @@ class FinetuneOptions(Options):
         return type(self).build(**{**self.model_dump(), **values})  # type: ignore[return-value]
 
 
+_FROZEN: Mapping[str, Any] = {
+    "learning_rate": 1e-3, "batch_size": 128, "epochs": 20, "evaluate_every": None, "warmup": 0.0,
+    "weight_decay": 0.0, "precision": "float32", "select": "source",
+}  # fmt: skip
+"""In place of a preset's values, which are of encoders, for a classifier of frozen vectors: LASER's rate and batch."""
+
 PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")
 """Papers whose settings tasks state. WEAM gives none of fine-tuning: it has XTREME's."""
 
@@ -142,7 +194,8 @@ def task_with_settings(
     """
     settings = set(FinetuneOptions.model_fields)
     of_task = task_options(name).model_fields.keys() - settings
-    every = {**_preset(paper, task_class(name)), **values}
+    frozen = _FROZEN if values.get("frozen") else {}
+    every = {**_preset(paper, task_class(name)), **frozen, **values}
     unknown = [
         f"fine-tuning on {name} has no setting {key!r}; {did_you_mean(key, of_task | settings)}"
         for key in every
@@ -156,7 +209,9 @@ def task_with_settings(
 
 def settings_for(task: Any, /, *, paper: str, **values: Any) -> FinetuneOptions:
     """How to fine-tune a task that is there already: as :func:`task_with_settings`, but for the task's own options."""
-    preset = {name: value for name, value in _preset(paper, type(task)).items() if not hasattr(task, name)}
+    frozen = _FROZEN if getattr(task, "frozen", None) else {}
+    every = {**_preset(paper, type(task)), **frozen}
+    preset = {name: value for name, value in every.items() if not hasattr(task, name)}
     return FinetuneOptions.build(**{**preset, **values})
 
 

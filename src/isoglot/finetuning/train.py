@@ -22,25 +22,29 @@ from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
 from isoglot.core.errors import ConfigurationError, TrainingError
 from isoglot.core.named_options import spelled
+from isoglot.finetuning.class_weights import weighted_items, weighted_loss, weights_of
 from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.selection import EarlyStop, development_score
 from isoglot.modules.adapter import adapter_of, plain_state, save_plain, write_adapter
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
 from isoglot.runs.folder import CHECKPOINT, WORK
 from isoglot.runs.history import write_history
 from isoglot.runs.listed import whole_folder
-from isoglot.runs.reporter import Reporter
+from isoglot.runs.reporter import Reporter, detail
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
 from isoglot.tasks.features import IGNORED, RowCollator, row_lengths
-from isoglot.tasks.head_task import fit_length
+from isoglot.tasks.head_task import fit_length, model_labels
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
+from isoglot.tasks.vector_classifier import save_encoder
 from isoglot.training.callbacks import endless_warmup
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
 
 _EVALUATION_FACTOR = 2
+_BAR = "fine-tune"
 _FIRST_STEPS = 10
 """Steps of which each is logged; after them every fiftieth is."""
 LOWER = "lower the learning rate ([[learning_rate=1e-5]]) or use [[precision='float32']]"
@@ -90,8 +94,13 @@ def train_head(  # noqa: PLR0913 - what one run is made of
             f"{options.setting} needs a batch_size that {options.copies} divides, as the rows that one translation "
             f"makes share a batch; got {options.batch_size}"
         )
+    weights = None
+    if options.class_weight is not None:
+        weights = weights_of(options.class_weight, model_labels(model), rows)
+    metric = options.select_metric or task.primary_metric
     items = grouped(rows, dataset) if switched else [[row.inputs] for row in rows]
-    chooser = Chooser(task, tokenizer, model, dev) if dev else None
+    chooser = Chooser(task, tokenizer, model, dev, metric) if dev else None
+    stops = [] if options.patience is None else [EarlyStop(options.patience, progress)]
     trainer = _Trainer(
         model=model,
         args=_arguments(options, seed=seed, work=folder / WORK, chooses=bool(dev), copies=options.copies),
@@ -100,10 +109,11 @@ def train_head(  # noqa: PLR0913 - what one run is made of
         data_collator=RowCollator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
         compute_metrics=None if chooser is None else chooser,
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
-        callbacks=[Watcher(progress, task.primary_metric), *callbacks],
+        callbacks=[Watcher(progress, metric), *stops, *callbacks],
     )
     # heads return means over a batch and ignore the number of items that they receive
     trainer.model_accepts_loss_kwargs = False
+    trainer.class_weights = weights
     step = trainer.args.train_batch_size * options.gradient_accumulation
     lengths = np.array([row_lengths(item).max() for item in items], np.int64)
     trainer.order = LengthOrder(lengths, step, bucket=options.bucket, seed=seed)
@@ -112,8 +122,10 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     if trainer.is_world_process_zero():
         _drop_damaged(trainer.folder, progress)
     trainer.accelerator.wait_for_everyone()
+    save_encoder(model, whole=False)
     with quiet():
         trainer.train(resume_from_checkpoint=bool(checkpoints_in(trainer.folder)))
+    save_encoder(model, whole=True)
     if trainer.is_world_process_zero():
         _save(model, tokenizer, folder)
         write_history(folder, trainer.state.log_history)
@@ -177,8 +189,9 @@ class Chooser:
         tokenizer: PreTrainedTokenizerBase,
         model: PreTrainedModel,
         dev: Sequence[tuple[str, Dataset]],
+        metric: str,
     ) -> None:
-        self.task, self.dev = task, dev
+        self.task, self.dev, self.metric = task, dev, metric
         self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
         for part, (_, dataset) in zip(self.parts, dev, strict=True):
             number_rows(part, dataset, attached(model))
@@ -192,13 +205,13 @@ class Chooser:
         stacked = np.stack(predictions, axis=1) if isinstance(predictions, tuple) else np.asarray(predictions)
         outputs = np.empty_like(stacked)
         outputs[self.order] = stacked
-        values, first, metric = [], 0, self.task.primary_metric
+        values, first = [], 0
         scores: dict[str, float] = {}
         for (language, dataset), part in zip(self.dev, self.parts, strict=True):
             predicted = self.task.decode(dataset, part, list(outputs[first : first + len(part)]))
             first += len(part)
-            values.append(self.task.score(dataset, predicted, language=language)[metric])
-            scores[f"{metric}_{language}"] = values[-1]
+            values.append(development_score(self.task, self.metric, dataset, predicted, language=language))
+            scores[f"{self.metric}_{language}"] = values[-1]
         return {"selection": float(np.mean(values)), **scores}
 
 
@@ -221,14 +234,16 @@ class Watcher(TrainerCallback):
         """Move the bar; log the loss at the first steps and at the last one too, so that a short run has a history."""
         if state.global_step <= _FIRST_STEPS or state.global_step == state.max_steps:
             control.should_log = True
-        self.progress.progress("fine-tune", state.global_step, state.max_steps)
+        self.progress.progress(_BAR, state.global_step, state.max_steps)
 
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
-        """Stop at a loss that is not finite: the mean of the last steps, or of the whole training."""
+        """Show the mean loss since the last log beside the bar; stop at one that is not finite."""
         for name in ("loss", "train_loss"):
             loss = (logs or {}).get(name, 0.0)
             if not np.isfinite(loss):
                 raise TrainingError(f"the loss is {loss} at step {state.global_step}; {LOWER}")
+        if logs and "loss" in logs:
+            detail(self.progress, _BAR, f"loss {logs['loss']:.4f}")
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any) -> None:
         """Tell the development score."""
@@ -261,6 +276,7 @@ class _Trainer(StagedTrainer):
     """Batches of rows of like length."""
 
     order: LengthOrder
+    class_weights: torch.Tensor | None = None
 
     def plan(self) -> dict[str, Any]:
         """What the order of batches depends on."""
@@ -276,7 +292,7 @@ class _Trainer(StagedTrainer):
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> torch.Tensor:
         """Items of the whole optimiser step, over all its micro-batches and ranks."""
-        local = torch.stack([_items(batch) for batch in batch_samples]).sum().float()
+        local = torch.stack([self._items(batch) for batch in batch_samples]).sum().float()
         items: torch.Tensor = self.accelerator.reduce(local.to(device), "sum")
         return items
 
@@ -287,11 +303,24 @@ class _Trainer(StagedTrainer):
 
         A head gives the mean over its own micro-batch, which weighs an item more the fewer there are beside it.
         """
-        loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
+        if self.class_weights is None:
+            loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
+        else:
+            loss, outputs = weighted_loss(model, inputs, self.class_weights)
         if model.training and num_items_in_batch is not None:
-            share = _items(inputs).to(loss.device) / num_items_in_batch
+            share = self._items(inputs).to(loss.device) / num_items_in_batch
             loss = loss * share * self.current_gradient_accumulation_steps * self.args.world_size
         return (loss, outputs) if return_outputs else loss
+
+    def _items(self, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """What a batch's loss is the mean of: labels by their weights, or each label or row as one."""
+        weights = self.class_weights
+        return _items(batch) if weights is None else weighted_items(batch["labels"], weights)
+
+    def _run_epoch(self, *given: Any, **named: Any) -> None:
+        """Train an epoch, unless the callbacks have stopped the training before its first step."""
+        if not self.control.should_training_stop:
+            super()._run_epoch(*given, **named)  # type: ignore[no-untyped-call]
 
 
 def _items(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:

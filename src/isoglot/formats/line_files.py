@@ -13,6 +13,7 @@ import gzip
 import io
 import lzma
 import re
+import select
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,6 +36,8 @@ CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
 _BLOCK = 1 << 20
 _LONGEST = 64 << 20
+_MOMENT = 0.05
+"""Seconds without a new byte after which standard input counts as waiting."""
 _BARS = re.compile(r" ?\|\|\| ?")
 _BLANK = re.compile(rb"\n[^\S\n]*\n")
 
@@ -67,6 +70,7 @@ class Chunk:
     names: Sequence[str] | None = None  # of the columns, where the format has any
     incomplete: int = 0  # units that were passed over because a language is missing in them (TMX)
     width: int = 0  # cells of each row of a table without names
+    paused: bool = False  # nothing more is waiting to be read for now
     form: TableForm | None = None  # how a CSV file is written
 
 
@@ -92,6 +96,12 @@ def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
     return handle if unpack is None else unpack(handle), handle
 
 
+def is_packed(path: Path) -> bool:
+    """Whether the first bytes of a file say that it is packed."""
+    with path.open("rb") as file:
+        return file.read(6).startswith(tuple(magic for magic, _, _ in _PACKED.values()))
+
+
 class LineFile:
     """A file, read in chunks of whole lines. Use as a context manager."""
 
@@ -99,6 +109,8 @@ class LineFile:
         self.path = path
         self.lines = 0
         """Lines handed out so far."""
+        self.paused = False
+        """Whether the last lines were handed out early because nothing more was waiting."""
         self._meter, self._number = meter, len(meter or ())
         if meter is not None:
             meter.append(0)
@@ -122,7 +134,11 @@ class LineFile:
         """
         blocks = [self._carry]
         total, ends = len(self._carry), self._carry.count(b"\n")
+        self.paused = False
         while not self._ended and ends < most and (size is None or total < size or not ends):
+            if ends and size is not None and self._waits():
+                self.paused = True
+                break
             block = self._read(self.lines + ends + 1)
             if not block:
                 self._ended = True
@@ -199,6 +215,15 @@ class LineFile:
                 return data
             block = self._unpacked(line)
         return block
+
+    def _waits(self) -> bool:
+        """Whether standard input is a pipe or terminal into which nobody has written more for a moment."""
+        if self.path != "-" or self._stream is not self._handle:
+            return False
+        try:
+            return not select.select([self._handle], [], [], _MOMENT)[0]
+        except (OSError, ValueError):  # standard input that a test or a notebook has replaced
+            return False
 
     def _unpacked(self, line: int) -> bytes:
         try:

@@ -107,7 +107,7 @@ def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
             if source.format == "tsv" and names is None and not width:
                 lines = (line.decode("utf-8", errors="replace") for line in data.split(b"\n"))
                 width = next((line.count("\t") + 1 for line in lines if not is_blank(line)), 0)
-            yield Chunk(first, [data, *(d for d, _ in rest)], names, width=width)
+            yield Chunk(first, [data, *(d for d, _ in rest)], names, width=width, paused=files[0].paused)
         header = names is not None
         if files[0].lines <= int(header):
             raise empty(source.path, header=header)
@@ -329,15 +329,22 @@ class PairRead(NamedTuple):
     problem: InputError | None = None
 
 
-def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[PairRead]:
+def source_pairs(
+    source: Source,
+    *,
+    incomplete: bool = False,
+    tell_paused: Callable[[bool], None] = lambda paused: None,
+) -> Iterator[PairRead]:
     """The pairs of a raw source, in bounded memory; a line that cannot be read is a pair without texts, and a problem.
 
     ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
+    ``tell_paused``: Told before each pair whether no row behind it is waiting to be read for now.
     """
     reader, line, unread = Reader(source, whole=True, incomplete=incomplete), 0, True
     source_language, target_language = source.languages("bitext")
     for chunk in reader.chunks():
         fields = reader.fields(chunk)
+        last = fields.lines[-1] if chunk.paused and len(fields.lines) else None
         absent: dict[str, Any] = {
             "source": (),
             "target": (),
@@ -360,6 +367,7 @@ def source_pairs(source: Source, *, incomplete: bool = False) -> Iterator[PairRe
                 pair.more = {"columns": cells}
             problem = fields.problems.get(line)
             unread = unread and problem is not None and not any(pair.texts)
+            tell_paused(line == last)
             yield PairRead(pair, problem)
     if line and unread:
         separator = {"bars": "|||", "tsv": "\t"}.get(source.format or "", ",")

@@ -74,7 +74,7 @@ class TableReading(Options):
 
     columns: dict[str, int | str] = option(
         {},
-        "Column of a field: source=0, target=1, links=2, text=body, source=translation.de.",
+        "Which column holds what: source=0, target=1, links=2, text=body, source=translation.de.",
         flags=["--column", "--columns"],
         metavar="FIELD=COLUMN",
         group=READING,
@@ -98,7 +98,9 @@ class PairReading(TableReading):
     """How sentence pairs are read, by verbs whose own ``format`` is that of the output."""
 
     input_format: str | None = option(
-        None, "moses, bars (|||), tsv, jsonl, …; by default from the file's name.", group=READING
+        None,
+        "Kind of file: moses, bars (|||), tsv, jsonl, …; by default from the file's name.",
+        group=READING,
     )
 
     @property
@@ -119,7 +121,7 @@ class Reading(LinkReading):
 
     format: str | None = option(
         None,
-        f"{', '.join(FORMATS)}; by default from the file's name.",
+        f"Kind of file: {', '.join(FORMATS)}; by default from the file's name.",
         flags=["--format", "--input-format"],
         group=READING,
     )
@@ -127,8 +129,8 @@ class Reading(LinkReading):
         False, "Text: blank lines separate documents; a document is one row.", group=READING
     )
     subset: str | None = option(None, "Configuration name of a Hugging Face dataset.", group=READING)
-    split: str = option("train", "Split of a Hugging Face dataset.", group=READING)
-    revision: str | None = option(None, "Revision of a Hugging Face dataset.", group=READING)
+    split: str = option("train", "Part of a Hugging Face dataset: train, validation, test.", group=READING)
+    revision: str | None = option(None, "Branch, tag or commit of a Hugging Face dataset.", group=READING)
 
 
 class Source(Reading):

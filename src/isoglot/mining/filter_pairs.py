@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
-from operator import attrgetter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.frames import Tabular
 from isoglot.core.languages import codes_of
-from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.manifest import is_prepared
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.formats.given_row import with_values
@@ -31,10 +29,12 @@ from isoglot.formats.sources import Source
 from isoglot.mining.duplicates import FirstPairs, Place
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterRequest
-from isoglot.mining.pair_rules import PairRules, check_pair_rules
-from isoglot.mining.pair_scores import PairScorer
+from isoglot.mining.pair_rules import check_pair_rules
+from isoglot.mining.pair_scores import Scores
+from isoglot.mining.scored_windows import Row, ScoredWindows, scores_made_from
 from isoglot.runs.files import check_outputs, write_json
-from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
+from isoglot.runs.parts import kept_parts
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
 
 if TYPE_CHECKING:
     from isoglot.aligners.aligner import Aligner
@@ -42,13 +42,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""
-MISSING_LANGUAGE = "missing_language"
-"""Why a unit of a translation memory is dropped that lacks one of the two languages."""
 DUPLICATE = "duplicate"
 """Why a pair is dropped whose text an earlier kept pair has."""
-_CHUNK = 4096
-_Waiting = tuple[SentencePair, tuple[str, str], Sequence[str]]
-"""A pair as it was given, its clean text, and the rules that drop it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +91,8 @@ class FilterReport:
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     histograms: dict[str, Histogram] = field(default_factory=dict)
+    preset: dict[str, Any] = field(default_factory=dict)
+    """The name of the preset and the values of its options; empty without one."""
 
     def add(self, pair: JudgedPair) -> None:
         """Count a pair."""
@@ -109,7 +106,8 @@ class FilterReport:
     def recorded(self) -> dict[str, Any]:
         """The report as a JSON object."""
         spread = {name: histogram.recorded() for name, histogram in self.histograms.items()}
-        return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
+        recorded = {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
+        return {"preset": self.preset, **recorded} if self.preset else recorded
 
 
 def filter_pairs(
@@ -153,7 +151,7 @@ def filter_pairs(
     tags = codes_of(languages) if isinstance(languages, str) else list(languages)
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
-    scorer = PairScorer(request)
+    scored = ScoredWindows(request)
     source, target = tags
     check_pair_rules([Source(path="-", source_language=source, target_language=target)], request)
     if pairs is None:
@@ -174,7 +172,7 @@ def filter_pairs(
             pair.languages = (source, target) if source or target else pair.languages
             yield pair
 
-    judged = _judged(rows(), scorer, request)
+    judged = _judged(rows(), scored, request)
     return with_progress(judged, reporter_of(progress), "filter", total=length or 0)
 
 
@@ -200,38 +198,58 @@ def filter_files(
     dropped: str | Path | None = None,
     report: str | Path | None = None,
     progress: AnyReporter | None = None,
+    resume: bool = False,
 ) -> FilterReport:
     """Filter a bitext: kept pairs to ``out``, the others with their reasons to ``dropped``, counts to ``report``.
 
-    Encoder and aligner are loaded when the inputs have been checked.
+    Encoder and aligner are loaded when the inputs have been checked. ``resume``: Go on from the parts that a stopped
+    run has kept beside the output.
     """
     inputs = [path for corpus_input in corpus.inputs for path in corpus_input.source.files()]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
     check_pair_rules([raw.source for raw in corpus.inputs if raw.manifest is None], request)
     progress, counts = reporter_of(progress), FilterReport()
+    total = corpus.row_count()
+    _note_preset(request, counts, progress)
     with ExitStack() as stack:
+        made_from = partial(scores_made_from, request, inputs)
+        kept = kept_parts(out[0], made_from, what="filtering", resume=resume, engine=request.engine)
+        parts = stack.enter_context(kept)
         write = stack.enter_context(pair_writer(out, corpus.languages))
         write_dropped = (
             stack.enter_context(pair_writer([str(dropped)], corpus.languages)) if dropped else None
         )
-        pair_scorer = PairScorer(request)
+        scored = ScoredWindows(request, parts)
         several = len(corpus.inputs) > 1
-        for judged in _judged(corpus.pairs(incomplete=True), pair_scorer, request):
+        for judged in _judged(corpus.pairs(incomplete=True), scored, request):
             if not counts.read:  # both files have a header, whatever becomes of the pairs
-                write.begin(judged.pair, list(pair_scorer.names))
+                write.begin(judged.pair, list(scored.names))
                 if write_dropped is not None:
-                    names = list(_verdict(judged, pair_scorer.names, request, several=several))
+                    names = list(_verdict(judged, scored.names, request, several=several))
                     write_dropped.begin(judged.pair, names)
             counts.add(judged)
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                write_dropped(judged.pair, _verdict(judged, pair_scorer.names, request, several=several))
+                write_dropped(judged.pair, _verdict(judged, scored.names, request, several=several))
             if counts.read % 1024 == 0:
-                progress.progress("filtering", counts.read, 0)
+                progress.progress("filtering", counts.read, total)
         if report is not None:
             write_json(report, counts.recorded())
     return counts
+
+
+def _note_preset(request: FilterRequest, report: FilterReport, progress: Reporter) -> None:
+    """Say which preset is used, with the values of its options, and record it."""
+    if request.preset is None:
+        return
+    values = {}
+    for name, value in request.preset_values.items():
+        is_plain = value is None or isinstance(value, str | int | float)
+        values[name] = value if is_plain else type(value).__name__  # an encoder or aligner in memory
+    report.preset = {"name": request.preset, **values}
+    listed = ", ".join(f"{name} {value}" for name, value in values.items())
+    progress.note(f"preset {request.preset}: {listed}")
 
 
 def _verdict(
@@ -254,39 +272,18 @@ def _verdict(
 
 
 def _judged(
-    pairs: Iterator[SentencePair], scorer: PairScorer, options: FilterRequest
+    pairs: Iterator[SentencePair], scored: ScoredWindows, options: FilterRequest
 ) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
-    rules = PairRules(options)
     first_pairs = None if options.duplicates == "keep" else FirstPairs(options.duplicates)
-    waiting: list[_Waiting] = []
-    passed = first = 0
-    for languages, run in groupby(pairs, key=attrgetter("languages")):
-        scorer.require_languages(languages)
-        while chunk := list(islice(run, _CHUNK)):
-            # Rules and scores see clean text. The pair itself stays as it was given.
-            cleaned = [_cleaned(pair) for pair in chunk]
-            for pair, clean_pair, broken in zip(
-                chunk, cleaned, rules.reasons(cleaned, languages), strict=True
-            ):
-                lacking = pair.unit is not None and not pair.unit.complete
-                reasons = [MISSING_LANGUAGE] if lacking else broken
-                waiting.append((pair, clean_pair.texts, reasons))
-                passed += not reasons
-                if passed == options.pool or len(waiting) == 16 * options.pool:
-                    yield from _without_duplicates(
-                        _scored(waiting, first, scorer, options.thresholds), waiting, first, first_pairs
-                    )
-                    first, waiting, passed = first + len(waiting), [], 0
-    yield from _without_duplicates(
-        _scored(waiting, first, scorer, options.thresholds), waiting, first, first_pairs
-    )
-    scorer.warn()
+    for window, scores in scored.windows(pairs):
+        judged = _verdicts(window.rows, scores, options.thresholds)
+        yield from _without_duplicates(judged, window.rows, window.first, first_pairs)
 
 
 def _without_duplicates(
     judged_pairs: Iterator[JudgedPair],
-    rows: Sequence[_Waiting],
+    rows: Sequence[Row],
     first: int,
     first_pairs: FirstPairs | None,
 ) -> Iterator[JudgedPair]:
@@ -323,29 +320,14 @@ def _place_text(place: Place | None, *, several: bool) -> str:
     return f"{path}:{line}" if several and path else str(line)
 
 
-def _cleaned(pair: SentencePair) -> SentencePair:
-    """The pair with the text that is judged: on one line, single spaces, no control characters."""
-    source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
-    return pair if (source, target) == pair.texts else replace(pair, texts=(source, target))
-
-
-def _scored(
-    rows: Sequence[_Waiting],
-    first: int,
-    scorer: PairScorer,
-    thresholds: Mapping[str, float],
+def _verdicts(
+    rows: Sequence[Row], scores: Iterator[Scores], thresholds: Mapping[str, float]
 ) -> Iterator[JudgedPair]:
-    """``first``: How many pairs came before these."""
-    texts, names = [], []
-    for number, (pair, clean_texts, rules) in enumerate(rows, first + 1):
-        if not rules:
-            texts.append(clean_texts)
-            names.append(f"pair {number}" if pair.line is None else f"{pair.path}:{pair.line}, pair {number}")
-    all_scores = iter(scorer(texts, names))
+    """The pairs of a window with their reasons; ``scores`` are those of the pairs that no rule drops."""
     for pair, _, rules in rows:
-        scores = None if rules else next(all_scores)
-        if scores is None:
+        scores_of_pair = None if rules else next(scores)
+        if scores_of_pair is None:
             yield JudgedPair(pair, tuple(rules) or (UNKNOWN,), {})
             continue
-        low = tuple(name for name, least in thresholds.items() if scores[name] < least)
-        yield JudgedPair(pair, low, scores)
+        low = tuple(name for name, least in thresholds.items() if scores_of_pair[name] < least)
+        yield JudgedPair(pair, low, scores_of_pair)

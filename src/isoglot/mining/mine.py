@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from isoglot.checkpoints.folder import BOX
+from isoglot.checkpoints.folder import BOX, checkpoint_folder
 from isoglot.core.checks import given_texts, validated
 from isoglot.core.errors import InputError
 from isoglot.core.frames import ResultList, Tabular
@@ -22,14 +22,22 @@ from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.words import is_blank
 from isoglot.mining.histogram import Histogram
-from isoglot.mining.options import MineRequest
+from isoglot.mining.options import MineRequest, VectorOptions
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
-from isoglot.mining.vectors import SentenceEncoder, line_counter, sentence_encoder, stored_vectors
+from isoglot.mining.vectors import (
+    EncodingPlan,
+    SentenceEncoder,
+    line_counter,
+    sentence_encoder,
+    stored_vectors,
+)
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.large_search import by_faiss, by_parts, require_package
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import check_outputs
+from isoglot.runs.folder import hash_checkpoint
+from isoglot.runs.parts import Parts, input_sizes, kept_parts
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks.text_vectors import LEFT_OUT
 
@@ -108,16 +116,21 @@ def mine_files(
     *,
     languages: tuple[str, str] = ("", ""),
     progress: AnyReporter | None = None,
+    resume: bool = False,
 ) -> MineReport:
     """Find translations among the lines of two files, and write them, the best first; see :func:`mine`.
 
     The encoder is loaded when the files have been read. ``languages``: Codes of both languages, which JSON lines and
-    TMX name.
+    TMX name. ``resume``: Take the vectors that a stopped run has kept beside the output.
     """
     check_outputs([out], paths)
     require_texts(paths)
     require_package(request.search)
-    with pair_writer([out], languages) as write:
+    made_from = partial(_vectors_made_from, request, paths)
+    with (
+        kept_parts(out, made_from, what="mining run", resume=resume, engine=request.engine) as parts,
+        pair_writer([out], languages) as write,
+    ):
         sides = [
             _distinct(text_rows(path, language)) for path, language in zip(paths, languages, strict=True)
         ]
@@ -125,12 +138,24 @@ def mine_files(
             if not sentences:
                 raise InputError("has no sentence; one sentence per line is needed", path=path)
         encoder = sentence_encoder(request.model, request)
-        mined = _mined(sides[0], sides[1], encoder, request, reporter_of(progress).progress)
+        step = reporter_of(progress).progress
+        mined = _mined(sides[0], sides[1], encoder, request, step, parts)
         for score, source, target in mined:
             values = {"score": score, "source_line": source.line, "target_line": target.line}
             write(pair_of_rows([source], [target], languages), values)
     scores = Histogram([score for score, _, _ in mined])
     return MineReport((len(sides[0]), len(sides[1])), len(mined), scores)
+
+
+def _vectors_made_from(request: MineRequest, paths: Sequence[str]) -> dict[str, Any]:
+    """What sentence vectors are made from, beside the sentences."""
+    named = isinstance(request.model, str)
+    return {
+        "model": str(request.model),
+        "weights": hash_checkpoint(checkpoint_folder(request.model)) if named else None,
+        "vectors": request.model_dump(include=set(VectorOptions.model_fields)),
+        "inputs": input_sizes(paths),
+    }
 
 
 def _distinct(rows: Iterable[TextRow]) -> dict[str, TextRow]:
@@ -148,6 +173,7 @@ def _mined(
     encoder: SentenceEncoder,
     options: MineRequest,
     step: Callable[[str, int, int], None],
+    parts: Parts | None = None,
 ) -> list[tuple[float, TextRow, TextRow]]:
     """Pairs of sentences with their scores, the best first."""
     if not source or not target:
@@ -159,7 +185,9 @@ def _mined(
         for side, rows in sides.items()
     ]
     texts = list(source), list(target)
-    with stored_vectors(encoder, texts, receive, progress=partial(step, "encoding")) as stored:
+    encoding = EncodingPlan(options, parts or Parts(None, dict, what="mining run"))
+    encoding_step = partial(step, "encoding")
+    with stored_vectors(encoder, texts, receive, encoding=encoding, progress=encoding_step) as stored:
         unknown.warn()
         (first, source_numbers), (second, target_numbers) = stored
         sources, targets = [texts[0][i] for i in source_numbers], [texts[1][j] for j in target_numbers]

@@ -6,10 +6,11 @@ import regex
 from pydantic import AfterValidator, field_validator, model_validator
 
 from isoglot.checkpoints.folder import BOX
-from isoglot.core.options import Options, Precision, one_or_more, option, text_of_path
+from isoglot.core.options import Options, Precision, Workers, one_or_more, option, text_of_path
 from isoglot.corpus.options import RULES, RowRules
+from isoglot.mining.presets import PRESETS, with_preset
 
-ENCODER, _SCORES = "Sentence vectors", "Scores"
+ENCODER, _SCORES, _SCALE = "Sentence vectors", "Scores", "On many machines"
 
 
 def _expression(pattern: str) -> str:
@@ -64,7 +65,20 @@ class SentenceEncoding(VectorOptions):
         return self
 
 
-class MineRequest(SentenceEncoding):
+class OnManyMachines(Options):
+    """Where a verb works."""
+
+    engine: Literal["local", "ray"] = option(
+        "local",
+        "ray: on all machines of a Ray cluster (RAY_ADDRESS; without it on this one).",
+        group=_SCALE,
+    )
+    workers: Workers | None = option(
+        None, "With --engine ray: how many workers at a time.", group=_SCALE, only_with="engine=ray"
+    )
+
+
+class MineRequest(SentenceEncoding, OnManyMachines):
     """How translations are found among all sentences of both sides."""
 
     similarity: Literal["margin", "csls", "cosine"] = option(
@@ -80,7 +94,7 @@ class MineRequest(SentenceEncoding):
         "the best of both, each sentence once.",
     )
     min_score: float | None = option(
-        None, "Least score of a pair; by default all are written, the best first."
+        None, "Minimum score of a pair; by default all are written, the best first."
     )
     drop_copies: bool = option(False, "Pair no sentence with itself.")
     search: Literal["exact", "faiss", "ray"] = option(
@@ -128,8 +142,8 @@ class FilterRules(RowRules):
     min_language: float | None = option(
         None,
         "Least likelihood of a side's language, as a share of the likeliest one of its script: 0.8. Sides of fewer "
-        "than 20 letters are not judged.",
-        group=RULES, gt=0, le=1,
+        "than 20 letters are not judged; 0 judges none.",
+        group=RULES, ge=0, le=1,
     )  # fmt: skip
     numbers: Literal["any", "changed", "missing"] = option(
         "any",
@@ -186,9 +200,15 @@ class FilterRules(RowRules):
         return {name: least for name, least in thresholds.items() if least is not None}
 
 
-class FilterRequest(SentenceEncoding, FilterRules):
+class FilterRequest(SentenceEncoding, FilterRules, OnManyMachines):
     """What drops a pair of sentences, and what scores it: an encoder of sentences, an aligner of words, or both."""
 
+    preset: Literal["web", "tm", "ui"] | None = option(
+        None,
+        "Rules and thresholds for crawled text (web), translation memories (tm) or strings of programs (ui); options "
+        "that are given beside it win.",
+        group=RULES,
+    )
     model: Any = option(
         None, "Encoder of sentences, for cosine and margin: box comes with isoglot; or a folder or hub name.",
         group=ENCODER,
@@ -200,10 +220,21 @@ class FilterRequest(SentenceEncoding, FilterRules):
         group=_SCORES,
     )  # fmt: skip
 
-    @field_validator("aligner", mode="before")
+    @model_validator(mode="before")
+    @classmethod
+    def _values_of_the_preset(cls, values: Any) -> Any:
+        return with_preset(values) if isinstance(values, dict) and values.get("preset") else values
+
+    @field_validator("aligner", "model", mode="before")
     @classmethod
     def _none_by_name(cls, value: Any) -> Any:
         return None if value == "none" else text_of_path(value)
+
+    @property
+    def preset_values(self) -> dict[str, Any]:
+        """The values that the options of the preset have, the user's own among them; empty without a preset."""
+        names = PRESETS.get(self.preset or "", {})
+        return {name: getattr(self, name) for name in names}
 
     @model_validator(mode="after")
     def _thresholds_have_scores(self) -> Self:

@@ -37,7 +37,7 @@ class PairRules:
         options = self._options
         sides = [[pair.texts[side] for pair in pairs] for side in (0, 1)]
         reasons = self._rows.every_reason(sides, languages)
-        if options.min_language is not None:
+        if options.min_language:
             identified = zip(self._identifiers(languages), sides, strict=True)
             likelihoods = [identifier.likelihoods(texts) for identifier, texts in identified]
             for row in np.flatnonzero(np.min(likelihoods, axis=0) < options.min_language):
@@ -71,7 +71,7 @@ def check_pair_rules(sources: Sequence[Source], options: FilterRules) -> None:
         ConfigurationError: As of `prepare`; languages to identify that are not named, or that lingua does not know.
     """
     check_rules(sources, options, "bitext")
-    if options.min_language is not None:
+    if options.min_language:
         for source_language, target_language in {source.languages("bitext") for source in sources}:
             _identifiers((source_language, target_language))
 
@@ -81,7 +81,7 @@ def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, Langua
     if any(language in ("", *UNNAMED) for language in languages):
         raise ConfigurationError(
             "[[min_language]] compares texts with their languages, which are not known; add "
-            "[[languages=('en', 'de')]]"
+            "[[languages=('en', 'de')]], or [[min_language=0]] to judge none"
         )
     source, target = languages
     return LanguageIdentifier(source, [target]), LanguageIdentifier(target, [source])

@@ -19,7 +19,7 @@ class VectorScorer:
     """Scores windows of pairs by the vectors of their sentences.
 
     Args:
-        request: The encoder; of the margin ``neighbours``, and the ``pool`` of pairs among which they are searched.
+        request: The encoder, and of the margin the number of ``neighbours``.
 
     Attributes:
         left_out: Words of all windows that the encoder's vocabulary does not know.
@@ -28,21 +28,24 @@ class VectorScorer:
     def __init__(self, request: FilterRequest) -> None:
         self._encoder = sentence_encoder(request.model, request)
         self._options = request
-        self._before: tuple[list[str], list[str]] = [], []
         self.left_out = UnknownWords(LEFT_OUT)
 
     def __call__(
-        self, pairs: Sequence[tuple[str, str]], names: Sequence[str]
+        self,
+        pairs: Sequence[tuple[str, str]],
+        names: Sequence[str],
+        earlier: Sequence[tuple[str, str]] = (),
     ) -> list[dict[str, float] | None]:
         """Cosine and margin of each pair; none for a pair with a null vector.
 
         A text that stands several times in a window is one neighbour, one with a null vector is none.
+
+        ``earlier``: The pairs before these, which fill up a short window.
         """
         sides = []
         for side in (0, 1):
             texts = [pair[side] for pair in pairs]
-            missing = self._options.pool - len(texts)  # in a short window, which earlier pairs fill up
-            before = self._before[side][-missing:] if missing > 0 else []
+            before = [pair[side] for pair in earlier]
             rows = {text: row for row, text in enumerate(dict.fromkeys([*texts, *before]))}
             where: dict[str, list[str]] = {}
             for name, text in zip(names, texts, strict=True):
@@ -56,7 +59,6 @@ class VectorScorer:
             present = vectors.any(1)
             numbers = torch.where(present, present.cumsum(0) - 1, -1)
             sides.append((vectors[present], numbers[[rows[text] for text in texts]]))
-            self._before[side][:] = [*before, *texts][-self._options.pool :]
         (first, x), (second, y) = sides
         values = torch.full((2, len(pairs)), torch.nan)
         both = (x >= 0) & (y >= 0)

@@ -3,7 +3,9 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from isoglot.mining.options import VectorOptions
 from isoglot.modules.finite import require_finite
 from isoglot.modules.neighbours import unit
 from isoglot.runs.disk import full_disk_named
+from isoglot.runs.parts import BlockResult, Parts, content_of
+from isoglot.runs.pool import WorkPool
 from isoglot.tasks.text_vectors import TextEncoder
 
 SentenceEncoder = Callable[[Sequence[str]], Any]
@@ -70,17 +74,75 @@ def _windows(
     encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None
 ) -> Iterator[Tensor]:
     for start in range(0, len(texts), _WINDOW):
-        window = texts[start : start + _WINDOW]
-        if unknown is None or not isinstance(encoder, TextEncoder):
-            vectors = torch.as_tensor(encoder(window)).detach()
-        else:
-            receive = partial(_by_text, window, unknown)
-            vectors = torch.as_tensor(encoder(window, unknown=receive)).detach()
-        if vectors.dim() != 2 or len(vectors) != len(window):
-            raise ConfigurationError(
-                f"model: expected one vector per text, got shape {tuple(vectors.shape)} for {len(window)} texts"
-            )
-        yield require_finite(vectors, "sentence vectors").float().cpu()
+        yield _encoded(encoder, texts[start : start + _WINDOW], unknown)
+
+
+def _encoded(encoder: SentenceEncoder, window: Sequence[str], unknown: OnUnknownText | None) -> Tensor:
+    """The vectors of some texts."""
+    if unknown is None or not isinstance(encoder, TextEncoder):
+        vectors = torch.as_tensor(encoder(window)).detach()
+    else:
+        vectors = torch.as_tensor(encoder(window, unknown=partial(_by_text, window, unknown))).detach()
+    if vectors.dim() != 2 or len(vectors) != len(window):
+        raise ConfigurationError(
+            f"model: expected one vector per text, got shape {tuple(vectors.shape)} for {len(window)} texts"
+        )
+    return require_finite(vectors, "sentence vectors").float().cpu()
+
+
+class _VectorWorker:
+    """The encoder of a worker of a cluster."""
+
+    encoder: SentenceEncoder
+
+
+def start(encoder: SentenceEncoder | tuple[str, VectorOptions]) -> None:
+    """Take an encoder, or load one by its name."""
+    _VectorWorker.encoder = sentence_encoder(*encoder) if isinstance(encoder, tuple) else encoder
+
+
+def encode_window(texts: Sequence[str]) -> BlockResult:
+    """Encode some texts in a worker."""
+    return _found_vectors(_VectorWorker.encoder, texts)
+
+
+def _found_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> BlockResult:
+    """The vectors of some texts, and their unknown words."""
+    unknown: list[tuple[str, list[str], bool]] = []
+    vectors = _encoded(encoder, texts, lambda text, words, whole: unknown.append((text, list(words), whole)))
+    return BlockResult({"vectors": vectors.numpy()}, {"vectors": "vectors"}, {"unknown": unknown})
+
+
+@dataclass(frozen=True)
+class EncodingPlan:
+    """Where texts are encoded, and where their vectors are kept until the run is over.
+
+    Args:
+        request: The encoder by name, and the engine.
+        parts: Where the vectors of finished windows are kept.
+    """
+
+    request: Any
+    parts: Parts
+
+    def windows(
+        self, encoder: SentenceEncoder, sides: Sequence[Sequence[str]]
+    ) -> Iterator[tuple[Sequence[str], BlockResult]]:
+        """The texts of all sides, some thousand at a time, with their vectors."""
+        texts = [side[n : n + _WINDOW] for side in sides for n in range(0, len(side), _WINDOW)]
+        here = self.request.engine == "local"
+        work = partial(_found_vectors, encoder) if here else encode_window
+        with self._pool(encoder) as pool:
+            yield from self.parts.results(texts, work, pool, content_of)
+
+    def _pool(self, encoder: SentenceEncoder) -> WorkPool:
+        request = self.request
+        if request.engine == "local":
+            return WorkPool(1)
+        from isoglot.runs.cluster import ResidentPool  # noqa: PLC0415 - the usual run does without
+
+        named = isinstance(request.model, str | Path)
+        return ResidentPool(request.workers, start, (request.model, request) if named else encoder)
 
 
 def _by_text(
@@ -102,6 +164,7 @@ def stored_vectors(
     sides: Sequence[Sequence[str]],
     unknown: Sequence[OnUnknownText],
     *,
+    encoding: EncodingPlan,
     progress: Progress | None = None,
 ) -> Iterator[list[tuple[Tensor, NDArray[np.int64]]]]:
     """Unit vectors of the sentences of each side that have one, and their numbers.
@@ -112,10 +175,14 @@ def stored_vectors(
     total, done, size = sum(map(len, sides)), 0, 0
     with full_disk_named(tempfile.gettempdir()), ExitStack() as stack:
         stored = []
+        windows = encoding.windows(encoder, sides)
         for texts, receive in zip(sides, unknown, strict=True):
             file = stack.enter_context(tempfile.TemporaryFile())
             known = [np.zeros(0, bool)]
-            for window in _windows(encoder, texts, receive):
+            for _, found in islice(windows, -(-len(texts) // _WINDOW)):
+                for unknown_words in found.reports["unknown"]:
+                    receive(*unknown_words)
+                window = torch.from_numpy(np.array(found.columns["vectors"]))
                 known.append(window.any(1).numpy())
                 file.write(unit(window)[known[-1]].numpy().tobytes())
                 size, done = window.shape[1], done + len(window)

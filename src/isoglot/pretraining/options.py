@@ -1,12 +1,13 @@
-"""Options of the verbs around encoders: `isoglot trim` and `isoglot export`."""
+"""Options of the verbs around encoders: `isoglot trim`, `isoglot export`, and the runs of `isoglot pretrain`."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import field_validator
 
-from isoglot.core.options import Options, one_or_more, option
+from isoglot.core.options import Options, Seed, one_or_more, option
+from isoglot.runs.sweep import SweepRequest, checked_seeds
 
 
 class TrimRequest(Options):
@@ -33,3 +34,16 @@ class SentenceExport(Options):
     )
     normalize: bool = option(True, "Scale each vector to length 1.")
     max_length: int = option(512, "Tokens of a text; longer texts are truncated.", ge=3)
+
+
+class PretrainRequest(SweepRequest):
+    """Which runs of a recipe are made."""
+
+    seed: tuple[Seed, ...] | None = option(
+        None, "Seed in place of the recipe's; 1,2,3 for three runs.", commas=True, min_length=1
+    )
+
+    @field_validator("seed", mode="before")
+    @classmethod
+    def _one_or_several(cls, seed: Any) -> Any:
+        return None if seed is None else checked_seeds(seed)

@@ -64,38 +64,7 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
     callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
     cache: str | Path | None = None,
 ) -> Checkpoint:
-    """Prepare what the recipe names, train, write the run folder, and return its ``checkpoint``.
-
-    The folder holds ``recipe.yaml`` (everything explicit), ``run.json`` (versions, seed, hashes of the inputs), the
-    trainer's ``checkpoint-N`` folders, ``checkpoint`` (the encoder as a plain Hugging Face folder, and
-    ``objectives.safetensors``), ``history.jsonl`` (what was logged), and last ``manifest.json``. A finished run of the
-    same recipe on the same data is left alone. Under ``torchrun`` the first rank prepares and writes.
-
-    Args:
-        recipe: A recipe, or what :func:`isoglot.pretraining.check.load_recipe` makes one of: a file, the name of a
-            built-in one, or dictionaries.
-        out: the run's folder.
-        streams: Data by the name of the stream that they take the place of, whatever ``path`` it has: a data set, a
-            pandas or polars frame, a ``pyarrow.Table``, a dictionary of lists, a list of dictionaries or of pairs. They
-            are kept in the cache, where they are read from as files are.
-        model: Encoder to begin from, in place of the recipe's ``model.path``: a folder, a hub name, or a model object,
-            of which a copy is kept in the cache.
-        tokenizer: Tokenizer of a model object.
-        overrides: Values in place of the recipe's, as ``--set`` gives them: ``["train.learning_rate=5e-5"]``.
-        keep_adapter: Also write the adapter separately, to ``OUT/adapter``, as peft reads it.
-        resume: go on with an unfinished run; starts one where there is none.
-        overwrite: Replace a run of another recipe, other data or other code; a finished run of the same is kept.
-        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines,
-            losses among them.
-        callbacks: More callbacks of ``transformers``, which the trainer calls.
-        cache: where prepared corpora, tokenizers and streams are kept; by default
-            :func:`~isoglot.runs.cache.cache_folder`.
-
-    Raises:
-        ConfigurationError: a recipe that cannot work, or a folder that holds something else.
-        InputError: bad input, as ``file:line``.
-        TrainingError: training cannot go on.
-    """
+    """Make one run of a recipe in a folder; the arguments are those of :func:`isoglot.pretraining.api.pretrain`."""
     cache_path = cache_folder() if cache is None else Path(cache)
     if isinstance(recipe, Recipe):
         changes = {
@@ -135,14 +104,7 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
 ) -> Checkpoint:
     """Train in a folder that no other process works in."""
     main = args.process_index == 0
-    values = recipe.model_dump(mode="json", exclude={"name"})
-    record = Record(
-        out,
-        {"recipe_hash": recipe.hash},
-        what="pre-training run",
-        overwrite=overwrite,
-        explained_by={"values": values},
-    )
+    values, record = recipe_values(recipe), run_record(recipe, out, overwrite=overwrite)
     state = record.state(resume=resume)
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, cache_path, report)
@@ -209,6 +171,17 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
     trainer.accelerator.wait_for_everyone()
     report.note(f"wrote {checkpoint}")
     return Checkpoint(checkpoint)
+
+
+def recipe_values(recipe: Recipe) -> dict[str, Any]:
+    """All values of a recipe, as a run records them."""
+    return recipe.model_dump(mode="json", exclude={"name"})
+
+
+def run_record(recipe: Recipe, out: Path, *, overwrite: bool) -> Record:
+    """The record of a run's folder, by which a run of another recipe is recognised."""
+    made_from, values = {"recipe_hash": recipe.hash}, {"values": recipe_values(recipe)}
+    return Record(out, made_from, what="pre-training run", overwrite=overwrite, explained_by=values)
 
 
 def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:

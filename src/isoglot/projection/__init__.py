@@ -1,14 +1,24 @@
 """Labels carried over word links: a labelled text and its translation in, the translation with the labels out.
 
+    labelled text ──┐
+                    ├─> LabelledPair ──> the pair with links ──> labels on its target words ──> file
+    translation  ───┘   LabelKind.pairs  an aligner, or a file   LabelKind.carried
+
+Read ``project.py`` first: it has this order. ``labels.py`` says what a kind of labels must do; ``tagged.py`` (parts of
+speech, entities), ``offsets.py``, ``questions.py`` and ``markup.py`` are the kinds. All of them ask ``rule.py`` which
+target words a span of source words becomes. Markup turns a corner after that: ``elements.py`` and ``empty_elements.py``
+find a place for each element, ``tag_order.py`` the order of its tags, ``white_space.py`` the text between them.
+
 The words of this room, each for one thing:
 
 - *range*: two numbers, those of the first word (or character) and of the one after the last.
 - *span*: words that carry one label: an entity, an answer, the words between two tags.
+- *piece*: words of one span that stand together in the translation; a span that falls into several keeps one.
 - *fate*: what became of a span: ``whole``, ``shortened``, ``split`` or ``lost``.
-- *gap*: words inside a span that no link reaches; the option ``gap`` says how many are filled in.
+- *gap*: words between two pieces of a span; the option ``gap`` says how many are filled in.
 - *mark*: a word without a letter or digit.
 - *line*: one segment with inline tags; its translation has none yet.
-- *element*: a tag that stands alone, or a pair of tags with what is between them. Its *parent* is the element that
+- *element*: a tag that stands alone, or a pair of tags with the text between them. Its *parent* is the element that
   holds it, or the line.
 - *extent*: the words of an element in the source.
 - *boundary*: a place between two words, by the number of the word behind it.

@@ -18,11 +18,15 @@ from isoglot.projection.rule import Fate, Range, project_spans
 
 
 class Placements(NamedTuple):
-    """Where the elements of a line stand in the translation, by the numbers of the elements."""
+    """Where the elements of a line stand in the translation, by the numbers of the elements.
+
+    An element is in ``ranges`` or in ``boundaries``. Only one whose parent is in ``boundaries`` is in neither: it is
+    written together with its parent.
+    """
 
     line: LinkedLine
-    words: Ranges  # elements that have words in the translation
-    boundaries: dict[int, int]  # the others, unless their parent is one of these and is written with them
+    ranges: Ranges  # elements that have words in the translation
+    boundaries: dict[int, int]  # elements without words: the boundary at which each stands
     fates: dict[int, Fate]  # elements that have words in the source
     moved: set[int]  # elements in `boundaries` with words on another side than in the source
 
@@ -33,51 +37,50 @@ def place_elements(marked: MarkedText, pair: SentencePair, gap: int) -> Placemen
     Args:
         marked: The line.
         pair: Its text and the translation, with their words and links.
-        gap: Words that are filled in between two of an element.
+        gap: Words that are filled in between two words of an element.
 
     Example:
         >>> from isoglot.formats.markup_lines import parse_markup
         >>> marked = parse_markup("a <b>c</b> <x/>")
         >>> pair = SentencePair.of(["a", "c"], ["C", "A"], links=[(0, 1), (1, 0)])
         >>> placed = place_elements(marked, pair, gap=3)
-        >>> placed.words, placed.boundaries
+        >>> placed.ranges, placed.boundaries
         ({0: (0, 1)}, {1: 2})
     """
     line = linked_line(marked, pair)
     projected, fates = project_elements(line, pair, gap)
-    words = fill_parents(line, projected)
+    ranges = fill_parents(line, projected)
     for element, fate in fates.items():
-        if (
-            fate == "lost" and element in words
-        ):  # none of its words is linked, but its parent had words for it
+        # None of its words is linked, but filling its parent gave it words.
+        if fate == "lost" and element in ranges:
             fates[element] = "shortened"
-    boundaries, moved = place_empty_elements(line, words)
-    return Placements(line, words, boundaries, fates, moved)
+    boundaries, moved = place_empty_elements(line, ranges)
+    return Placements(line, ranges, boundaries, fates, moved)
 
 
 def project_elements(line: LinkedLine, pair: SentencePair, gap: int) -> tuple[Ranges, dict[int, Fate]]:
-    """The words of the elements in the translation, each inside its parent, and what became of them.
+    """Project each element that has words, inside its parent; and say what became of it.
 
     ``<b>a c</b> d`` with links to the first two words of ``A C D`` has ``<b>`` over ``A C``.
     """
     target_words = range(len(line.target.words))
     projected = project_spans(
-        [extent.words for extent in line.extents],
+        [extent.source_range for extent in line.extents],
         pair,
         len(target_words),
         gap=gap,
         parents=[element.parent for element in line.marked.elements],
         marks={word for word in target_words if line.target.is_mark(word)},
     )
-    words: Ranges = {}
+    ranges: Ranges = {}
     fates: dict[int, Fate] = {}
     for element, (extent, span) in enumerate(zip(line.extents, projected, strict=True)):
         if extent.is_empty:
             continue
         fates[element] = span.fate
-        if span.words is not None:
-            words[element] = span.words
-    return words, fates
+        if span.target_range is not None:
+            ranges[element] = span.target_range
+    return ranges, fates
 
 
 def fill_parents(line: LinkedLine, projected: Ranges) -> Ranges:
@@ -85,67 +88,68 @@ def fill_parents(line: LinkedLine, projected: Ranges) -> Ranges:
 
     The line is the parent of the outermost elements: ``<b>The house</b>`` becomes ``<b>Das Haus hier</b>``.
     """
-    words = dict(projected)
-    for parent in [None, *range(len(line.extents))]:
-        words.update(fill_parent(line, parent, words))
-    return words
+    ranges = dict(projected)
+    for parent in [None, *range(len(line.extents))]:  # parents have smaller numbers than their children
+        ranges.update(fill_parent(line, parent, ranges))
+    return ranges
 
 
 def fill_parent(line: LinkedLine, parent: int | None, placed: Ranges) -> Ranges:
-    """The words of the children of a parent that they fill in the source; nothing if they do not fill it.
+    """Share the words of a parent among its children, if they fill it in the source; else return nothing.
 
     ``<p><b>Save</b> <i>the file</i></p>`` leaves no word of ``<p>`` outside ``<b>`` and ``<i>``, so its translation
-    must not either. Between two neighbours, words that neither has are shared out at a cut
-    (:func:`_end_of_left_neighbour`): those before it go to the neighbour on the left, the others to a child between
-    both that was lost in projection, else to the neighbour on the right.
+    must not either. The unclaimed words between two neighbours are divided where the left one ends
+    (:func:`_end_of_left_neighbour`): words before that go to the left neighbour; the others go to a child between both
+    that was lost in projection, else to the right neighbour.
     """
     target, children = line.target_range(parent, placed), line.children.get(parent, [])
     if target is None or not _fill(line, children, line.source_range(parent)):
         return {}
-    words = {child: placed[child] for child in children if child in placed}
-    lost_behind = {
-        before: child for before, child in pairwise([None, *children]) if child not in placed
-    }  # by the child before it
-    in_translation = sorted(words, key=words.__getitem__)
+    ranges = {child: placed[child] for child in children if child in placed}
+    # By the child before it in the source, None before the first.
+    lost_after = {before: child for before, child in pairwise([None, *children]) if child not in placed}
+    in_translation = sorted(ranges, key=ranges.__getitem__)
     for left, right in pairwise([None, *in_translation, None]):
-        first = target[0] if left is None else words[left][1]
-        last = target[1] if right is None else words[right][0]
-        cut = first if left is None else _end_of_left_neighbour(line, left, first, last)
-        lost = lost_behind.get(left)
+        first = target[0] if left is None else ranges[left][1]
+        stop = target[1] if right is None else ranges[right][0]  # unclaimed: first to stop - 1
+        lost = lost_after.get(left)
+        if left is None:
+            end_of_left = first
+        elif right is None and lost is None:
+            end_of_left = stop  # nobody else is there for the words at the end of the parent
+        else:
+            end_of_left = _end_of_left_neighbour(line, left, first, stop)
         if left is not None:
-            # Nobody else is there for the words at the end of the parent.
-            end = last if lost is None and right is None else cut
-            words[left] = words[left][0], end
-        if cut >= last:
+            ranges[left] = ranges[left][0], end_of_left
+        if end_of_left >= stop:
             continue
         if lost is not None:
-            words[lost] = cut, last
+            ranges[lost] = end_of_left, stop
         elif right is not None:
-            words[right] = cut, words[right][1]
-    return words
+            ranges[right] = end_of_left, ranges[right][1]
+    return ranges
 
 
 def _fill(line: LinkedLine, children: list[int], parent: Range) -> bool:
     """Whether every word of a parent is in one of its children, and none is in two."""
-    edge = parent[0]
+    filled_to = parent[0]
     for child in children:
         extent = line.extents[child]
-        if extent.words[0] != edge or not extent.cuts_no_word:
+        if extent.source_range[0] != filled_to or not extent.cuts_no_word:
             return False
-        edge = extent.words[1]
-    return edge == parent[1]
+        filled_to = extent.source_range[1]
+    return filled_to == parent[1]
 
 
-def _end_of_left_neighbour(line: LinkedLine, left: int, first: int, last: int) -> int:
-    """The boundary, from the first to the last, at which a child ends.
+def _end_of_left_neighbour(line: LinkedLine, left: int, first: int, stop: int) -> int:
+    """The boundary, from ``first`` to ``stop``, at which a child ends that has the words before ``first``.
 
     Marks that close belong to what is before them: ``<b>Note:</b> <i>hot</i>`` becomes ``<b>Achtung:</b> <i>heiß</i>``.
-    A child that ends a sentence in the source does so in the translation.
+    A child that ends a sentence in the source does so in the translation: ``<p>It rains.</p><p>Go.</p>`` becomes
+    ``<p>Es regnet viel.</p> <p>Geh.</p>``, also if *viel* has no link.
     """
-    cut = line.target.behind_closing_marks(first, last)
-    if line.source.ends_sentence(line.extents[left].words[1]):
-        ends = (boundary for boundary in range(first, last + 1) if line.target.ends_sentence(boundary))
-        end = next(ends, None)
-        if end is not None:
-            cut = line.target.behind_closing_marks(end, last)
-    return cut
+    if line.source.ends_sentence(line.extents[left].source_range[1]):
+        for boundary in range(first, stop + 1):
+            if line.target.ends_sentence(boundary):
+                return line.target.behind_closing_marks(boundary, stop)
+    return line.target.behind_closing_marks(first, stop)

@@ -1,6 +1,6 @@
-"""Where elements without words stand in the translation: each at a boundary between two words.
+"""Places for elements without words: each stands at a boundary between two words of the translation.
 
-:func:`place_of_empty` has the rules, one function each.
+:func:`place_empty_elements` goes through them, and :func:`place_of_empty` has the rules for one, a function each.
 """
 
 from bisect import bisect_left
@@ -11,7 +11,7 @@ from isoglot.projection.linked_line import LinkedLine, Ranges, Spaces, children_
 from isoglot.projection.rule import Range
 
 _NEAR = 4
-"""Linked words on either side of an element that have a say where it stands."""
+"""Linked words on either side of an element that vote; and how many words away an end of a sentence is still near."""
 
 
 class Vote(NamedTuple):
@@ -24,10 +24,10 @@ class Vote(NamedTuple):
 class EmptyElement(NamedTuple):
     """An element without words in the translation, and what its place depends on."""
 
-    source: Range  # its source words; an empty range of a tag that stands alone
+    source: Range  # its source words; empty for a tag that stands alone
     parent_source: Range
     parent_target: Range
-    siblings: list[Range]  # words of the translation that elements beside it have, in their order
+    siblings: list[Range]  # target words of elements with the same parent, from left to right
     touches_left: bool  # the tag is written together with the word before it
     touches_right: bool
     ends_sentence: bool  # the word before it ends a sentence
@@ -37,16 +37,21 @@ class EmptyElement(NamedTuple):
         """Whether the tag is written together with one of its neighbours and not with the other."""
         return self.touches_left != self.touches_right
 
-    def outside_siblings(self, boundary: int) -> Range | tuple[int]:
-        """The boundary; where it is inside a sibling, the two around this one."""
-        number = bisect_left(self.siblings, boundary, key=lambda sibling: sibling[0]) - 1
-        if number >= 0 and boundary < self.siblings[number][1]:
-            return self.siblings[number]
-        return (boundary,)
+    def sibling_around(self, boundary: int) -> Range | None:
+        """The sibling that a boundary is inside of, with words of it on both sides."""
+        begun_before = bisect_left(self.siblings, boundary, key=lambda sibling: sibling[0])
+        if begun_before == 0:
+            return None
+        nearest = self.siblings[begun_before - 1]
+        return nearest if boundary < nearest[1] else None
 
     def is_free(self, boundary: int) -> bool:
-        """Whether the boundary is inside no sibling."""
-        return self.outside_siblings(boundary) == (boundary,)
+        """Whether an element may stand at a boundary: it must not tear a sibling apart."""
+        return self.sibling_around(boundary) is None
+
+    def free_boundaries(self, boundary: int) -> Sequence[int]:
+        """The boundary if it is free, else those before and behind the sibling around it."""
+        return self.sibling_around(boundary) or (boundary,)
 
 
 class Votes(NamedTuple):
@@ -57,12 +62,15 @@ class Votes(NamedTuple):
 
 
 def place_empty_elements(line: LinkedLine, placed: Ranges) -> tuple[dict[int, int], set[int]]:
-    """The boundary of each element that is not placed, but whose parent is; and those that were moved past words."""
+    """Find the boundary of each element that is not placed, but whose parent is.
+
+    Returns:
+        The boundaries by element, and the elements that have words on another side than in the source.
+    """
     in_translation = sorted(placed, key=placed.__getitem__)
-    siblings = {
-        parent: [placed[child] for child in children]
-        for parent, children in children_of(line.marked, in_translation).items()
-    }
+    siblings: dict[int | None, list[Range]] = {}
+    for parent, children in children_of(line.marked, in_translation).items():
+        siblings[parent] = [placed[child] for child in children]
     linked, spaces = sorted(line.translations), group_spaces(line.marked)
     boundaries: dict[int, int] = {}
     moved: set[int] = set()
@@ -81,13 +89,13 @@ def place_empty_elements(line: LinkedLine, placed: Ranges) -> tuple[dict[int, in
 def empty_element(
     line: LinkedLine, number: int, parent_target: Range, siblings: list[Range], spaces: Sequence[Spaces]
 ) -> EmptyElement:
-    """An element without words, with what its place depends on; ``spaces`` are :func:`group_spaces` of the line."""
-    element, source = line.marked.elements[number], line.extents[number].words
+    """Collect what the place of an element depends on; ``spaces`` are :func:`group_spaces` of the line."""
+    element, source = line.marked.elements[number], line.extents[number].source_range
     parent_source = line.source_range(element.parent)
     ends_sentence = source[0] > parent_source[0] and line.source.ends_sentence(source[0])
     touches_left = spaces[element.opening].before == ""
     touches_right = spaces[element.closing].after == ""
-    if ends_sentence:  # it belongs to this end, however it is written
+    if ends_sentence:  # rule 2: it belongs to the end of the sentence, however it is written
         touches_left, touches_right = True, False
     return EmptyElement(
         source, parent_source, parent_target, siblings, touches_left, touches_right, ends_sentence
@@ -95,18 +103,19 @@ def empty_element(
 
 
 def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -> tuple[int, bool]:
-    """The boundary of an element without words, and whether words are on another side than in the source.
+    """Choose the boundary of an element without words; and say whether words are on another side than in the source.
 
     ``Press <img/> to save.`` has no word inside ``<img/>``, so the words around it decide:
 
-    1. *Votes.* Up to four linked words on each side, inside the same parent, vote for the boundary behind (left side)
-       or before (right side) their translations. The n-th nearest word weighs 1/n.
+    1. *Votes.* Up to four linked words on each side, inside the same parent, vote for a boundary: those on the left for
+       the one behind their translations, those on the right for the one before theirs. The n-th nearest word weighs
+       1/n.
     2. *Glued tags.* In ``<br/>Close`` the tag touches only its right neighbour, so that neighbour's vote counts twice.
        Behind the end of a sentence (``Save. <br/>Close``) the tag belongs to the left.
     3. *Agreement.* If all votes of the left lie before all votes of the right, every boundary between them is right.
     4. *Disagreement.* Word order changed around the tag: the boundaries with the least weight of words on the wrong
-       side are left, or the nearest end of a sentence behind which the tag stood. If that weight is not 0, the
-       element was moved.
+       side remain; if the tag stood behind the end of a sentence, only the nearest end of a sentence does. If that
+       weight is not 0, the element was moved.
     5. *Choice.* The first boundary at the start of the parent, the last one at its end; else the one beside the word
        that the tag belongs to (:func:`chosen`).
     6. *Closing marks.* A tag that touches no word stays behind closing marks (:func:`clear_of_marks`).
@@ -127,18 +136,22 @@ def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int])
 
 def votes_around(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -> Votes:
     """Rule 1: the votes of the nearest linked words on both sides, inside the parent."""
-    first, last = empty.parent_source
-    begin, end = (bisect_left(linked, word) for word in empty.source)
+    first, stop = empty.parent_source
+    begin, end = (
+        bisect_left(linked, word) for word in empty.source
+    )  # places of the element among linked words
     before = [word for word in linked[max(begin - _NEAR, 0) : begin] if word >= first]
-    behind = [word for word in linked[end : end + _NEAR] if word < last]
-    return Votes(_votes_of(line, empty, before[::-1]), _votes_of(line, empty, behind))
+    behind = [word for word in linked[end : end + _NEAR] if word < stop]
+    before.reverse()  # the nearest first
+    return Votes(_votes_of(line, empty, before), _votes_of(line, empty, behind))
 
 
 def _votes_of(line: LinkedLine, empty: EmptyElement, nearest_first: Sequence[int]) -> list[Vote]:
-    low, high = empty.parent_target
+    first, stop = empty.parent_target
     votes = []
     for rank, source in enumerate(nearest_first, 1):
-        votes += [Vote(1 / rank, word) for word in line.translations[source] if low <= word < high]
+        inside = [word for word in line.translations[source] if first <= word < stop]
+        votes += [Vote(1 / rank, word) for word in inside]
     return votes
 
 
@@ -146,28 +159,35 @@ def glued(empty: EmptyElement, votes: Votes) -> Votes:
     """Rule 2: the nearest word votes twice if the tag is written together with it alone."""
     if not empty.touches_one_side:
         return votes
-    left, right = ([*side, *(vote for vote in side if vote.weight == 1)] for side in votes)
-    return Votes(left, votes.right) if empty.touches_left else Votes(votes.left, right)
+    if empty.touches_left:
+        return Votes(_nearest_twice(votes.left), votes.right)
+    return Votes(votes.left, _nearest_twice(votes.right))
+
+
+def _nearest_twice(votes: list[Vote]) -> list[Vote]:
+    """The votes, with those of the nearest word, whose weight is 1, once more."""
+    return [*votes, *(vote for vote in votes if vote.weight == 1)]
 
 
 def agreed(empty: EmptyElement, votes: Votes) -> Range | None:
     """Rule 3: the first and the last boundary that all votes agree on; None if there is none, or it is in a sibling."""
-    low, high = empty.parent_target
-    first = max((vote.word + 1 for vote in votes.left), default=low)
-    last = min((vote.word for vote in votes.right), default=high)
+    start, end = empty.parent_target  # its outermost boundaries
+    first = max((vote.word + 1 for vote in votes.left), default=start)
+    last = min((vote.word for vote in votes.right), default=end)
     if first > last or not empty.is_free(first) or not empty.is_free(last):
         return None
     return first, last
 
 
 def least_wrong(empty: EmptyElement, votes: Votes) -> tuple[Range, bool]:
-    """Rule 4: the first and the last boundary with the least weight on the wrong side, and whether there is any."""
-    edges = [*empty.parent_target]
+    """Rule 4: the first and the last boundary with the least weight on the wrong side, and whether that is above 0."""
+    # The weight changes only at words that vote, so no other boundary can be better.
+    boundaries = [*empty.parent_target]
     for vote in [*votes.left, *votes.right]:
-        edges += [vote.word, vote.word + 1]
+        boundaries += [vote.word, vote.word + 1]
     costs: dict[int, float] = {}
-    for edge in edges:
-        for boundary in empty.outside_siblings(edge):
+    for near in boundaries:
+        for boundary in empty.free_boundaries(near):
             wrong_left = sum(vote.weight for vote in votes.left if vote.word >= boundary)
             wrong_right = sum(vote.weight for vote in votes.right if vote.word < boundary)
             costs[boundary] = round(wrong_left + wrong_right, 6)  # equal sums may differ in their last digit
@@ -178,8 +198,8 @@ def least_wrong(empty: EmptyElement, votes: Votes) -> tuple[Range, bool]:
 
 def nearest_sentence_end(line: LinkedLine, empty: EmptyElement, candidates: Range) -> Range:
     """Rule 4: the end of a sentence that is nearest to the first candidate; the candidates if none is near."""
-    low, high = empty.parent_target
-    around = range(max(low, candidates[0] - _NEAR), min(high, candidates[0] + _NEAR) + 1)
+    start, end = empty.parent_target
+    around = range(max(start, candidates[0] - _NEAR), min(end, candidates[0] + _NEAR) + 1)
     ends = [boundary for boundary in around if line.target.ends_sentence(boundary)]
     if not ends:
         return candidates
@@ -194,9 +214,11 @@ def chosen(line: LinkedLine, empty: EmptyElement, votes: Votes, candidates: Rang
     the tag goes before its right neighbour, but behind a mark that it follows: ``a (<x/>) c``.
     """
     first, last = candidates
-    if empty.source[0] == empty.parent_source[0]:
+    is_at_start = empty.source[0] == empty.parent_source[0]
+    is_at_end = empty.source[1] == empty.parent_source[1]
+    if is_at_start:
         return first
-    if empty.source[1] == empty.parent_source[1] or not votes.left:
+    if is_at_end or not votes.left:
         return last
     word_before = line.source.words[empty.source[0] - 1]
     follows_mark = not word_before[-1].isalnum()
@@ -215,9 +237,10 @@ def clear_of_marks(line: LinkedLine, empty: EmptyElement, boundary: int) -> int:
 
     ``I know <ph/> that`` becomes ``Ich weiß, <ph/> dass`` and not ``Ich weiß <ph/>, dass``.
     """
-    first, last = empty.parent_target
+    start, end = empty.parent_target
     is_inside = empty.parent_source[0] < empty.source[0] and empty.source[1] < empty.parent_source[1]
-    if not is_inside or boundary == first or line.source.is_mark(empty.source[1]):
+    if not is_inside or boundary == start or line.source.is_mark(empty.source[1]):
         return boundary
-    behind = line.target.behind_closing_marks(boundary, last)
-    return boundary if behind == last or not empty.is_free(behind) else behind
+    behind = line.target.behind_closing_marks(boundary, end)
+    # The tag is inside its parent in the source, so it does not move to the end of the parent.
+    return behind if behind < end and empty.is_free(behind) else boundary

@@ -1,4 +1,8 @@
-"""What all kinds of labels share: how they are read beside their translation, cut into words, counted and written."""
+"""The interface of a kind of labels, :class:`LabelKind`, and what all kinds share.
+
+A kind reads labels beside their translation (:meth:`LabelKind.pairs`), and writes a pair once it has links
+(:meth:`LabelKind.carried`). Here text is cut into words, labels are projected, and the results are counted.
+"""
 
 import re
 from abc import ABC, abstractmethod
@@ -23,17 +27,23 @@ from isoglot.projection.rule import ProjectedSpan, Range, project_spans
 from isoglot.runs.files import text_output
 
 _SPACE = re.compile(r"[\s\u200b]+")
+"""White space, and the zero-width space, which some treebanks have inside or as words."""
 Labelled = TypeVar("Labelled")
 Translated = TypeVar("Translated")
 
 
 def characters(spans: Sequence[Range], words: Range) -> Range:
-    """Where some words begin and end, if ``spans`` are the characters ``[start, end)`` of each word."""
+    """The range of characters of some words; ``spans`` has the range of each word."""
     return spans[words[0]][0], spans[words[1] - 1][1]
 
 
 def covered(spans: Sequence[Range], start: int, end: int) -> Range:
-    """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
+    """The range of words that share a character with ``[start, end)``; (0, 0) if there is no such word.
+
+    Example:
+        >>> covered([(0, 3), (4, 9)], 2, 5)
+        (0, 2)
+    """
     first = bisect_right(spans, start, key=lambda span: span[1])
     stop = bisect_left(spans, end, key=lambda span: span[0])
     return (first, stop) if first < stop else (0, 0)
@@ -41,19 +51,20 @@ def covered(spans: Sequence[Range], start: int, end: int) -> Range:
 
 @dataclass(slots=True)
 class LabelledPair(SentencePair):
-    """A text with its labels, and its translation; each kind of labels has a form of its own."""
+    """A text with its labels, and its translation. Each kind of labels has a form of its own for ``labels``."""
 
     labels: Any = None
 
     @classmethod
     def of_pair(cls, pair: SentencePair, labels: Any) -> Self:
-        """A pair with labels."""
-        return cls(**{known.name: getattr(pair, known.name) for known in fields(SentencePair)}, labels=labels)
+        """Add labels to a pair."""
+        values = {known.name: getattr(pair, known.name) for known in fields(SentencePair)}
+        return cls(**values, labels=labels)
 
 
 @dataclass
 class ProjectionCounts:
-    """What became of the labels."""
+    """How many labels were carried, and how many were not."""
 
     examples: int = 0  # sentences, lines or questions
     written: int = 0
@@ -63,7 +74,7 @@ class ProjectionCounts:
 
     @property
     def spans(self) -> int:
-        """Spans in all."""
+        """Number of all spans."""
         return sum(self.fates.values())
 
     def add_tags(self, tags: Sequence[str]) -> None:
@@ -73,19 +84,28 @@ class ProjectionCounts:
         self.labelled += sum(tag != UNLABELLED for tag in tags)
 
     def summary(self) -> str:
-        """One line."""
+        """Say it in one line: ``2 examples, 2 written; 3 of 4 words labelled``."""
         parts = [f"{self.examples:,} example{'s' * (self.examples != 1)}, {self.written:,} written"]
         if self.words:
             parts.append(f"{self.labelled:,} of {self.words:,} words labelled")
         if self.spans:
-            fates = (f"{self.fates[fate]:,} {fate}" for fate in ("lost", "split", "shortened"))
-            parts.append(f"{self.spans:,} spans: {', '.join(fates)}")
+            changed = [f"{self.fates[fate]:,} {fate}" for fate in ("lost", "split", "shortened")]
+            parts.append(f"{self.spans:,} spans: {', '.join(changed)}")
         return "; ".join(parts)
 
 
 @dataclass
 class LabelKind(ABC):
-    """How one kind of labels is read and written."""
+    """How one kind of labels is read and written.
+
+    Args:
+        labels: File of the labelled text.
+        translation: File of its translation.
+        out: File to write.
+        options: The options of ``isoglot project``.
+        counts: Filled while pairs are written.
+        problems: Filled by markup: line of a tag, its problem (``lost``, ``split``, ``moved``, …), and the tag.
+    """
 
     labels: str | Path
     translation: str | Path
@@ -93,32 +113,31 @@ class LabelKind(ABC):
     options: ProjectOptions
     counts: ProjectionCounts = field(default_factory=ProjectionCounts)
     problems: list[tuple[int | None, str, str]] = field(default_factory=list)
-    """Line of a tag, whether it is lost, split or moved, and the tag."""
 
     @abstractmethod
     def pairs(self) -> Iterator[LabelledPair]:
-        """Labelled sentences, lines or contexts with their translations, in their order, in words."""
+        """Yield labelled sentences, lines or contexts with their translations, cut into words, in their order."""
 
     def windows(self, pair: SentencePair) -> Iterable[tuple[Range, Range]]:
-        """Words of both sides that are aligned by themselves: all of a pair."""
+        """Ranges of source and target words that are aligned by themselves; by default the whole pair is one."""
         source, target = pair.words
         return [((0, len(source)), (0, len(target)))]
 
     def parts(self, pair: SentencePair) -> Iterator[tuple[int, int, SentencePair]]:
-        """The :meth:`windows` of a pair as pairs, with the numbers of their first words on both sides."""
+        """Yield the :meth:`windows` of a pair as pairs of their own, with the first source and target word of each."""
         for (first, stop), (target_first, target_stop) in self.windows(pair):
-            words = pair.words[0][first:stop], pair.words[1][target_first:target_stop]
-            if all(words):
-                source, target = ([_SPACE.sub("", word) or "_" for word in side] for side in words)
+            source = _without_spaces(pair.words[0][first:stop])
+            target = _without_spaces(pair.words[1][target_first:target_stop])
+            if source and target:
                 yield first, target_first, SentencePair.of(source, target, languages=self.languages)
 
     @abstractmethod
     def carried(self, pair: LabelledPair) -> Any:
-        """What is written of a pair with links: lines with the labels, or nothing if it is left out."""
+        """Turn a pair with links into what is written: lines with the labels, or nothing if it is left out."""
 
     @contextmanager
     def writer(self) -> Iterator[Callable[[Any], object]]:
-        """A function that writes what is :meth:`carried`."""
+        """Open the output; the function that this gives writes what :meth:`carried` returns."""
         with text_output(self.out) as file:
             yield file.write
 
@@ -130,7 +149,7 @@ class LabelKind(ABC):
     def paired(
         self, pairs: Iterable[tuple[Labelled | None, Translated | None]]
     ) -> Iterator[tuple[Labelled, Translated]]:
-        """Sentence and translation; both files have equally many."""
+        """Yield each sentence with its translation; refuse files of which one has more than the other."""
         for number, (labelled, translated) in enumerate(pairs):
             if labelled is None or translated is None:
                 paths = self.labels, self.translation
@@ -144,24 +163,30 @@ class LabelKind(ABC):
     def project(
         self, spans: Sequence[Range], pair: SentencePair, *, exclusive: bool = True
     ) -> list[ProjectedSpan]:
-        """As :func:`project_spans`, and counted."""
+        """Project spans with :func:`project_spans`, and count what becomes of them."""
         length = len(pair.target_words)
         projected = project_spans(spans, pair, length, exclusive=exclusive, gap=self.options.gap)
         self.counts.fates.update(span.fate for span in projected)
         return projected
 
     def cut(self, text: str) -> tuple[list[str], list[Range]]:
-        """The words of running text as ``--words`` says, and the characters of each.
+        """Cut running text into words, as the option ``words`` says; return the words and the characters of each.
 
         Single characters of Chinese, Japanese, Thai and the like are joined where the encoder's tokenizer has a longer
         piece: pieces are closer to words, and an encoder links them better.
         """
         spans = word_spans(text, mode=self.options.words)
-        if self.options.words == "unicode" and has_unspaced(text) and self._pieces is not None:
-            spans = joined_spans(text, spans, self._pieces(text)[1])
+        if self.options.words == "unicode" and has_unspaced(text) and self._tokenizer is not None:
+            _, piece_spans = self._tokenizer(text)
+            spans = joined_spans(text, spans, piece_spans)
         return [text[start:end] for start, end in spans], spans
 
     @cached_property
-    def _pieces(self) -> Cut | None:  # loads transformers, which other text does without
+    def _tokenizer(self) -> Cut | None:  # loads transformers, which other text does without
         links = self.options.links
         return load_cut(links.model) if isinstance(links, Encoder) else None
+
+
+def _without_spaces(words: Sequence[str]) -> list[str]:
+    """The words for an aligner, to which a space ends a word: ``10 000`` of a treebank becomes ``10000``."""
+    return [_SPACE.sub("", word) or "_" for word in words]

@@ -12,13 +12,13 @@ from isoglot.projection.punctuation import CutText
 from isoglot.projection.rule import Range
 
 Position = tuple[int, int]
-"""A word, and how many of its characters come before; with 0 the boundary before the word."""
+"""A word, and how many of its characters come before; 0 characters are the boundary before the word."""
 Ranges = dict[int, Range]
-"""Words of the translation that elements have, by the numbers of the elements."""
+"""The target words of elements, by the numbers of the elements."""
 
 
 class Spaces(NamedTuple):
-    """White space on both sides of a tag; None where another tag is, or the line begins or ends."""
+    """White space on both sides of a tag; None where another tag stands, or the line begins or ends."""
 
     before: str | None
     after: str | None
@@ -27,14 +27,14 @@ class Spaces(NamedTuple):
 class Extent(NamedTuple):
     """The words of an element in the source."""
 
-    words: Range  # words that share a character with it; an empty range of a tag that stands alone
+    source_range: Range  # words that share a character with it; empty for a tag that stands alone
     opening: Position
     closing: Position
 
     @property
     def is_empty(self) -> bool:
         """Whether the element has no word."""
-        return self.words[0] == self.words[1]
+        return self.source_range[0] == self.source_range[1]
 
     @property
     def cuts_no_word(self) -> bool:
@@ -43,52 +43,58 @@ class Extent(NamedTuple):
 
 
 class LinkedLine(NamedTuple):
-    """A line with tags, its translation, and the links between their words."""
+    """A line with tags, its translation, and the links between their words.
+
+    Elements are named by their numbers in ``marked.elements``, and None stands for the line itself.
+    """
 
     marked: MarkedText
     source: CutText
     target: CutText
-    extents: list[Extent]  # of the elements
-    children: Mapping[int | None, list[int]]  # elements with source words, by the element that holds them
-    translations: Mapping[int, list[int]]  # the target words that each linked source word is linked to
+    extents: list[Extent]  # one for each element
+    children: Mapping[int | None, list[int]]  # by parent, its elements that have source words
+    translations: Mapping[int, list[int]]  # by linked source word, its target words
 
     def linked(self, source: int, target: int) -> bool:
         """Whether two words are linked."""
         return target in self.translations.get(source, ())
 
     def source_range(self, element: int | None) -> Range:
-        """The source words of an element; without an element those of the line."""
-        return (0, len(self.source.words)) if element is None else self.extents[element].words
+        """The source words of an element, or of the line."""
+        return (0, len(self.source.words)) if element is None else self.extents[element].source_range
 
     def target_range(self, element: int | None, placed: Mapping[int, Range]) -> Range | None:
-        """The words of a placed element in the translation, or of the line; None where the element has none."""
+        """The target words of an element, or of the line; None for an element that is not placed."""
         return (0, len(self.target.words)) if element is None else placed.get(element)
 
 
 def linked_line(marked: MarkedText, pair: SentencePair) -> LinkedLine:
-    """A line with tags beside its translation; ``pair`` has the text of both, with their words and links."""
+    """Put a line with tags beside its translation; ``pair`` has the text of both, with their words and links."""
     texts, spans = pair.texts_and_spans
     source, target = map(CutText, texts, pair.words, spans)
     extents = extents_of(marked, source.spans)
     children = children_of(marked, (n for n, extent in enumerate(extents) if not extent.is_empty))
     translations = defaultdict[int, list[int]](list)
-    for word, translation in pair.links:
-        translations[word].append(translation)
+    for source_word, target_word in pair.links:
+        translations[source_word].append(target_word)
     return LinkedLine(marked, source, target, extents, children, translations)
 
 
 def extents_of(marked: MarkedText, words: Sequence[Range]) -> list[Extent]:
-    """The extent of each element of a text whose words have these characters.
+    """Find the words of each element.
+
+    ``words``: The range of characters of each word of the text.
 
     Example:
         >>> from isoglot.formats.markup_lines import parse_markup
         >>> extents_of(parse_markup("H<sub>2</sub>O <br/>is"), [(0, 3), (4, 6)])[0]
-        Extent(words=(0, 1), opening=(0, 1), closing=(0, 2))
+        Extent(source_range=(0, 1), opening=(0, 1), closing=(0, 2))
     """
-    starts, ends = [start for start, _ in words], [end for _, end in words]
+    starts = [start for start, _ in words]
+    ends = [end for _, end in words]
     positions: list[Position] = []
     for tag in marked.tags:
-        word = bisect_right(ends, tag.offset)
+        word = bisect_right(ends, tag.offset)  # the first word that does not end before the tag
         start = starts[word] if word < len(starts) else tag.offset
         positions.append((word, max(tag.offset - start, 0)))
     extents = []
@@ -96,13 +102,19 @@ def extents_of(marked: MarkedText, words: Sequence[Range]) -> list[Extent]:
         opening, closing = positions[element.opening], positions[element.closing]
         if element.opening == element.closing:
             # A tag that stands alone inside a word counts as behind the word.
-            opening = closing = opening[0] + (opening[1] > 0), 0
-        extents.append(Extent((opening[0], closing[0] + (closing[1] > 0)), opening, closing))
+            opening = closing = (_boundary_behind(opening), 0)
+        extents.append(Extent((opening[0], _boundary_behind(closing)), opening, closing))
     return extents
 
 
+def _boundary_behind(position: Position) -> int:
+    """The boundary at a position, or behind the word that the position is inside."""
+    word, characters = position
+    return word + 1 if characters else word
+
+
 def children_of(marked: MarkedText, elements: Iterable[int]) -> dict[int | None, list[int]]:
-    """Some of the elements, in their order, by the element that holds them."""
+    """Group some of the elements by their parents; each group keeps the order."""
     children = defaultdict[int | None, list[int]](list)
     for element in elements:
         children[marked.elements[element].parent].append(element)
@@ -110,7 +122,7 @@ def children_of(marked: MarkedText, elements: Iterable[int]) -> dict[int | None,
 
 
 def tag_spaces(marked: MarkedText) -> list[Spaces]:
-    """The white space directly beside each tag in the source.
+    """Read the white space directly beside each tag in the source.
 
     Example:
         >>> from isoglot.formats.markup_lines import parse_markup
@@ -121,6 +133,7 @@ def tag_spaces(marked: MarkedText) -> list[Spaces]:
     texts = [marked.text[start:end] for start, end in pairwise(edges)]  # before, between and behind the tags
     spaces = []
     for before, after in pairwise(texts):
+        # Without any text there is another tag, or an end of the line: None. Text without white space has "".
         space_before = before[len(before.rstrip()) :] if before else None
         space_after = after[: len(after) - len(after.lstrip())] if after else None
         spaces.append(Spaces(space_before, space_after))
@@ -128,15 +141,16 @@ def tag_spaces(marked: MarkedText) -> list[Spaces]:
 
 
 def group_spaces(marked: MarkedText) -> list[Spaces]:
-    """The white space beside each tag, or beside the group of tags in which it stands.
+    """Read the white space beside each tag, or beside the group of tags in which it stands.
 
     Both tags of ``a <br/><x/>b`` have a space before them and none behind.
     """
     spaces = tag_spaces(marked)
     before, after = [beside.before for beside in spaces], [beside.after for beside in spaces]
     for number in range(1, len(spaces)):
-        if before[number] is None:
+        if before[number] is None:  # taken over from the tag on the left, so from left to right
             before[number] = before[number - 1]
-        if after[-1 - number] is None:
-            after[-1 - number] = after[-number]
+    for number in range(len(spaces) - 2, -1, -1):
+        if after[number] is None:  # and from the tag on the right, so from right to left
+            after[number] = after[number + 1]
     return [*map(Spaces, before, after)]

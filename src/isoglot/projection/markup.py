@@ -1,12 +1,16 @@
 """Inline tags of HTML, XLIFF and TMX: text with tags and its translation without, in; translations with tags out.
 
-A line is one segment. What stands between an opening tag and its end (``<b> </b>``, ``<g id="1"> </g>``; ``<bpt i="1">
-</bpt>`` and ``<ept i="1"></ept>``; ``<bx/>`` and ``<ex/>``, ``<sc/>`` and ``<ec/>`` of one number) is an element.
+A line is one segment. An opening tag and its end make an element:
+
+- of HTML and XLIFF: ``<b> </b>``, ``<g id="1"> </g>``;
+- of TMX: ``<bpt i="1"></bpt>`` and ``<ept i="1"></ept>`` of one number;
+- of XLIFF: ``<bx/>`` and ``<ex/>``, or ``<sc/>`` and ``<ec/>``, of one number.
+
 Every tag of the source is in the translation, once, inside the elements that held it
 (:mod:`isoglot.projection.elements`), with the white space that it had around it. Codes of pairs that cross elements
 stand alone, the end never before the beginning.
 
-The text is read and written with ``&lt;`` and ``&amp;``; references to characters in the translation stay as they are.
+Text is read and written with ``&lt;`` and ``&amp;``; references to characters in the translation stay unchanged.
 """
 
 import re
@@ -32,28 +36,31 @@ from isoglot.projection.rule import Range
 from isoglot.projection.white_space import as_markup, as_text_and_tags, translation_parts
 
 _DOCUMENT = re.compile(r"\s*(<\?xml|<!DOCTYPE|<tmx|<xliff|<html|<body)\b", re.IGNORECASE)
+"""The beginning of a document, where lines of segments were expected."""
 _COLUMN_ENDS = str.maketrans("\t\n\r", "   ")
+"""Keeps a tag in one column of the table of problems."""
 
 
 class InlineTags(LabelKind):
     """Lines with inline tags, and their translations."""
 
     def pairs(self) -> Iterator[LabelledPair]:
-        """One pair per line, labelled with its tags and with how the translation is written."""
+        """Yield one pair per line, labelled with its tags and with how the translation is written."""
+        yield from self._segmented(self._lines())
+
+    def _lines(self) -> Iterator[LabelledPair]:
         sources = parsed(parse_markup, _segments(self.labels), self.labels)
         translations = parsed(unescaped, _segments(self.translation), self.translation)
-        pairs = enumerate(self.paired(zip_longest(sources, translations)), 1)
-        yield from self._segmented(
-            cut_marked(self.pair_of(marked.text, text, line), marked, written, self.cut)
-            for line, (marked, (text, written)) in pairs
-        )
+        lines = self.paired(zip_longest(sources, translations))
+        for number, (marked, (text, written)) in enumerate(lines, 1):
+            yield cut_marked(self.pair_of(marked.text, text, number), marked, written, self.cut)
 
     def pair_of(self, source: str, target: str, line: int | None = None) -> SentencePair:
-        """The texts of a line and of its translation."""
+        """Pair the text of a line with its translation."""
         return SentencePair((source, target), line=line)
 
     def _segmented(self, pairs: Iterable[LabelledPair]) -> Iterator[LabelledPair]:
-        """The pairs, with the words that a segmenter has found in their translations if there is a file of them."""
+        """Give translations the words of the file ``segmented``, if there is one."""
         path = self.options.segmented
         if path is None:
             yield from pairs
@@ -64,32 +71,37 @@ class InlineTags(LabelKind):
                 raise InputError(
                     f"{problem} the translation; one line of words for each is needed", path=path
                 )
-            line, words = numbered[0], split_words(unescaped(numbered[1])[0], mode="whitespace")
+            line, segmented = numbered
+            text, _ = unescaped(segmented)
+            words = split_words(text, mode="whitespace")
             spans = locate_words(pair.target, words)
             if spans is None:
                 problem = (
                     f"{shortened(words)} do not spell the translation; only separate its words by spaces"
                 )
                 raise InputError(problem, path=path, line=line)
-            pair.words, pair.spans = (pair.source_words, words), (pair.texts_and_spans[1][0], spans)
+            _, (source_spans, _) = pair.texts_and_spans
+            pair.words, pair.spans = (pair.source_words, words), (source_spans, spans)
             yield pair
 
     def carried(self, pair: LabelledPair) -> Any:
-        """The translation with the tags."""
+        """Write the translation with the tags."""
         marked, written = pair.labels
         placed = self.placed(pair, marked)
         return as_markup(translation_parts(placed), written) + "\n"
 
     def placed(self, pair: SentencePair, marked: MarkedText) -> Placements:
-        """Where the elements of a line stand in its translation, counted, and reported where one should look."""
+        """Place the elements of a line in its translation; count them, and report tags that a person should look at."""
         self.counts.examples += 1
         self.counts.written += 1
         placed = place_elements(marked, pair, self.options.gap)
         self.counts.fates.update(placed.fates.values())
-        changes = {**dict.fromkeys(placed.moved, "moved"), **placed.fates}
+        changes: dict[int, str] = dict.fromkeys(placed.moved, "moved")
+        changes.update(placed.fates)  # that an element is lost or split says more than that it moved
         for number, change in sorted(changes.items()):
             if change in ("lost", "split", "moved"):
-                self._report(pair, change, marked.tags[marked.elements[number].opening].xml)
+                opening = marked.elements[number].opening
+                self._report(pair, change, marked.tags[opening].xml)
         for tag in marked.tags:
             if without_subflows(tag) != tag:
                 self._report(pair, "untranslated", tag.xml)
@@ -103,32 +115,33 @@ class TranslationMemory(InlineTags):
     """Units of TMX: tags of the source segment go to the target segment, unless that has tags of its own."""
 
     def pairs(self) -> Iterator[LabelledPair]:
-        """One pair per unit."""
+        """Yield one pair per unit."""
+        yield from self._segmented(self._units())
 
-        def read(pair: SentencePair) -> LabelledPair:
+    def _units(self) -> Iterator[LabelledPair]:
+        for pair in self._corpus.pairs():
             (marked,) = parsed(_marked_source, [(pair.line, pair)], self.labels)
-            return cut_marked(pair, marked, "", self.cut)
-
-        return self._segmented(map(read, self._corpus.pairs()))
+            yield cut_marked(pair, marked, "", self.cut)
 
     def carried(self, pair: LabelledPair) -> LabelledPair:
-        """The unit with the tags in both segments."""
-        if not pair.tags[1]:
+        """Write the unit with the tags in both segments."""
+        source_tags, target_tags = pair.tags
+        if target_tags:
+            self.counts.examples += 1
+            self.counts.written += 1
+            for problem, tag in different_tags(source_tags, target_tags):
+                self._report(pair, problem, tag)
+        else:
             marked, _ = pair.labels
             placed = self.placed(pair, marked)
             text, tags = as_text_and_tags(translation_parts(placed), placed.line.target.text)
-            pair.texts, pair.tags = (pair.source, text), (pair.tags[0], tags)
-        else:
-            self.counts.examples += 1
-            self.counts.written += 1
-            for problem, tag in different_tags(*pair.tags):
-                self._report(pair, problem, tag)
-        pair.words, pair.spans = ((), ()), None
+            pair.texts, pair.tags = (pair.source, text), (source_tags, tags)
+        pair.words, pair.spans = ((), ()), None  # they were cut here; a unit is written as running text
         return pair
 
     @contextmanager
     def writer(self) -> Iterator[Callable[[Any], object]]:
-        """Pairs in TMX, JSON lines or TSV."""
+        """Open the output: TMX, JSON lines or TSV."""
         with pair_writer([str(self.out)], self._corpus.inputs[0].source.languages("bitext")) as write:
             yield lambda pair: write(pair, {})
 
@@ -138,16 +151,16 @@ class TranslationMemory(InlineTags):
 
 
 def _marked_source(pair: SentencePair) -> MarkedText:
-    """The source of a unit with its elements."""
+    """Read the source segment of a unit with its elements."""
     text, tags = pair.source, pair.tags[0]
     if any(tag.name == "sub" for tag in tags):
-        # TMX has it inside codes only. Outside of one it is HTML's, whose text (`H<sub>2</sub>O`) is translated.
+        # TMX has <sub> inside codes only. Outside of one it is HTML's, whose text (`H<sub>2</sub>O`) is translated.
         return parse_markup(segment(text, tags))
     return marked_text(text, tags)
 
 
 def _segments(path: str | Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file, which is not a document of its own."""
+    """Yield the lines of a file; refuse a file that is a whole document."""
     for number, line in numbered_lines(path):
         if document := _DOCUMENT.match(line):
             raise InputError(
@@ -165,14 +178,19 @@ def cut_marked(
     written: Sequence[str],
     cut: Callable[[str], tuple[list[str], list[Range]]],
 ) -> LabelledPair:
-    """The pair of a line with tags and its translation, in words: ``cut`` has those of plain text.
+    """Cut a line with tags and its translation into words.
 
-    Its labels are the marked line, and how each character of the translation is written in markup.
+    ``written``: How each character of the translation is written in markup; with the marked line it is the label.
+    ``cut``: Cuts plain text into words, and says where they are.
     """
-    segments = ((start, cut(marked.text[start:end])[1]) for start, end in marked.segments())
-    source = [(start + first, start + stop) for start, spans in segments for first, stop in spans]
-    words, target = cut(pair.target)
+    source_spans: list[Range] = []
+    for start, end in marked.segments():
+        _, spans = cut(marked.text[start:end])
+        for first, stop in spans:
+            source_spans.append((start + first, start + stop))
+    source_words = [marked.text[start:end] for start, end in source_spans]
+    target_words, target_spans = cut(pair.target)
     labelled = LabelledPair.of_pair(pair, labels=(marked, written))
-    labelled.words = [marked.text[start:end] for start, end in source], words
-    labelled.spans = source, target
+    labelled.words = source_words, target_words
+    labelled.spans = source_spans, target_spans
     return labelled

@@ -1,8 +1,10 @@
 """Labels of character spans in JSON lines, as Prodigy, spaCy and doccano write them.
 
-Read are ``{"text": "...", "spans": [{"start": 0, "end": 5, "label": "PER"}]}`` and, under ``entities``, ``label`` or
-``labels``, lists ``[start, end, label]``. Written are ``text``, ``spans``, for ``finetune --task ner`` ``words`` and
-their IOB2 ``tags``, and what else the rows say that is not about the labelled text.
+In: ``{"text": "...", "spans": [{"start": 0, "end": 5, "label": "PER"}]}``. The spans may also be called ``entities``,
+``label`` or ``labels``, and be lists ``[start, end, label]``.
+
+Out: ``text`` and ``spans`` of the translation; ``words`` and their IOB2 ``tags``, which ``finetune --task ner`` reads;
+and the other keys of the rows, except those that describe the labelled text.
 """
 
 import json
@@ -21,16 +23,15 @@ from isoglot.projection.labels import LabelKind, LabelledPair, characters, cover
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.runs.json_lines import row_id
 
-_NAMES = ("spans", "entities", "label", "labels")
-_OF_THE_TEXT = {"text", *_NAMES, "tokens", "words", "tags", "language"}
-"""Keys that say something of the labelled text alone."""
-
+_SPAN_KEYS = ("spans", "entities", "label", "labels")
+_KEYS_OF_THE_TEXT = {"text", *_SPAN_KEYS, "tokens", "words", "tags", "language"}
+"""Keys that describe the labelled text alone, and not its translation."""
 
 Pair = TypeVar("Pair", bound=SentencePair)
 
 
 class _Texts(Generic[Pair]):
-    """JSON lines that hold a text each; ``read`` makes of an object a pair with one side."""
+    """JSON lines that hold a text each; ``read`` turns an object into a pair whose other side is empty."""
 
     def __init__(self, path: str | Path, read: Callable[[dict[str, Any]], Pair]) -> None:
         self.path = path
@@ -44,7 +45,7 @@ class _Texts(Generic[Pair]):
             pair = self._read(row)
             pair.id, pair.line = row_id(row), line
         except InputError as error:
-            raise error.at(self.path, line) from error.__cause__
+            raise error.at(self.path, line) from error.__cause__  # `read` does not know the line
         return pair
 
 
@@ -55,7 +56,7 @@ class CharacterSpans(LabelKind):
     """
 
     def pairs(self) -> Iterator[LabelledPair]:
-        """One pair per text, labelled with names and words of its spans."""
+        """Yield one pair per text, labelled with the name and the range of words of each span."""
         labelled = _Texts(self.labels, _labelled)
         rows: Iterable[tuple[LabelledPair | None, SentencePair | None]]
         if bare_suffix(str(self.translation)) in (".jsonl", ".ndjson"):
@@ -67,27 +68,27 @@ class CharacterSpans(LabelKind):
         for pair, translation in self.paired(rows):
             pair.texts = pair.source, translation.target
             pair.words, pair.spans = zip(*map(self.cut, pair.texts), strict=True)
-            pair.labels = [(kind, covered(pair.spans[0], start, end)) for start, end, kind in pair.labels]
+            source_spans = pair.spans[0]
+            pair.labels = [(name, covered(source_spans, start, end)) for start, end, name in pair.labels]
             pair.more = {**pair.more, **translation.more}
             yield pair
 
     def carried(self, pair: LabelledPair) -> str:
-        """One object; a text without a translation is left out."""
+        """Write one object; a text without a translation is left out."""
         self.counts.examples += 1
-        kinds, entities = [kind for kind, _ in pair.labels], [words for _, words in pair.labels]
-        projected = self.project(entities, pair)
-        tags = entity_tags(kinds, projected, pair, self.options.uncertain)
+        names = [name for name, _ in pair.labels]
+        projected = self.project([source_range for _, source_range in pair.labels], pair)
+        tags = entity_tags(names, projected, pair, self.options.uncertain)
         if not tags:
             return ""
         words, tags = by_character(pair.target_words, tags, self.options.words)
         self.counts.add_tags(tags)
-        (_, text), (_, cut) = pair.texts_and_spans
-        located = [
-            (kind, *characters(cut, span.words))
-            for kind, span in zip(kinds, projected, strict=True)
-            if span.words is not None
-        ]
-        spans = [{"start": start, "end": end, "label": kind} for kind, start, end in located]
+        (_, text), (_, target_spans) = pair.texts_and_spans
+        spans = []
+        for name, span in zip(names, projected, strict=True):
+            if span.target_range is not None:
+                start, end = characters(target_spans, span.target_range)
+                spans.append({"start": start, "end": end, "label": name})
         row = {**pair.more, "text": text, "spans": spans, "words": words, "tags": tags}
         if self.options.target_language:
             row["language"] = self.options.target_language
@@ -95,16 +96,18 @@ class CharacterSpans(LabelKind):
 
 
 def _translated(row: dict[str, Any]) -> SentencePair:
-    match row:
-        case {"text": str(text)}:
-            names = row.keys() - {"id", *_OF_THE_TEXT} | row.keys() & {"language"}
-            return SentencePair(("", text), more={name: row[name] for name in row if name in names})
-    raise InputError("no 'text' to carry labels to; add it")
+    """Read the object of a translation; unlike that of a labelled text, its language is kept and its id is not."""
+    text = row.get("text")
+    if not isinstance(text, str):
+        raise InputError("no 'text' to carry labels to; add it")
+    left_out = {"id", *_KEYS_OF_THE_TEXT} - {"language"}
+    return SentencePair(("", text), more={key: value for key, value in row.items() if key not in left_out})
 
 
 def _labelled(row: dict[str, Any]) -> LabelledPair:
-    """The text, its labels (first character, the one after the last, and name), and what else the row says."""
-    text, marked = row.get("text"), next((row[name] for name in _NAMES if name in row), None)
+    """Read a labelled text. Its labels are ``(start, end, name)`` in characters until the text is cut into words."""
+    text = row.get("text")
+    marked = next((row[key] for key in _SPAN_KEYS if key in row), None)
     if not isinstance(text, str) or not isinstance(marked, list):
         raise InputError(
             'a labelled text is {"text": "...", "spans": [{"start": 0, "end": 5, "label": "PER"}]}; correct it'
@@ -113,15 +116,13 @@ def _labelled(row: dict[str, Any]) -> LabelledPair:
     for item in marked:
         span = [item.get(key) for key in ("start", "end", "label")] if isinstance(item, dict) else item
         match span:
-            case [int(start), int(end), str(kind)] if 0 <= start < end <= len(text) and kind:
-                labels.append((start, end, kind))
+            case [int(start), int(end), str(name)] if 0 <= start < end <= len(text) and name:
+                labels.append((start, end, name))
             case _:
                 raise InputError(
                     f"{shortened(item)} is not a span with a label in a text of {len(text)} characters; correct it"
                 )
-    more = {
-        name: value
-        for name, value in row.items()
-        if name not in _OF_THE_TEXT and (name, value) != ("id", None)
-    }
+    more = {key: value for key, value in row.items() if key not in _KEYS_OF_THE_TEXT}
+    if more.get("id", "") is None:  # a null id says that there is none
+        del more["id"]
     return LabelledPair((text, ""), labels=labels, more=more)

@@ -1,4 +1,4 @@
-"""Inline tags of one segment carried to its translation, without files."""
+"""``isoglot.project_tags``: inline tags of one segment carried to its translation, without files."""
 
 from typing import Any, NamedTuple
 
@@ -54,15 +54,12 @@ def project_tags(source: str, target: str, **options: Any) -> TaggedTranslation:
             "project_tags: one segment has no files of links, problems or segmented text, and no text to learn from; "
             "call isoglot.project for files"
         )
-    kind = InlineTags("source", "target", "-", chosen)
+    kind = InlineTags("source", "target", "-", chosen)  # names instead of files: nothing is read or written
     marked = parse_markup(source)
     text, written = unescaped(target)
     pair = cut_marked(kind.pair_of(marked.text, text), marked, written, kind.cut)
-    aligner = {
-        name: value
-        for name, value in options.items()
-        if name not in type(chosen).model_fields and name != "languages"
-    }
+    own = {*type(chosen).model_fields, "languages"}
+    aligner = {name: value for name, value in options.items() if name not in own}
     for first, target_first, part in kind.parts(pair):
         linked = align(list(part.source_words), list(part.target_words), **aligner)
         pair.links += [(first + i, target_first + j) for i, j in linked.links]

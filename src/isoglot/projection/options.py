@@ -1,4 +1,4 @@
-"""What `isoglot project` is asked for."""
+"""Options of `isoglot project`: a field is an argument in Python and a flag."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import field_validator, model_validator
 
 from isoglot.aligners.load_aligner import aligner_request
-from isoglot.aligners.options import AnyAligner, Encoder, aligner_options, own_class
+from isoglot.aligners.options import AnyAligner, aligner_options, own_class
 from isoglot.core.checks import did_you_mean, validated
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import codes_of
@@ -39,7 +39,7 @@ class ReadyLinks(Options):
 
 
 class ProjectOptions(Options):
-    """What is labelled, how it is read, and what becomes of what is uncertain."""
+    """Kind of the labels, how files are read, where links come from, and how uncertain words are written."""
 
     kind: Kind = option(
         ..., "What the labels are; by default from the name: .conllu pos, .json questions, .jsonl offsets, .tmx markup",
@@ -99,17 +99,15 @@ class ProjectOptions(Options):
             raise ValueError(
                 "[[uncertain='drop']]: lines of markup stay parallel to the translation; leave it out"
             )
-        if isinstance(self.links, Encoder) and self.links.engine == "ray":
-            raise ValueError(
-                "[[engine='ray']]: align with `isoglot align --engine ray`, and give [[links_file=FILE]]"
-            )
         return self
 
 
 def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
-    """The options of ``isoglot project`` by name, those of an aligner or of :class:`ReadyLinks` among them.
+    """Make the options of ``isoglot project`` from names and values; those of its links are among them.
 
-    ``labels``: The labelled file, whose name tells the kind where none is given.
+    They belong to :class:`ProjectOptions` itself, and to an aligner or to :class:`ReadyLinks`.
+
+    ``labels``: The labelled file; its name shows the kind if ``kind`` is not among the options.
 
     Example:
         >>> project_options("en.conllu", method="hmm", gap=2).kind
@@ -128,7 +126,7 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
         raise ConfigurationError(
             "[[links]]: only the methods ot and pointer have this option; give a file of links as [[links_file=FILE]]"
         )
-    values = {name: options.pop(name) for name in list(options) if name in own}
+    values = {name: options.pop(name) for name in list(options) if name in own}  # the others are of the links
     if languages is not None:
         _name_languages(values, languages)
     values["kind"] = values.get("kind") or _BY_SUFFIX.get(suffix)
@@ -147,7 +145,7 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
 
 
 def _name_languages(values: dict[str, Any], languages: str | Sequence[str]) -> None:
-    """Take both languages at once, as other functions do."""
+    """Set both languages from ``languages=("en", "de")``, which other functions have too."""
     names = ("source_language", "target_language")
     tags = codes_of(languages) if isinstance(languages, str) else list(languages)
     if len(tags) != 2:

@@ -1,14 +1,18 @@
-"""``isoglot project``: labels of one language carried to translations of the text, over word links."""
+"""``isoglot project``: labels of one language carried to translations of the text, over word links.
+
+:func:`project` checks what it is asked for, takes the kind of labels, gets links for its pairs (from an aligner or from
+a file), and writes each pair with its labels.
+"""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import tee, zip_longest
 from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.aligner import Use
-from isoglot.aligners.load_aligner import loaded
+from isoglot.aligners.in_parts import aligner_in_parts, links_made_from
 from isoglot.aligners.options import AnyAligner, paths_of
 from isoglot.aligners.pairs_in_files import PairsInFiles, Warn, Warnings
 from isoglot.core.checks import shortened
@@ -20,10 +24,11 @@ from isoglot.formats.words import WordMode
 from isoglot.projection.labels import LabelKind, LabelledPair, ProjectionCounts
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
-from isoglot.projection.options import ReadyLinks, project_options
+from isoglot.projection.options import ProjectOptions, ReadyLinks, project_options
 from isoglot.projection.tagged import TaggedWords
 from isoglot.runs.files import check_outputs, text_output
-from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.runs.parts import Parts, kept_parts
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
 _KINDS: dict[str, type[LabelKind]] = {
     "pos": TaggedWords,
@@ -31,7 +36,7 @@ _KINDS: dict[str, type[LabelKind]] = {
     "offsets": CharacterSpans,
     "markup": InlineTags,
 }
-"""Kinds of labels but questions, whose reader loads torch through `datasets`."""
+"""All kinds of labels except questions, whose reader loads torch through `datasets`."""
 
 
 def _label_kind(name: str) -> type[LabelKind]:
@@ -49,38 +54,93 @@ def project(
     out: str | Path,
     *,
     progress: AnyReporter = True,
+    resume: bool = False,
     **options: Any,
 ) -> ProjectionCounts:
-    """Carry the labels of a text to its translation; the rule is that of :mod:`isoglot.projection.rule`.
+    """Carry the labels of a text to its translation, by the rules of :mod:`isoglot.projection.rule`.
 
-    Tagged words and lines are read and written one at a time, whatever the size; a file of questions is in memory. An
-    aligner that learns from the text reads it twice.
+    Tagged words and lines are read and written one at a time, so that files may be larger than memory; a file of
+    questions is in memory. An aligner that learns from the text reads it twice.
 
     Args:
         labels: Labelled text: CoNLL-U or other tagged words, SQuAD's JSON, JSON lines with offsets, inline tags; or a
             translation memory in TMX.
-        translation: Its translation, sentence by sentence, or question by question with the same ids; none of a
+        translation: Its translation, sentence by sentence, or question by question with the same ids; None for a
             translation memory, which has both.
         out: File to write, which `isoglot finetune` reads; ``-`` for standard output.
-        progress: Shows how far it is.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
+        resume: Go on from the parts that a stopped run has kept beside the output.
         **options: Fields of :class:`~isoglot.projection.options.ProjectOptions`, and those of an aligner (``model``,
             ``method``, ``min_probability``, …) or ``links_file``.
 
     Returns:
-        How many spans were lost, split and shortened, and how many words are labelled.
+        Counts: how many spans were lost, split and shortened, and how many words are labelled.
 
     Raises:
         InputError: A file that cannot be read, or is not parallel to the other.
         ConfigurationError: An unknown option, or an output that cannot be written.
     """
-    if held := [value for value in (labels, translation) if not isinstance(value, str | Path | None)]:
+    in_memory = [value for value in (labels, translation) if not isinstance(value, str | Path | None)]
+    if in_memory:
         raise ConfigurationError(
-            f"got {type(held[0]).__name__}, but project reads files; write it to one first, such as JSON lines: "
+            f"got {type(in_memory[0]).__name__}, but project reads files; write it to one first, such as JSON lines: "
             "frame.to_json('labels.jsonl', orient='records', lines=True)"
         )
     chosen = project_options(labels, **options)
+    _check_files(labels, translation, out, chosen)
+    if translation is not None:
+        kind = _label_kind(chosen.kind)(labels, translation, out, chosen)
+    elif chosen.kind == "markup":
+        kind = TranslationMemory(labels, labels, out, chosen)
+    else:
+        raise ConfigurationError(f"{labels}: name its translation; only a .tmx file holds both")
+    inputs = [path for path in (labels, translation) if path is not None]
+    made_from = partial(_links_made_from, chosen, inputs)
     links = chosen.links
-    reads = [
+    engine = getattr(links, "engine", "local")
+    with kept_parts(out, made_from, what="projection", resume=resume, engine=engine) as parts:
+        _write(kind, _linked(kind, links, parts), reporter_of(progress))
+    return kind.counts
+
+
+def _linked(kind: LabelKind, links: AnyAligner | ReadyLinks, parts: Parts) -> Iterator[LabelledPair]:
+    """The pairs with their links, from a file or from an aligner."""
+    if isinstance(links, ReadyLinks):
+        return _linked_by_file(kind, links)
+    return _aligned(kind, links, parts)
+
+
+def _write(kind: LabelKind, linked: Iterator[LabelledPair], progress: Reporter) -> None:
+    """Write the labels of pairs with links, and the list of problems where it is asked for."""
+    with kind.writer() as write:
+        for done, pair in enumerate(linked):
+            carried = kind.carried(pair)
+            if carried:
+                write(carried)
+            if done % 256 == 0:
+                progress.progress("projecting", done, 0)
+        if not kind.counts.written:
+            problem = "no label could be transferred to it; check that it is the translation"
+            raise InputError(problem, path=kind.translation)
+        if kind.options.problems is not None:
+            rows = [("line", "problem", "tag"), *kind.problems]
+            with text_output(kind.options.problems) as file:
+                file.write("".join("\t".join(map(str, row)) + "\n" for row in rows))
+
+
+def _links_made_from(chosen: ProjectOptions, inputs: Sequence[str | Path]) -> dict[str, Any]:
+    """What the links of a projection are made from, beside the text of the sentences."""
+    if isinstance(chosen.links, ReadyLinks):
+        return {}
+    return links_made_from(chosen.links, chosen.words, inputs)
+
+
+def _check_files(
+    labels: str | Path, translation: str | Path | None, out: str | Path, chosen: ProjectOptions
+) -> None:
+    """Refuse outputs that cannot be written, would overwrite an input or each other, or have the wrong suffix."""
+    links = chosen.links
+    inputs = [
         labels,
         translation,
         chosen.segmented,
@@ -88,37 +148,15 @@ def project(
     ]
     saved = paths_of(links, "save")
     outputs = [out, *saved, *paths_of(links, "lexicon"), *([chosen.problems] if chosen.problems else [])]
-    check_outputs(outputs, reads, folders=saved)
+    check_outputs(outputs, inputs, folders=saved)
     if str(out) != "-" and chosen.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
         raise ConfigurationError(
             f"{out}: {chosen.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
         )
-    if translation is not None:
-        kind = _label_kind(chosen.kind)(labels, translation, out, chosen)
-    elif chosen.kind == "markup":
-        kind = TranslationMemory(labels, labels, out, chosen)
-    else:
-        raise ConfigurationError(f"{labels}: name its translation; only a .tmx file holds both")
-    report = reporter_of(progress).progress
-    linked = _linked_by_file(kind, links) if isinstance(links, ReadyLinks) else _aligned(kind, links)
-    with kind.writer() as write:
-        for done, pair in enumerate(linked):
-            if carried := kind.carried(pair):
-                write(carried)
-            if done % 1024 == 0:
-                report("projecting", done, 0)
-        if not kind.counts.written:
-            problem = "no label could be transferred to it; check that it is the translation"
-            raise InputError(problem, path=kind.translation)
-        if chosen.problems is not None:
-            rows = [("line", "problem", "tag"), *kind.problems]
-            with text_output(chosen.problems) as file:
-                file.write("".join("\t".join(map(str, row)) + "\n" for row in rows))
-    return kind.counts
 
 
-def _translated(kind: LabelKind) -> Iterator[LabelledPair]:
-    """The pairs of a kind, of which at least one has words on both sides."""
+def _pairs_of(kind: LabelKind) -> Iterator[LabelledPair]:
+    """Yield the pairs of a kind; refuse files in which no pair has words on both sides."""
     translated = False
     for pair in kind.pairs():
         translated = translated or all(pair.words)
@@ -127,43 +165,49 @@ def _translated(kind: LabelKind) -> Iterator[LabelledPair]:
         raise InputError("no sentence has a translation; check the files", path=kind.translation)
 
 
-def _aligned(kind: LabelKind, request: AnyAligner) -> Iterator[LabelledPair]:
-    """The pairs with the links of an aligner, some of them ahead; one that learns reads them once before."""
-    pairs: Callable[[], Iterator[LabelledPair]] = partial(_translated, kind)
+def _aligned(kind: LabelKind, request: AnyAligner, kept: Parts) -> Iterator[LabelledPair]:
+    """Yield the pairs with the links of an aligner.
+
+    The aligner gets the parts of pairs (sentences of contexts), and reads some of them ahead of the pairs that are
+    yielded. One that learns reads all of them once before that.
+    """
+    read: Callable[[], Iterator[LabelledPair]] = partial(_pairs_of, kind)
     from_stream = "-" in map(str, (kind.labels, kind.translation))
-    if request.learns and (kind.options.kind == "questions" or from_stream):  # read once, and held
-        pairs = list(pairs()).__iter__
-    ahead, left = tee(pairs())
+    if request.learns and (kind.options.kind == "questions" or from_stream):
+        in_memory = list(read())  # a stream cannot be read twice, and questions are in memory anyway
+        read = in_memory.__iter__
+    to_parts, to_yield = tee(read())
 
     def parts(*, mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
+        """Yield the parts of all pairs; ``warn`` comes in the first of several loops only."""
         number = 0
-        to_learn_from = request.learns and warn is not None
-        for pair in pairs() if to_learn_from else ahead:
+        is_learning = request.learns and warn is not None
+        for pair in read() if is_learning else to_parts:
             for _, _, part in kind.parts(pair):
                 number += 1
                 if isinstance(warn, Warnings):
                     warn.places.append((number, str(kind.labels), pair.line))
                 yield part
 
-    to_link = PairsInFiles(parts)
+    bitext = PairsInFiles(parts)
     use = Use(
         default_words="whitespace",
         train_on_words=kind.options.words,
         in_files=True,
-        warn=to_link.warnings,
+        warn=bitext.warnings,
     )
-    linked = loaded(request, use).align(to_link)
-    for pair in left:
+    aligned_parts = aligner_in_parts(request, use, kept).align(bitext)
+    for pair in to_yield:
         for first, target_first, _ in kind.parts(pair):
-            part = next(linked)
+            part = next(aligned_parts)
             pair.links += [(first + i, target_first + j) for i, j in part.links]
             pair.probabilities += part.probabilities
         yield pair
-    next(linked, None)  # what is reported, and the lexicon, come after the last pair
+    next(aligned_parts, None)  # the aligner writes its lexicon and its warnings after the last pair
 
 
 def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[LabelledPair]:
-    """The pairs with the links of a file that has one sentence for each.
+    """Yield the pairs with the links of a file that has one sentence for each.
 
     JSON lines match by their ids where the labels have some too.
     """
@@ -174,7 +218,7 @@ def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[LabelledPair
         needed = "give the links of the same texts"
         rows = matched_rows(_PairRows(kind), reader, needed=needed)
     else:
-        rows = zip_longest(_translated(kind), reader.sentences())
+        rows = zip_longest(_pairs_of(kind), reader.sentences())
     for number, (pair, sentence) in enumerate(rows):
         if pair is None:
             problem = f"has more lines than the text has sentences ({number:,}); use links of this text"
@@ -182,46 +226,62 @@ def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[LabelledPair
         if sentence is None:
             raise InputError(f"ends before sentence {number + 1:,}; one line for each is needed", path=path)
         values = sentence.more.get("probabilities") or sentence.more.get("similarities")
+        # With values the links are taken in the order of the row, which is that of its values.
         pair.links = sentence.more.get("links", []) if values else sentence.links
-        source, target = map(len, pair.words)
-        numbers = isinstance(values, list) and all(
-            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            for value in values
-        )
-        problem = ""
-        if values and not (numbers and len(values) == len(pair.links)):
-            problem = (
-                f"{len(pair.links)} links, but their values are {shortened(values)}; a list of one number per link is "
-                "needed"
-            )
-        elif links.min_probability and pair.links and not values:
-            problem = (
-                "has no probabilities, which [[min_probability]] needs; leave it out, or read `isoglot align -f "
-                "jsonl`"
-            )
-        elif outside := [(i, j) for i, j in pair.links if i >= source or j >= target]:
-            problem = (
-                f"link {outside[0][0]}-{outside[0][1]} of {source} and {target} words; use links that count the words "
-                "of this text ([[words]])"
-            )
+        problem = _problem_of_links(pair, values, links.min_probability)
         if problem:
             raise InputError(problem, path=path, line=sentence.line)
         if values:
-            probable = sorted(
-                ((i, j), value)
-                for (i, j), value in zip(pair.links, values, strict=True)
-                if value >= links.min_probability
-            )
-            pair.links, pair.probabilities = [link for link, _ in probable], [value for _, value in probable]
+            _add_probable_links(pair, values, links.min_probability)
         yield pair
 
 
+def _problem_of_links(pair: LabelledPair, values: Any, min_probability: float) -> str:
+    """Say what is wrong with the links of a pair, which have these values; empty if nothing is."""
+    source, target = map(len, pair.words)
+    if values and not (_are_numbers(values) and len(values) == len(pair.links)):
+        return (
+            f"{len(pair.links)} links, but their values are {shortened(values)}; a list of one number per link is "
+            "needed"
+        )
+    if min_probability and pair.links and not values:
+        return (
+            "has no probabilities, which [[min_probability]] needs; leave it out, or read `isoglot align -f "
+            "jsonl`"
+        )
+    for i, j in pair.links:
+        if i >= source or j >= target:
+            return (
+                f"link {i}-{j} of {source} and {target} words; use links that count the words "
+                "of this text ([[words]])"
+            )
+    return ""
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether values are a list of finite numbers; of JSON's types, true and false are none."""
+    if not isinstance(values, list):
+        return False
+    return all(
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        for value in values
+    )
+
+
+def _add_probable_links(pair: LabelledPair, values: Sequence[float], min_probability: float) -> None:
+    """Sort the links of a pair, add their values, and leave out those below the minimum."""
+    valued = sorted(((i, j), value) for (i, j), value in zip(pair.links, values, strict=True))
+    probable = [(link, value) for link, value in valued if value >= min_probability]
+    pair.links = [link for link, _ in probable]
+    pair.probabilities = [value for _, value in probable]
+
+
 class _PairRows:
-    """Pairs as the rows of the file of labels."""
+    """Pairs as the rows of the file of labels, to be matched by their ids."""
 
     def __init__(self, kind: LabelKind) -> None:
         self.path = kind.labels
-        self._pairs = _translated(kind)
+        self._pairs = _pairs_of(kind)
 
     def lines(self) -> Iterator[tuple[int, LabelledPair]]:
         return enumerate(self._pairs, 1)

@@ -7,7 +7,7 @@ from unicodedata import category
 from isoglot.projection.rule import Range
 
 _SPACED_MARKS = "!?:;»"
-"""Marks that close what is before them although French has a space between."""
+"""Marks that close what is before them although French has a space between: ``Attention !``."""
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "۔", "।")
 
 
@@ -27,7 +27,7 @@ class CutText(NamedTuple):
         return not any(map(str.isalnum, self.words[word]))
 
     def behind_closing_marks(self, boundary: int, last: int) -> int:
-        """The boundary behind marks that stand here and close what is before them, at most the ``last``.
+        """The boundary behind the closing marks that stand at a boundary, at most the ``last`` one.
 
         Example:
             >>> text = CutText("Save (it).", ["Save", "(", "it", ")", "."], [(0, 4), (5, 6), (6, 8), (8, 9), (9, 10)])

@@ -1,12 +1,13 @@
 """Answers of extractive questions: SQuAD's JSON in, rows of the SPAN schema out, context by context.
 
-A context is long, and links over a hundred words are worse than links inside a sentence: both contexts are cut into
-sentences, these are aligned by their lengths, and words only inside them (:mod:`isoglot.projection.sentences`).
+Links over the hundred words of a context are worse than links inside a sentence. So both contexts are cut into
+sentences, sentences are aligned by their lengths, and words only inside sentences that translate each other
+(:mod:`isoglot.projection.sentences`).
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,16 +24,18 @@ from isoglot.projection.labels import LabelKind, LabelledPair, characters, cover
 from isoglot.projection.rule import Range
 from isoglot.projection.sentences import sentence_windows
 
-_OF_THE_ANSWER = {"id", "question", "context", "answers", "language", ARTICLE}
+_OUTPUT_KEYS = {"id", "question", "context", "answers", "language", ARTICLE}
+"""Keys of a row that are written here; others are copied from the translation."""
 
 
 class Answers(LabelKind):
     """Questions, and their translations with contexts of the same ids."""
 
     def pairs(self) -> Iterator[LabelledPair]:
-        """One pair per context and translation of it; questions without a translation are left out.
+        """Yield one pair per context and translation of it; questions without a translation are left out.
 
-        Its labels are rows of the output, each with the words of the answers in the source.
+        The labels of a pair are the rows of its questions as they are written, without answers yet, each with the
+        ranges of source words of its answers.
         """
         translations = _translations(self.translation)
         language = self.options.source_language
@@ -58,37 +61,34 @@ class Answers(LabelKind):
             pair.words, pair.spans = zip(*map(self.cut, pair.texts), strict=True)
             for question in questions:
                 row = {"id": question["id"], **translations[question["id"]], "answers": None}
-                # Data are split by it: parts of both languages stay parallel.
+                # Training data are split by article, so that the splits of both languages stay parallel.
                 if question.get(ARTICLE) is not None:
                     row[ARTICLE] = question[ARTICLE]
-                answers = zip(question["answers"]["text"], question["answers"]["start"], strict=True)
-                words = [  # an empty span for an answer that is not in the context
-                    covered(pair.spans[0], n, n + len(text)) if n >= 0 else (0, 0) for text, n in answers
-                ]
-                pair.labels.append((row, words))
+                pair.labels.append((row, _answer_ranges(question["answers"], pair.spans[0])))
             yield pair
 
     def windows(self, pair: SentencePair) -> Iterable[tuple[Range, Range]]:
-        """Sentences that translate each other."""
+        """Ranges of words of sentences that translate each other; with the option ``whole`` the whole contexts."""
         if self.options.whole:
             return super().windows(pair)
         source, target = zip(*pair.texts_and_spans, strict=True)
         return sentence_windows(source, target)
 
     def carried(self, pair: LabelledPair) -> str:
-        """One row per question; one that had an answer and has none any more is left out."""
-        _, (_, words) = pair.texts_and_spans
+        """Write one row per question; a question whose answers are all lost is left out."""
+        _, (_, target_spans) = pair.texts_and_spans
         lines = []
         for row, answers in pair.labels:
             self.counts.examples += 1
             projected = self.project(answers, pair, exclusive=False)
             if self.options.uncertain == "drop":
                 projected = [span for span in projected if span.fate != "split"]
-            spans = dict.fromkeys(characters(words, span.words) for span in projected if span.words)
-            if answers and not spans:
+            ranges = [span.target_range for span in projected if span.target_range]
+            located = list(dict.fromkeys(characters(target_spans, words) for words in ranges))  # each once
+            if answers and not located:
                 continue
-            texts = [pair.target[start:end] for start, end in spans]
-            row["answers"] = {"text": texts, "start": [start for start, _ in spans]}
+            texts = [pair.target[start:end] for start, end in located]
+            row["answers"] = {"text": texts, "start": [start for start, _ in located]}
             if self.options.target_language:
                 row["language"] = self.options.target_language
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
@@ -96,8 +96,16 @@ class Answers(LabelKind):
         return "".join(lines)
 
 
+def _answer_ranges(answers: dict[str, Any], source_spans: Sequence[Range]) -> list[Range]:
+    """The source words of each answer; (0, 0) for an answer that is not in the context."""
+    ranges = []
+    for text, start in zip(answers["text"], answers["start"], strict=True):
+        ranges.append(covered(source_spans, start, start + len(text)) if start >= 0 else (0, 0))
+    return ranges
+
+
 def _translations(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Question, context and what else their rows say by id, of JSON lines; of SQuAD's JSON the first two."""
+    """Read translated questions by id: question and context, and of JSON lines also the other keys."""
     rows: Iterable[tuple[int | None, dict[str, Any]]]
     if bare_suffix(str(path)) in (".jsonl", ".ndjson"):
         rows = numbered_objects(path)
@@ -114,9 +122,10 @@ def _translations(path: str | Path) -> dict[str, dict[str, Any]]:
 
 
 def _translation(row: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Read the id of a translated question, and its row."""
     match row:
         case {"id": _, "question": str(question), "context": str(context)}:
-            rest = {name: value for name, value in row.items() if name not in _OF_THE_ANSWER}
+            rest = {name: value for name, value in row.items() if name not in _OUTPUT_KEYS}
             return question_id(row), {"question": question, "context": context, **rest}
     raise InputError(
         f"a translated question has an id, a question and a context, got {shortened(row)}; correct it"

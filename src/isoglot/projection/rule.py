@@ -1,16 +1,18 @@
-"""How labels go over word links: majority, ties, contiguity.
+"""How labels go over word links. :func:`project_word_tags` and :func:`project_spans` apply these rules.
 
 1. *Majority.* A word takes the tag that most of its links carry. It belongs to a span if at least half of its links
-   come from the span's words.
+   come from the span's words: *Haustür*, linked to *house* and to *door*, may belong to a span with *door* alone.
 2. *Ties.* Of tags or spans with equally many links the one with the greater sum of probabilities wins (a link without
    one counts 1), then the one that stands first in the source. Between a span and words outside it, the span wins.
-3. *Exclusion.* Spans without a common word have none in the translation either: a word that could belong to several
-   belongs to the one with most links.
+3. *Exclusion.* Spans without a common source word have no common target word either: a word that could belong to
+   several belongs to the one with most links (ties as in 2). Spans that share source words, such as nested elements,
+   may share target words.
 4. *Contiguity.* A span stays in one piece. Between two of its words up to :data:`GAP` others are filled in, unless
-   they belong to another span. Of the pieces that remain the one with most links is kept (ties as above).
+   they belong to another span: *Anna ja Bell* is one name although no link reaches *ja*. Of the pieces that remain the
+   one with most links is kept (ties as in 2).
 
 A word without links has no tag. A span without a word is *lost*; one of several pieces is *split*; one that has a
-source word without a link into the piece is *shortened*.
+source word without a link into its piece is *shortened*.
 """
 
 from __future__ import annotations
@@ -28,36 +30,46 @@ GAP = 3
 Range = tuple[int, int]
 """First word, and the word after the last."""
 Fate = Literal["whole", "shortened", "split", "lost"]
-_Weight = tuple[int, float]
-"""Links, and the sum of their probabilities."""
-_Links = list[list[tuple[int, float]]]
-"""For each target word the source word and the probability of its links, from left to right."""
 
 
 class ProjectedSpan(NamedTuple):
     """A span in the translation."""
 
-    words: Range | None  # none where it is lost
+    target_range: Range | None  # None where the span is lost
     fate: Fate
-    cut: tuple[int, ...] = ()  # words of the pieces that are not kept
+    dropped: tuple[int, ...] = ()  # target words of the pieces that are not kept
+
+
+class _Weight(NamedTuple):
+    """How strongly a target word is linked to a tag or a span. Compared as rule 2 says: links first."""
+
+    links: int
+    probability: float  # sum over these links
+
+
+_LinksByTarget = list[list[tuple[int, float]]]
+"""For each target word its source words with the probability of the link, from left to right."""
+_Claims = dict[int, _Weight]
+"""Target words that may belong to a span, from left to right."""
 
 
 def project_word_tags(tags: Sequence[str], pair: SentencePair, length: int) -> list[str | None]:
-    """A tag for each of ``length`` words of the translation, none where a word has no link.
+    """Give each of ``length`` target words the tag that most of its links carry, None where it has no link.
 
     Example:
         >>> from isoglot.formats.sentence_pair import SentencePair
         >>> project_word_tags(["DET", "NOUN"], SentencePair(links=[(0, 0), (1, 1)]), 3)
         ['DET', 'NOUN', None]
     """
-    result: list[str | None] = []
-    for links in _by_target(pair, length):
+    target_tags: list[str | None] = []
+    for links in _links_by_target(pair, length):
         weights: dict[str, _Weight] = {}
-        for source, probability in links:  # from left to right: of equal ones `max` takes the first
-            count, mass = weights.get(tags[source], (0, 0.0))
-            weights[tags[source]] = (count + 1, mass + probability)
-        result.append(max(weights, key=lambda tag: weights[tag]) if weights else None)
-    return result
+        for source, probability in links:
+            before = weights.get(tags[source], _Weight(0, 0.0))
+            weights[tags[source]] = _Weight(before.links + 1, before.probability + probability)
+        # Tags were met from left to right, and of equal ones `max` takes the first: the last tie of rule 2.
+        target_tags.append(max(weights, key=weights.__getitem__, default=None))
+    return target_tags
 
 
 def project_spans(
@@ -70,130 +82,166 @@ def project_spans(
     parents: Sequence[int | None] = (),
     marks: Collection[int] | None = None,
 ) -> list[ProjectedSpan]:
-    """Where spans of source words stand in a translation of ``length`` words.
+    """Find the words that spans of source words become in a translation of ``length`` words.
 
     Args:
-        spans: First source word, and the one after the last, of each span.
+        spans: The range of source words of each span.
         pair: Links and their probabilities.
         length: Words of the translation.
-        exclusive: Apply the rule's third part; answers to different questions may share words.
-        gap: Words that are filled in between two of a span.
-        parents: For each span the number of an earlier one that it must not leave, or none.
-        marks: Of markup, the words of the translation without a letter. They choose between pieces of a span only where
-            no other word does. Words without links are filled in whatever their number. A span that has no word by the
-            rule's first part has the words that it shares with others, if only one of three links comes from it.
+        exclusive: Apply rule 3; answers to different questions may share words.
+        gap: Words that are filled in between two of a span (rule 4).
+        parents: For each span the number of an earlier one that it must not leave, or None.
+        marks: For markup only: the target words without a letter or digit. Three things change. A mark helps to choose
+            a piece only where the other words do not. Words without links are filled in, however many they are. And a
+            span that rule 1 gives no word takes the words that it shares with others, even if only one of three links
+            comes from it.
 
     Example:
         >>> from isoglot.formats.sentence_pair import SentencePair
         >>> links = SentencePair(links=[(0, 1), (1, 3)])
-        >>> project_spans([(0, 2)], links, 5)[0].words, project_spans([(0, 2)], links, 5, gap=0)[0].words
-        ((1, 4), (1, 2))
+        >>> project_spans([(0, 2)], links, 5)[0].target_range
+        (1, 4)
+        >>> project_spans([(0, 2)], links, 5, gap=0)[0].target_range
+        (1, 2)
     """
-    by_target, targets = _by_target(pair, length), defaultdict[int, list[int]](list)
+    by_target = _links_by_target(pair, length)
+    targets_of = defaultdict[int, list[int]](list)
     for source, target in pair.links:
-        targets[source].append(target)
-    claims: dict[Range, dict[int, _Weight]] = {}
+        targets_of[source].append(target)
+    claims: dict[Range, _Claims] = {}
     for span in spans:
-        majority, minority = _claims(span, targets, by_target)
+        majority, minority = _claims_of(span, targets_of, by_target)  # 1
         claims[span] = minority if marks is not None and not majority else majority
-    owners = _owners(claims) if exclusive else {}
-    result: list[ProjectedSpan] = []
+    owners = _owners(claims) if exclusive else {}  # 3
+    projected: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
         parent = parents[number] if parents else None
-        low, high = (0, length) if parent is None else result[parent].words or (0, 0)
+        # Inside a lost parent there is no word.
+        first, stop = (0, length) if parent is None else projected[parent].target_range or (0, 0)
 
-        def barred(word: int, span: Range = span) -> bool:
-            return _apart(span, owners.get(word, span))
+        def is_barred(word: int, span: Range = span) -> bool:
+            return word in owners and owners[word].excludes(span)
 
-        words = {w: weight for w, weight in claims[span].items() if low <= w < high and not barred(w)}
-        result.append(_contiguous(span, words, by_target, barred, gap, marks))
-    return result
+        inside = {word: weight for word, weight in claims[span].items() if first <= word < stop}
+        own = {word: weight for word, weight in inside.items() if not is_barred(word)}
+        pieces = _pieces(own, by_target, is_barred, gap, fill_unlinked=marks is not None)  # 4
+        projected.append(_heaviest_piece(span, pieces, own, by_target, marks or ()))
+    return projected
 
 
-def _claims(
-    span: Range, targets: Mapping[int, Sequence[int]], by_target: _Links
-) -> tuple[dict[int, _Weight], dict[int, _Weight]]:
-    """The target words that are linked to a span, from left to right, with the weight of these links.
+def _links_by_target(pair: SentencePair, length: int) -> _LinksByTarget:
+    by_target: _LinksByTarget = [[] for _ in range(length)]
+    probabilities = pair.probabilities or [1.0] * len(pair.links)
+    for (source, target), probability in zip(pair.links, probabilities, strict=True):
+        by_target[target].append((source, probability))
+    return by_target
 
-    First the words at least half of whose links come from the span, then the others.
-    """
+
+def _claims_of(
+    span: Range, targets_of: Mapping[int, Sequence[int]], by_target: _LinksByTarget
+) -> tuple[_Claims, _Claims]:
+    """Rule 1: the target words at least half of whose links come from a span, and the others that are linked to it."""
+    first, stop = span
     reached: set[int] = set()
-    for source in range(*span):
-        reached.update(targets.get(source, ()))
-    majority: dict[int, _Weight] = {}
-    minority: dict[int, _Weight] = {}
+    for source in range(first, stop):
+        reached.update(targets_of.get(source, ()))
+    majority: _Claims = {}
+    minority: _Claims = {}
     for word in sorted(reached):
-        probabilities = [value for source, value in by_target[word] if span[0] <= source < span[1]]
-        claims = majority if 2 * len(probabilities) >= len(by_target[word]) else minority
-        claims[word] = (len(probabilities), sum(probabilities))
+        probabilities = [value for source, value in by_target[word] if first <= source < stop]
+        has_half = 2 * len(probabilities) >= len(by_target[word])
+        claims = majority if has_half else minority
+        claims[word] = _Weight(len(probabilities), sum(probabilities))
     return majority, minority
 
 
-def _by_target(pair: SentencePair, length: int) -> _Links:
-    result: _Links = [[] for _ in range(length)]
-    probabilities = pair.probabilities or [1.0] * len(pair.links)
-    for (source, target), probability in zip(pair.links, probabilities, strict=True):
-        result[target].append((source, probability))
-    return result
+class _Spans(NamedTuple):
+    """Several spans, by the last start and the first end among them.
+
+    These two tell whether some span has no word in common with one of the several: of (0, 4) and (2, 6), that is
+    (2, 4), the span (4, 5) excludes the first, and (0, 1) the second.
+    """
+
+    last_start: int
+    first_end: int
+
+    def with_span(self, span: Range) -> _Spans:
+        """These spans and another one."""
+        return _Spans(max(self.last_start, span[0]), min(self.first_end, span[1]))
+
+    def excludes(self, span: Range) -> bool:
+        """Whether one of these spans has no word in common with another span."""
+        return span[1] <= self.last_start or self.first_end <= span[0]
 
 
-def _owners(claims: Mapping[Range, dict[int, _Weight]]) -> dict[int, Range]:
-    """The common words of the spans that may have each word.
+def _owners(claims: Mapping[Range, _Claims]) -> dict[int, _Spans]:
+    """Rule 3: for each target word the spans that may have it, so that any span they exclude may not.
 
-    They are those that no other one without a common word outweighs.
+    A span may have a word unless a stronger one, without a common source word, claims it as well.
     """
     claimants = defaultdict[int, list[Range]](list)
     for span, words in claims.items():
         for word in words:
             claimants[word].append(span)
-    owners: dict[int, Range] = {}
+    owners: dict[int, _Spans] = {}
     for word, spans in claimants.items():
-        strongest = sorted(spans, key=lambda span: (claims[span][word], -span[0]), reverse=True)
-        stronger = strongest[0]
-        for span in strongest:
-            if not _apart(span, stronger):
-                owners[word] = _common(span, owners.get(word, span))
-            stronger = _common(span, stronger)
+        strongest_first = sorted(spans, key=lambda span: (claims[span][word], -span[0]), reverse=True)
+        stronger = _Spans(*strongest_first[0])
+        for span in strongest_first:
+            if not stronger.excludes(span):
+                owners[word] = owners.get(word, _Spans(*span)).with_span(span)
+            # Also one that may not have the word keeps weaker ones from it.
+            stronger = stronger.with_span(span)
     return owners
 
 
-def _common(span: Range, second: Range) -> Range:
-    """The last start and the first end: the common words of spans, or the other way round what is between two."""
-    return max(span[0], second[0]), min(span[1], second[1])
-
-
-def _apart(span: Range, common: Range) -> bool:
-    """Whether a span has no word in common with one of the spans that :func:`_common` came from."""
-    return span[1] <= common[0] or common[1] <= span[0]
-
-
-def _contiguous(
-    span: Range,
-    weights: dict[int, _Weight],
-    by_target: _Links,
-    barred: Callable[[int], bool],
+def _pieces(
+    words: _Claims,
+    by_target: _LinksByTarget,
+    is_barred: Callable[[int], bool],
     gap: int,
-    marks: Collection[int] | None,
-) -> ProjectedSpan:
-    """The piece with most links, and what became of the span."""
+    *,
+    fill_unlinked: bool,
+) -> list[list[int]]:
+    """Rule 4: the words of a span, from left to right, in pieces; a gap that is filled in joins two of them."""
     pieces: list[list[int]] = []
-    for word in weights:  # from left to right
+    for word in words:
         between = range(pieces[-1][-1] + 1, word) if pieces else range(0)
-        filled = len(between) if marks is None else sum(bool(by_target[word]) for word in between)
-        if pieces and filled <= gap and not any(map(barred, between)):
+        # Of markup, words without links do not count: they have no place of their own.
+        counted = [skipped for skipped in between if by_target[skipped] or not fill_unlinked]
+        if pieces and len(counted) <= gap and not any(map(is_barred, between)):
             pieces[-1].append(word)
         else:
             pieces.append([word])
+    return pieces
+
+
+def _heaviest_piece(
+    span: Range,
+    pieces: Sequence[list[int]],
+    words: _Claims,
+    by_target: _LinksByTarget,
+    marks: Collection[int],
+) -> ProjectedSpan:
+    """Rule 4: the piece that is kept, and what became of the span."""
     if not pieces:
         return ProjectedSpan(None, "lost")
 
     def weight(piece: list[int]) -> tuple[int, int, float]:
-        links, mass = (sum(weights[word][n] for word in piece) for n in (0, 1))
-        return sum(weights[word][0] for word in piece if word not in (marks or ())), int(links), mass
+        links_of_words = sum(words[word].links for word in piece if word not in marks)
+        links = sum(words[word].links for word in piece)
+        return links_of_words, links, sum(words[word].probability for word in piece)
 
-    heaviest = max(pieces, key=weight)  # of equal ones the first
-    cut = tuple(word for piece in pieces if piece is not heaviest for word in piece)
-    words = heaviest[0], heaviest[-1] + 1
-    reached = {source for word in range(*words) for source, _ in by_target[word]}
-    fate: Fate = "split" if cut else "whole" if reached >= {*range(*span)} else "shortened"
-    return ProjectedSpan(words, fate, cut)
+    kept = max(pieces, key=weight)  # of equal ones the first
+    dropped = []
+    for piece in pieces:
+        if piece is not kept:
+            dropped += piece
+    target_range = kept[0], kept[-1] + 1
+    reached: set[int] = set()
+    for target in range(*target_range):
+        reached.update(source for source, _ in by_target[target])
+    fate: Fate = "whole" if reached.issuperset(range(*span)) else "shortened"
+    if dropped:
+        fate = "split"
+    return ProjectedSpan(target_range, fate, tuple(dropped))

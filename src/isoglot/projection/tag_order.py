@@ -15,12 +15,12 @@ PlacedTag = tuple[Position, int]
 
 
 def ordered_tags(placed: Placements) -> list[PlacedTag]:
-    """The tags of a line in the order and at the positions in which they are written."""
+    """Put the tags of a line in the order in which the translation has them, each with its position."""
     return ends_behind_starts(nested_tags(placed), placed.line.marked.crossing)
 
 
 def nested_tags(placed: Placements) -> list[PlacedTag]:
-    """The tags by their positions, each inside the tags of the element that holds it."""
+    """Put the tags in order, each inside the tags of the element that holds it."""
     elements, children = placed.line.marked.elements, _children_in_translation(placed)
     tags: list[PlacedTag] = []
     to_write = [(child, True) for child in reversed(children[None])]  # a stack: its end is written first
@@ -41,24 +41,25 @@ def nested_tags(placed: Placements) -> list[PlacedTag]:
 
 
 def _children_in_translation(placed: Placements) -> dict[int | None, list[int]]:
-    """The elements inside each element, by their place; at one boundary elements without words come first."""
-    keys = defaultdict[int | None, list[tuple[int, bool, int]]](list)
+    """Sort the elements inside each element by their place; at one boundary elements without words come first."""
+    sort_keys = defaultdict[int | None, list[tuple[int, bool, int]]](list)
     for number, element in enumerate(placed.line.marked.elements):
-        if number in placed.words:
-            keys[element.parent].append((placed.words[number][0], True, number))
+        if number in placed.ranges:
+            sort_keys[element.parent].append((placed.ranges[number][0], True, number))
         elif number in placed.boundaries:
-            keys[element.parent].append((placed.boundaries[number], False, number))
+            sort_keys[element.parent].append((placed.boundaries[number], False, number))
     children = defaultdict[int | None, list[int]](list)
-    for parent, inside in keys.items():
-        children[parent] = [number for *_, number in sorted(inside)]
+    for parent, keys in sort_keys.items():
+        children[parent] = [number for _, _, number in sorted(keys)]
     return children
 
 
 def ends_behind_starts(tags: Sequence[PlacedTag], crossing: Sequence[tuple[int, int]]) -> list[PlacedTag]:
-    """The tags, of which the end of a pair that crosses elements is written behind its beginning.
+    """Write the end of each pair that crosses elements behind its beginning.
 
-    Codes of such a pair are placed each by itself. An end whose beginning comes later waits for it, and no tag goes
-    back before another one.
+    In ``<b>a <bx id="1"/>c</b> d<ex id="1"/>`` the codes ``<bx/>`` and ``<ex/>`` are placed each by itself, so word
+    order can turn them around. Then the end waits for its beginning and stands directly behind it. No tag gets a
+    position before that of the tag in front of it.
 
     Example:
         >>> ends_behind_starts([((0, 0), 1), ((2, 0), 0)], crossing=[(0, 1)])
@@ -66,7 +67,8 @@ def ends_behind_starts(tags: Sequence[PlacedTag], crossing: Sequence[tuple[int, 
     """
     opening_of = {closing: opening for opening, closing in crossing}
     latest: Position = (0, 0)
-    written, waiting = set[int](), dict[int, int]()
+    written: set[int] = set()
+    waiting: dict[int, int] = {}  # ends, by the beginnings that they wait for
     ordered: list[PlacedTag] = []
     for position, tag in tags:
         if tag in opening_of and opening_of[tag] not in written:
@@ -82,13 +84,13 @@ def ends_behind_starts(tags: Sequence[PlacedTag], crossing: Sequence[tuple[int, 
 
 def begin_of(placed: Placements, element: int) -> Position:
     """Where an element that has words begins in the translation."""
-    first = placed.words[element][0]
+    first = placed.ranges[element][0]
     return first, _characters_inside(placed.line, placed.line.extents[element].opening, first)
 
 
 def end_of(placed: Placements, element: int) -> Position:
     """Where an element that has words ends in the translation."""
-    last = placed.words[element][1] - 1
+    last = placed.ranges[element][1] - 1
     inside = _characters_inside(placed.line, placed.line.extents[element].closing, last)
     return (last, inside) if inside else (last + 1, 0)
 
@@ -99,13 +101,13 @@ def _characters_inside(line: LinkedLine, source: Position, target: int) -> int:
     Only if both words are linked and alike on one side of the tag, as in ``word<sup>1</sup>`` and ``Wort<sup>1</sup>``;
     else 0: the tag does not stand inside the target word.
     """
-    number, characters = source
-    if not characters or not line.linked(number, target):
+    source_word, characters = source
+    if not characters or not line.linked(source_word, target):
         return 0
-    word, translation = line.source.words[number], line.target.words[target]
-    if len(translation) > characters and translation.startswith(word[:characters]):
-        return characters
-    rest = len(word) - characters
-    if rest < len(translation) and translation.endswith(word[-rest:]):
-        return len(translation) - rest
+    word, translation = line.source.words[source_word], line.target.words[target]
+    before_tag, behind_tag = word[:characters], word[characters:]
+    if len(translation) > len(before_tag) and translation.startswith(before_tag):
+        return len(before_tag)
+    if len(translation) > len(behind_tag) and translation.endswith(behind_tag):
+        return len(translation) - len(behind_tag)
     return 0

@@ -18,50 +18,42 @@ class TaggedWords(LabelKind):
     """Sentences of tagged words, and their translations as words or as lines of text."""
 
     @property
-    def treebank(self) -> bool:
-        """Whether the translation has words of its own."""
+    def is_cut_already(self) -> bool:
+        """Whether the translation is a treebank, which has words of its own."""
         return bare_suffix(str(self.translation)) == ".conllu"
 
     def pairs(self) -> Iterator[LabelledPair]:
-        """One pair per sentence, labelled with its tags."""
+        """Yield one pair per sentence, labelled with its tags."""
         options = self.options
         allowed = options.allowed or (UPOS if options.kind == "pos" else None)
         sentences = tagged_rows(
             self.labels, language=options.source_language, name=options.format, surface=options.written
         )
-        translations: Iterator[Sequence[str]]
-        if self.treebank:
-            language = options.target_language or "und"
-            tagged = tagged_rows(self.translation, language=language, surface=options.written)
-            translations = ([word for _, (word, _) in rows] for _, rows in tagged)
-        else:
-            translations = (self.cut(line)[0] for _, line in numbered_lines(self.translation))
-        for (_, rows), translated in self.paired(zip_longest(sentences, translations)):
+        for (_, rows), target_words in self.paired(zip_longest(sentences, self._translations())):
             each(lambda row: check_tag(row[1], allowed), rows, self.labels)
             words, tags = zip(*(row for _, row in rows), strict=True)
-            yield LabelledPair(words=(words, translated), line=rows[0][0], labels=tags)
+            yield LabelledPair(words=(words, target_words), line=rows[0][0], labels=tags)
+
+    def _translations(self) -> Iterator[Sequence[str]]:
+        """Yield the words of each sentence of the translation."""
+        options = self.options
+        if self.is_cut_already:
+            language = options.target_language or "und"
+            for _, rows in tagged_rows(self.translation, language=language, surface=options.written):
+                yield [word for _, (word, _) in rows]
+        else:
+            for _, line in numbered_lines(self.translation):
+                yield self.cut(line)[0]
 
     def carried(self, pair: LabelledPair) -> str:
-        """The words with their tags; a sentence without a translation, or without any tag, is left out."""
+        """Write the words with their tags; a sentence without a translation, or without any tag, is left out."""
         self.counts.examples += 1
-        words, options = pair.target_words, self.options
-        labels = project_word_tags(pair.labels, pair, len(words))
-        if options.kind == "pos":
-            tags = [tag or UNLABELLED for tag in labels]
-        else:
-            spans = chunks(pair.labels, lambda tag: tag.partition("-")[2])
-            entities = [(kind, (first, last + 1)) for kind, first, last in spans if kind]
-            projected = self.project([span for _, span in entities], pair)
-            iob2 = entity_tags([kind for kind, _ in entities], projected, pair, options.uncertain)
-            if iob2 is None:
-                return ""
-            tags = iob2
-            if options.uncertain != "outside":
-                both = zip(tags, labels, strict=True)
-                tags = [UNLABELLED if (tag, label) == ("O", UNLABELLED) else tag for tag, label in both]
-        if set(tags) <= {UNLABELLED} or (UNLABELLED in tags and options.uncertain == "drop"):
+        options = self.options
+        words: Sequence[str] = pair.target_words
+        tags = self._part_of_speech_tags(pair) if options.kind == "pos" else self._entity_tags(pair)
+        if tags is None or set(tags) <= {UNLABELLED} or (UNLABELLED in tags and options.uncertain == "drop"):
             return ""
-        if options.kind == "ner" and not self.treebank:
+        if options.kind == "ner" and not self.is_cut_already:
             words, tags = by_character(words, tags, options.words)
         self.counts.add_tags(tags)
         if bare_suffix(str(self.out)) != ".jsonl":
@@ -69,41 +61,74 @@ class TaggedWords(LabelKind):
         language = {"language": options.target_language} if options.target_language else {}
         return json.dumps({"words": words, "tags": tags, **language}, ensure_ascii=False) + "\n"
 
+    def _part_of_speech_tags(self, pair: LabelledPair) -> list[str]:
+        """Tag each target word by its links; without a link it is unlabelled."""
+        projected = project_word_tags(pair.labels, pair, len(pair.target_words))
+        return [tag or UNLABELLED for tag in projected]
+
+    def _entity_tags(self, pair: LabelledPair) -> list[str] | None:
+        """Carry the entities of a sentence to its translation; None where the sentence is left out."""
+        options = self.options
+        entities = []
+        for kind, first, last in chunks(pair.labels, lambda tag: tag.partition("-")[2]):
+            if kind:  # words outside entities are chunks without a kind
+                entities.append((kind, (first, last + 1)))
+        projected = self.project([span for _, span in entities], pair)
+        tags = entity_tags([kind for kind, _ in entities], projected, pair, options.uncertain)
+        if tags is None or options.uncertain == "outside":
+            return tags
+        # A source word can be unlabelled itself; the words linked to it are not outside an entity, but unknown.
+        by_word = project_word_tags(pair.labels, pair, len(pair.target_words))
+        for number, source_tag in enumerate(by_word):
+            if tags[number] == "O" and source_tag == UNLABELLED:
+                tags[number] = UNLABELLED
+        return tags
+
 
 def entity_tags(
     kinds: Sequence[str], projected: Sequence[ProjectedSpan], pair: SentencePair, uncertain: str
 ) -> list[str] | None:
-    """IOB2 tags of a translation; none if it is left out.
+    """Tag a translation with IOB2; return None if it is left out.
 
     A word that an earlier span has keeps that span's tag. Where a span was split, the words of the pieces that were not
-    kept are uncertain; where one was lost, all words without a link are, for one of them may be it.
+    kept are uncertain. Where one was lost, all words without a link are uncertain, because it may be any of them.
+
+    ``kinds``: The kind of each projected span, such as ``PER``.
+    ``uncertain``: The option of that name: ``blank``, ``outside`` or ``drop``.
     """
     changed = [span for span in projected if span.fate in ("lost", "split")]
     if changed and uncertain == "drop":
         return None
     tags = ["O"] * len(pair.target_words)
     for kind, span in zip(kinds, projected, strict=True):
-        first, stop = span.words or (0, 0)
+        first, stop = span.target_range or (0, 0)
         if first < stop and all(tag == "O" for tag in tags[first:stop]):
             tags[first:stop] = [f"B-{kind}", *[f"I-{kind}"] * (stop - first - 1)]
     if changed and uncertain == "blank":
-        doubtful = {word for span in changed for word in span.cut}
+        uncertain_words: set[int] = set()
+        for span in changed:
+            uncertain_words.update(span.dropped)
         if any(span.fate == "lost" for span in changed):
-            doubtful |= set(range(len(tags))) - {target for _, target in pair.links}
-        tags = [UNLABELLED if n in doubtful and tag == "O" else tag for n, tag in enumerate(tags)]
+            linked = {target for _, target in pair.links}
+            uncertain_words |= set(range(len(tags))) - linked
+        for word in uncertain_words:
+            if tags[word] == "O":
+                tags[word] = UNLABELLED
     return tags
 
 
 def by_character(words: Sequence[str], tags: Sequence[str], mode: WordMode) -> tuple[list[str], list[str]]:
-    """Pieces of Chinese, Japanese and the like as characters, which are the words of their entity data (WikiANN).
+    """Cut words of Chinese, Japanese and the like into characters, the words of their entity data (WikiANN).
 
     Example:
         >>> by_character(["北京", "is"], ["B-LOC", "O"], "unicode")
         (['北', '京', 'is'], ['B-LOC', 'I-LOC', 'O'])
     """
-    pairs = [
-        (part, f"I-{tag[2:]}" if n and tag.startswith("B-") else tag)
-        for word, tag in zip(words, tags, strict=True)
-        for n, part in enumerate(split_words(word, mode=mode))
-    ]
-    return [word for word, _ in pairs], [tag for _, tag in pairs]
+    parts: list[str] = []
+    part_tags: list[str] = []
+    for word, tag in zip(words, tags, strict=True):
+        for number, part in enumerate(split_words(word, mode=mode)):
+            goes_on = number > 0 and tag.startswith("B-")
+            parts.append(part)
+            part_tags.append(f"I-{tag[2:]}" if goes_on else tag)
+    return parts, part_tags

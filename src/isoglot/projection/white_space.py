@@ -1,7 +1,11 @@
 """A translation with the tags of its source, and the white space around them.
 
-:func:`translation_parts` makes of a translation its parts in order: stretches that are copied, tags, and white space of
+:func:`translation_parts` puts the parts of a translation in order: stretches that are copied, tags, and white space of
 the source. They are written as a line of markup (:func:`as_markup`) or as text and tags (:func:`as_text_and_tags`).
+:func:`spaces_around` has the rules for white space. A group of n tags has n + 1 slots for it::
+
+    word · <b> · <i> · word
+         0     1     2          slots
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +22,7 @@ from isoglot.projection.linked_line import LinkedLine, Spaces, tag_spaces
 from isoglot.projection.tag_order import ordered_tags
 
 _LINE_ENDS = str.maketrans({"\n": "&#10;", "\r": "&#13;"})
+"""A line end inside a segment is written as a reference, because a file has one segment per line."""
 
 
 class Stretch(NamedTuple):
@@ -28,19 +33,22 @@ class Stretch(NamedTuple):
 
 
 Space = Stretch | str
-"""White space beside a tag: the translation's, or some of the source."""
+"""White space in a slot: a stretch of the translation, or text of the source; ``""`` for none."""
 Part = Space | Tag
 
 
 class TagGroup(NamedTuple):
-    """Tags that stand at one boundary of the translation, one behind the other."""
+    """Tags that stand at one position of the translation, one behind the other."""
 
     tags: list[Tag]
     spaces: list[Spaces]  # beside the tags in the source
-    elements: list[int | None]  # of each tag that had no words in the source; None for others
+    elements: list[
+        int | None
+    ]  # of each tag, the element without source words that it belongs to; None for others
     boundary: int
-    text: str  # the whole translation, whose characters from `start` to `end` are between two words
-    start: int
+    is_inside_word: bool
+    text: str  # the whole translation
+    start: int  # its characters from start to end are between two words
     end: int
 
     @property
@@ -60,52 +68,72 @@ class TagGroup(NamedTuple):
 
     @property
     def stands_alone(self) -> list[bool]:
-        """Whether each tag stands alone."""
+        """Whether each tag stands alone, or with only tags between it and its end."""
         return [element is not None for element in self.elements]
 
 
 def translation_parts(placed: Placements) -> Iterator[Part]:
-    """The parts of a translation with its tags, in their order."""
+    """Yield the parts of a translation with its tags, in their order."""
+    text = placed.line.target.text
+    copied = 0  # so many characters of the translation
+    for group in _tag_groups(placed):
+        yield Stretch(copied, group.start)
+        *before_tags, behind_last = spaces_around(placed.line, group)
+        for space, tag in zip(before_tags, group.tags, strict=True):
+            yield space
+            yield without_subflows(tag)
+        yield behind_last
+        copied = group.end
+    yield Stretch(copied, len(text))
+
+
+def _tag_groups(placed: Placements) -> Iterator[TagGroup]:
+    """Yield the tags of a line in the order of the translation, those at one position together."""
     line = placed.line
     text, words = line.target.text, line.target.spans
     spaces, alone = tag_spaces(line.marked), _elements_of_tags_alone(placed)
-    done = 0
     for (word, characters), placed_tags in groupby(ordered_tags(placed), key=itemgetter(0)):
-        numbers = [number for _, number in placed_tags]
-        tags = [line.marked.tags[number] for number in numbers]
-        around: Sequence[Space]
         if characters:
             start = end = words[word][0] + characters
-            around = [""] * (len(tags) + 1)
         else:
-            start = words[word - 1][1] if word else 0
+            start = words[word - 1][1] if word > 0 else 0
             end = words[word][0] if word < len(words) else len(text)
-            source_spaces = [spaces[number] for number in numbers]
-            elements = [alone.get(number) for number in numbers]
-            around = spaces_around(line, TagGroup(tags, source_spaces, elements, word, text, start, end))
-        yield Stretch(done, start)
-        for space, tag in zip(around, tags, strict=False):
-            yield space
-            yield without_subflows(tag)
-        yield around[-1]
-        done = end
-    yield Stretch(done, len(text))
+        numbers = [number for _, number in placed_tags]
+        yield TagGroup(
+            tags=[line.marked.tags[number] for number in numbers],
+            spaces=[spaces[number] for number in numbers],
+            elements=[alone.get(number) for number in numbers],
+            boundary=word,
+            is_inside_word=characters > 0,
+            text=text,
+            start=start,
+            end=end,
+        )
 
 
 def _elements_of_tags_alone(placed: Placements) -> dict[int, int]:
-    """The element of each tag that had no words between it and its end in the source."""
+    """Find the element of each tag that has no words between it and its end in the source."""
     marked = placed.line.marked
-    crossing = {tag for pair in marked.crossing for tag in pair}
+    crossing: set[int] = set()
+    for pair in marked.crossing:
+        crossing.update(pair)
     alone: dict[int, int] = {}
     for number in placed.boundaries.keys() - placed.fates.keys():
         element = marked.elements[number]
-        tags = range(element.opening, element.closing + 1)
-        alone.update(dict.fromkeys((tag for tag in tags if tag not in crossing), number))
+        # All tags inside an element without words stand with it.
+        for tag in range(element.opening, element.closing + 1):
+            if tag not in crossing:
+                alone[tag] = number
     return alone
 
 
 def as_markup(parts: Iterable[Part], written: Sequence[str]) -> str:
-    """The parts as a line of markup; ``written`` is how each character of the translation is written in it."""
+    """Write the parts as a line of markup; ``written`` has each character of the translation as markup has it.
+
+    Example:
+        >>> as_markup([Tag(0, "<b>", "b"), Stretch(0, 1), " ", Stretch(1, 2)], ["x", "&amp;"])
+        '<b>x &amp;'
+    """
     line: list[str] = []
     for part in parts:
         match part:
@@ -119,7 +147,7 @@ def as_markup(parts: Iterable[Part], written: Sequence[str]) -> str:
 
 
 def as_text_and_tags(parts: Iterable[Part], text: str) -> tuple[str, Tags]:
-    """The parts as a text and the tags in it; ``text`` is the translation.
+    """Write the parts as a text and the tags in it; ``text`` is the translation.
 
     Example:
         >>> as_text_and_tags([Stretch(0, 4), Tag(9, "<br/>", "br"), " ", Stretch(5, 6)], "Save x")
@@ -139,7 +167,7 @@ def as_text_and_tags(parts: Iterable[Part], text: str) -> tuple[str, Tags]:
 
 
 def spaces_around(line: LinkedLine, group: TagGroup) -> list[Space]:
-    """The white space before each tag of a group, and behind the last.
+    """Choose the white space before each tag of a group, and behind the last. Inside a word there is none.
 
     1. *As in the source.* Where the source has the same white space beside these tags as the translation has there,
        each tag keeps its own: ``a<br/> c`` becomes ``A<br/> C``.
@@ -150,13 +178,15 @@ def spaces_around(line: LinkedLine, group: TagGroup) -> list[Space]:
     4. *More.* Beside tags that stand alone, white space of the source is added where the translation has none:
        ``File <ph/> could`` becomes ``Datei <ph/> konnte`` (:func:`_added_spaces`).
     """
+    if group.is_inside_word:
+        return [""] * (len(group.tags) + 1)
     slots = source_slots(group)
     if "".join(slot or "" for slot in slots) == group.between:  # 1
-        bounds = [*accumulate((len(slot or "") for slot in slots), initial=group.start)]
-        return [Stretch(start, end) for start, end in pairwise(bounds)]
+        ends = accumulate((len(slot or "") for slot in slots), initial=group.start)
+        return [Stretch(start, end) for start, end in pairwise(ends)]
     slots = _slots_at_edges(line, group, slots)
     spaces: list[Space] = [""] * len(slots)
-    chosen = None
+    chosen = None  # the slot that has the white space of the translation
     if group.between and not _is_glued(line, group, slots):  # 3
         chosen = _slot_of_translation(group, slots)  # 2
         spaces[chosen] = Stretch(group.start, group.end)
@@ -166,7 +196,10 @@ def spaces_around(line: LinkedLine, group: TagGroup) -> list[Space]:
 
 
 def source_slots(group: TagGroup) -> list[str | None]:
-    """White space before each tag of a group, and behind the last, as the source has it; None if it says nothing."""
+    """The white space in each slot of a group as the source has it; None where the source says nothing.
+
+    It says nothing about a slot between two tags that did not stand together there.
+    """
     between = []
     for (left, left_spaces), (right, right_spaces) in pairwise(zip(group.tags, group.spaces, strict=True)):
         between.append(_space_between(left, left_spaces, right, right_spaces))
@@ -174,7 +207,7 @@ def source_slots(group: TagGroup) -> list[str | None]:
 
 
 def _space_between(left: Tag, left_spaces: Spaces, right: Tag, right_spaces: Spaces) -> str | None:
-    """White space between two tags that stand at one boundary.
+    """The white space of the source for the slot between two tags of a group.
 
     A tag that is written together with the word behind it stays so, whatever the source has before the other tag:
     ``<x/>Traffic is <b>currently</b> heavy`` becomes ``<x/><b>Aktuell</b> …``. So does one with the word before it.
@@ -190,61 +223,80 @@ def _space_between(left: Tag, left_spaces: Spaces, right: Tag, right_spaces: Spa
 
 
 def _slots_at_edges(line: LinkedLine, group: TagGroup, slots: Sequence[str | None]) -> list[str | None]:
-    """The slots, where tags at an edge of the source or of the translation have the space of their other side."""
+    """The slots, corrected where the group stands at an edge of the source or of the translation.
+
+    Where the translation begins or ends, there is no white space outside the tags. Where the source does, it says
+    nothing about the outer slot, which then has the space of the slot on the other side of the group.
+    """
     slots = [*slots]
     begins_source = slots[0] is None and group.tags[0].offset == 0
-    if not group.left or begins_source:
-        slots[0] = (slots[-1] if group.left else None) or None
+    if not group.left:
+        slots[0] = None
+    elif begins_source:
+        slots[0] = slots[-1] or None
     ends_source = slots[-1] is None and group.tags[-1].offset == len(line.marked.text)
-    if not group.right or ends_source:
-        slots[-1] = (slots[0] if group.right else None) or None
+    if not group.right:
+        slots[-1] = None
+    elif ends_source:
+        slots[-1] = slots[0] or None
     return slots
 
 
 def _is_glued(line: LinkedLine, group: TagGroup, slots: Sequence[str | None]) -> bool:
-    """Rule 3: whether tags touch a word as in the source, so that white space of the translation alone may go.
+    """Rule 3: whether tags touch the same word as in the source, so that the translation loses its white space here.
 
     Not between two letters, where words would grow together.
     """
     first, last = group.elements[0], group.elements[-1]
     if first is None or last is None or not all(group.stands_alone):
         return False
-    if slots[0] != "" or slots[-1] != "" or any(slots):
+    touches_both_sides = slots[0] == "" and slots[-1] == ""
+    if not touches_both_sides or any(slots):
         return False
-    word_before, word_behind = line.extents[first].words[0] - 1, line.extents[last].words[1]
-    as_in_source = line.linked(word_before, group.boundary - 1) or line.linked(word_behind, group.boundary)
-    return as_in_source and group.between.isspace() and not (group.left + group.right).isalnum()
+    word_before = line.extents[first].source_range[0] - 1
+    word_behind = line.extents[last].source_range[1]
+    keeps_neighbour = line.linked(word_before, group.boundary - 1) or line.linked(word_behind, group.boundary)
+    is_between_letters = (group.left + group.right).isalnum()
+    return keeps_neighbour and group.between.isspace() and not is_between_letters
 
 
 def _slot_of_translation(group: TagGroup, slots: Sequence[str | None]) -> int:
     """Rule 2: the slot of the translation's white space.
 
-    It is behind ends and before beginnings of elements if the source allows it; else the first slot where the source
-    has space, or where it says nothing if a tag stands alone.
+    That is the slot behind the ends of elements and before the beginnings, if the source has space there; else the
+    first slot where the source has space. Where it has none at all, it says nothing (None) about some slots of tags
+    that stand alone, and these count instead.
     """
-    behind_ends = next((n for n, tag in enumerate(group.tags) if tag.role != "close"), len(group.tags))
-    spaced = [n for n, slot in enumerate(slots) if slot]
-    if not spaced and any(group.stands_alone):
-        spaced = [n for n, slot in enumerate(slots) if slot is None]
-    return behind_ends if behind_ends in spaced or not spaced else spaced[0]
+    outside_elements = len(group.tags)
+    for number, tag in enumerate(group.tags):
+        if tag.role != "close":
+            outside_elements = number
+            break
+    possible = [number for number, slot in enumerate(slots) if slot]
+    if not possible and any(group.stands_alone):
+        possible = [number for number, slot in enumerate(slots) if slot is None]
+    if not possible or outside_elements in possible:
+        return outside_elements
+    return possible[0]
 
 
 def _added_spaces(
     group: TagGroup, slots: Sequence[str | None], chosen: int | None
 ) -> Iterator[tuple[int, str]]:
-    """Rule 4: slots that have white space of the source, at most one on each side of a tag that stands alone.
+    """Rule 4: yield slots and the white space of the source for them, one on each side of a tag that stands alone.
 
-    None beside brackets and closing marks, where the translation begins or ends, or in text without spaces; and none on
-    the side where the translation's white space is: in the slot ``chosen``.
+    None is added behind an opening bracket or before a closing mark, where the translation begins or ends, in text
+    without spaces, or on the side of the slot ``chosen``, which has the translation's white space.
     """
     if not any(group.stands_alone) or _is_unspaced(group):
         return
-    stops = [number for number, alone in enumerate(group.stands_alone, 1) if alone]
-    for first, stop in pairwise([0, *stops, len(slots)]):
+    behind_alone = [number for number, alone in enumerate(group.stands_alone, 1) if alone]
+    for first, stop in pairwise([0, *behind_alone, len(slots)]):
         side = range(first, stop)  # the slots between two tags that stand alone
         spaced = next((number for number in side if slots[number]), None)
         if spaced is None or chosen in side:
             continue
+        # Unicode categories: Ps, Pi open a bracket or quotation; Pe, Pf close one; Po are . , : and others.
         allowed_before = first > 0 or (group.left and category(group.left) not in ("Ps", "Pi"))
         allowed_behind = stop < len(slots) or (
             group.right and category(group.right) not in ("Pe", "Pf", "Po")
@@ -255,8 +307,10 @@ def _added_spaces(
 
 def _is_unspaced(group: TagGroup) -> bool:
     """Whether the text beside tags has no spaces between words, as in Japanese, also behind a full stop."""
-    if any(east_asian_width(mark) in "WF" and category(mark)[0] == "P" for mark in group.left + group.right):
-        return True
+    for neighbour in group.left + group.right:
+        is_wide = east_asian_width(neighbour) in "WF"  # wide or full: 。 and 、
+        if is_wide and category(neighbour).startswith("P"):
+            return True
     before, behind = group.text[: group.start], group.text[group.end :]
     nearest_left = next(filter(str.isalnum, reversed(before)), "")
     nearest_right = next(filter(str.isalnum, behind), "")

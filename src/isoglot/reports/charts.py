@@ -38,6 +38,8 @@ _DASHES = ([1, 0], [6, 4], [2, 3])
 _WIDTH, _HEIGHT, _MAP_HEIGHT, _MARGIN = 420.0, 240.0, 370.0, 34.0
 _FEW = 16
 """Lines of at most this many values have a point at each."""
+_SIDE_STEP = 0.014
+"""Share of the axis between the bars of two lines at one place."""
 _THOUSANDS = "datum.value >= 10000 ? datum.value / 1000 + 'k' : datum.label"
 _SVG = "{http://www.w3.org/2000/svg}"
 _TAGS = frozenset(
@@ -92,18 +94,21 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
     labels = list(dict.fromkeys(series.label or "other" for series in figure.series))
     rows = [row for line, series in enumerate(figure.series) for row in _line_rows(line, series, figure)]
     look = _look(labels, series_numbers(labels, runs), lines=True)
-    whole = sorted({row["x"] for row in rows}) if all(float(row["x"]).is_integer() for row in rows) else []
-    x_axis = alt.Axis(labelExpr=_THOUSANDS) if whole else alt.Axis()
-    if 0 < len(whole) <= _FEW:  # no ticks between layers
-        x_axis = alt.Axis(labelExpr=_THOUSANDS, values=whole, format="d")
-    x = _axis("x", figure.x_label, [row["x"] for row in rows], nice=figure.kind != "layers").axis(x_axis)
+    has_bars = any(series.interval is not None for series in figure.series)
+    x = _x_of_lines(figure, [row["at"] for row in rows])
     y, low = (
         _axis(name, figure.y_label, [row[end] for row in rows for end in ("low", "high")])
         for name in ("y", "low")
     )
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, detail="line:N", color=look["color"])
     layers = [base.mark_line(strokeWidth=2).encode(y=y, strokeDash=look["strokeDash"])]
-    if any(series.sd is not None for series in figure.series):
+    if has_bars:
+        layers.insert(0, base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(y=low, y2="high:Q"))
+        ends = base.transform_filter("datum.high > datum.low").mark_tick(
+            orient="horizontal", thickness=1.5, size=9, opacity=0.7
+        )
+        layers += [ends.encode(y=low), ends.encode(y=alt.Y("high:Q", title=figure.y_label))]
+    elif any(series.sd is not None for series in figure.series):
         layers.insert(0, base.mark_area(opacity=0.15).encode(y=low, y2="high:Q"))
     size = alt.condition("datum.best", alt.value(110), alt.value(36))
     points = base.encode(y=y, shape=look["shape"], size=size, description="tip:N")
@@ -112,6 +117,11 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
     caption = f"{figure.note} Best: {'; '.join(best)}." if best else figure.note
     chart = _sized(alt.layer(*layers), _HEIGHT)
     svg = _svg(chart, figure.title)
+    return Chart(figure.title, [("", svg)], caption.strip(), _lines_table(figure), [chart])
+
+
+def _lines_table(figure: Lines) -> Table:
+    """The values of a chart: a row for each place along the axis, a column for each line."""
     columns = [
         {
             x: TableCell(f"{y:.4g}".replace("-", "−"), y, sd)
@@ -122,8 +132,33 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
     steps = sorted({x for column in columns for x in column})
     cells = [[f"{x:g}", *(column.get(x, "–") for column in columns)] for x in steps]
     headings = [figure.x_label, *(series.label or figure.y_label for series in figure.series)]
-    table = Table.listing(figure.title, figure.y_label, headings, cells)
-    return Chart(figure.title, [("", svg)], caption.strip(), table, [chart])
+    return Table.listing(figure.title, figure.y_label, headings, cells)
+
+
+def _x_of_lines(figure: Lines, places: Sequence[float]) -> Any:
+    """The axis along which lines go: whole steps have whole ticks, and values that were tried a tick each."""
+    steps = sorted({x for series in figure.series for x in series.x})
+    if any(series.interval is not None for series in figure.series):
+        ticks = alt.Axis(values=steps, format="~g") if len(steps) <= _FEW else alt.Axis(format="~g")
+        scale = alt.Scale(type=figure.x_scale, domain=[min(places), max(places)], nice=False, padding=12)
+        return alt.X("at:Q", title=figure.x_label, scale=scale, axis=ticks)
+    whole = all(float(x).is_integer() for x in steps)
+    axis = alt.Axis(labelExpr=_THOUSANDS) if whole else alt.Axis()
+    if whole and len(steps) <= _FEW:  # no ticks between layers
+        axis = alt.Axis(labelExpr=_THOUSANDS, values=steps, format="d")
+    return _axis("x", figure.x_label, steps, nice=figure.kind != "layers").axis(axis)
+
+
+def _beside(figure: Lines, number: int, x: float) -> float:
+    """Where a point with a bar is drawn: bars of several lines stand side by side instead of on each other.
+
+    Two lines at 4 in a chart from 4 to 8 are drawn at 3.97 and 4.03.
+    """
+    steps = [x for series in figure.series for x in series.x]
+    shift = (number - (len(figure.series) - 1) / 2) * _SIDE_STEP
+    if figure.x_scale == "log":
+        return float(x * (max(steps) / min(steps)) ** shift)
+    return float(x + shift * (max(steps) - min(steps)))
 
 
 def _line_rows(number: int, series: LineSeries, figure: Lines) -> Iterator[dict[str, Any]]:
@@ -131,17 +166,20 @@ def _line_rows(number: int, series: LineSeries, figure: Lines) -> Iterator[dict[
     if figure.better is not None:
         best = (min if figure.better == "lower" else max)(zip(series.y, series.x, strict=True))
     floor = 0.0 if min(series.y) >= 0 else None  # a share or a loss is never below 0, its deviation may be
-    for x, y, sd in zip(series.x, series.y, series.sd or [0.0] * len(series.x), strict=True):
+    spreads = series.interval or series.sd or [None] * len(series.x)
+    for x, y, spread in zip(series.x, series.y, spreads, strict=True):
         label, is_best = series.label or "other", (y, x) == best
         tip = (
             f"{label}: {y:.2f} at {figure.x_label.partition(' (')[0]} {x:g}"
             if is_best
             else f"{label}: {y:.4g} at {x:g}"
         )
+        half = spread or 0.0
         yield {
-            "line": number, "series": label, "x": x, "y": y, "best": is_best, "tip": tip, "high": y + sd,
-            "low": y - sd if floor is None else max(floor, y - sd),
+            "line": number, "series": label, "x": x, "y": y, "best": is_best, "tip": tip, "high": y + half,
+            "low": y - half if floor is None else max(floor, y - half),
             "point": figure.kind == "layers" or len(series.x) <= _FEW,
+            "at": x if series.interval is None else _beside(figure, number, x),
         }  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def curve_figures(curves: Sequence[Curve]) -> list[Lines]:
                 series += [LineSeries(label=run, x=list(c.steps), y=list(c.values)) for c in seeds]
                 continue
             y = [fmean(v[step] for v in values) for step in shared]
-            sd = [stdev([v[step] for v in values]) for step in shared]
+            sd: list[float | None] = [stdev([v[step] for v in values]) for step in shared]
             series.append(LineSeries(label=f"{run} ({len(seeds)} runs)", x=shared, y=y, sd=sd))
         charts.append(Lines(kind="lines", title=name, x_label="step", y_label=name, series=series))
     return charts

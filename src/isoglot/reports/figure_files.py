@@ -79,11 +79,14 @@ class LineSeries(_FigurePart):
     label: str
     x: Annotated[list[float], Field(min_length=1)]  # ascending
     y: list[float]
-    sd: list[float] | None = None  # standard deviations, one a value of `x`; drawn as a band
+    # standard deviations, one a value of `x`, null for a single measurement; drawn as a band if there is no `interval`
+    sd: list[float | None] | None = None
+    interval: list[float | None] | None = None  # half of an interval around each value; drawn as bars
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
-        if len(self.y) != len(self.x) or (self.sd is not None and len(self.sd) != len(self.x)):
+        others = [values for values in (self.y, self.sd, self.interval) if values is not None]
+        if any(len(values) != len(self.x) for values in others):
             raise ValueError(
                 f"{self.label!r} has {len(self.x)} x and {len(self.y)} y; both must have the same length"
             )
@@ -97,6 +100,7 @@ class Lines(_Figure):
 
     kind: Literal["layers", "lines"]
     x_label: str = "layer"
+    x_scale: Literal["linear", "log"] = "linear"
     y_label: str = "AER (%)"
     series: Annotated[list[LineSeries], Field(min_length=1)]
     better: Literal["lower", "higher"] | None = None  # `lower` or `higher` marks the best point of each line

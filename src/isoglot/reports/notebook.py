@@ -1,4 +1,4 @@
-"""``isoglot.figures``: the charts of a report as Altair objects, which notebooks show and files keep."""
+"""``isoglot.figures`` and ``isoglot.tables``: a report's charts as Altair objects, and its tables as frames."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ from typing import Any
 
 import altair as alt
 
+from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError
 from isoglot.reports.charts import draw
 from isoglot.reports.curves import curve_figures
+from isoglot.reports.options import CompareOptions
+from isoglot.reports.render import comparison_tables
 from isoglot.reports.runs import gather
+from isoglot.reports.scores import collect
+from isoglot.reports.sweeps import sweep_figures
+from isoglot.reports.table import Table
+from isoglot.results.rows import Result
 
 _COLOUR = re.compile(r"var\((--\w+)\)")
 
 
 def figures(runs: str | Path | Iterable[str | Path]) -> dict[str, alt.Chart]:
-    """The charts of runs: losses and speed of trainings, and what :func:`isoglot.analyse` and studies drew.
+    """The charts of runs: results of sweeps, losses and speed of trainings, and what analyses and studies drew.
 
     Args:
-        runs: Folders of runs, studies or analyses; ``LABEL=FOLDER`` names a run.
+        runs: Folders of runs, studies or analyses, or files of results; ``LABEL=FOLDER`` names a run.
 
     Returns:
         Charts by their titles, in the order of the report: ``figures("runs/tlm")["Loss"].save("loss.svg")``.
@@ -33,7 +40,8 @@ def figures(runs: str | Path | Iterable[str | Path]) -> dict[str, alt.Chart]:
     """
     paths = [runs] if isinstance(runs, str | Path) else list(runs)
     material = gather(paths)
-    drawn = [draw(figure) for figure in (*material.figures, *curve_figures(material.curves))]
+    swept = sweep_figures(material.varied, collect(material.rows), "en")
+    drawn = [draw(figure) for figure in (*swept, *material.figures, *curve_figures(material.curves))]
     if not drawn:
         raise ConfigurationError(
             f"{', '.join(map(str, paths))}: no figure; name a run's folder, or one that isoglot.analyse wrote to"
@@ -49,6 +57,29 @@ def figures(runs: str | Path | Iterable[str | Path]) -> dict[str, alt.Chart]:
             spec = _with_colours(described.to_dict(), colours)
             charts[title] = alt.Chart.from_dict({**spec, "title": title})
     return charts
+
+
+def tables(runs: str | Path | Result | Iterable[str | Path | Result], **options: Any) -> list[Table]:
+    """The tables that ``isoglot report compare`` prints: a row for each run, the mean and deviation of its seeds.
+
+    Runs of a sweep are named by what differs: ``tlm layer=4``. Each run after the first has its difference below it.
+
+    Args:
+        runs: Run or study folders, folders of them, files of results, or results.
+        **options: Options of :class:`isoglot.reports.options.CompareOptions`, such as ``rename={"tlm": "ours"}``.
+
+    Returns:
+        A table for each task and kind of metric, which notebooks show; ``to_frame()`` has its numbers.
+
+    Raises:
+        ConfigurationError: The runs have no results.
+        InputError: A run is missing, or a file in it is wrong (``file:line``).
+    """
+    several = [runs] if isinstance(runs, str | Path | Result) else list(runs)
+    found = comparison_tables(several, validated(CompareOptions, options))
+    if not found:
+        raise ConfigurationError("no results; name folders or files of `isoglot evaluate`, or pass its rows")
+    return found
 
 
 def _with_colours(value: Any, colours: dict[str, str]) -> Any:

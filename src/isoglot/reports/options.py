@@ -20,7 +20,7 @@ class CompareOptions(Options):
 class ReportOptions(CompareOptions):
     """What a page shows."""
 
-    title: str = option("isoglot report", "Heading of the page.")
+    title: str = option("isoglot report", "What stands on top of the page.")
     introduction: str = option("", "Paragraph below the heading: what was run, and what to look for.")
     baseline: str | None = option(
         None, "The run that the headline compares with; by default the second best."

@@ -12,6 +12,7 @@ Source: Noreen 1989 and Yeh 2000 (*More accurate tests for the statistical signi
 Efron and Tibshirani 1993; Koehn 2004 for the paired bootstrap.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import product
@@ -31,6 +32,7 @@ from isoglot.core.seeding import seed_for
 from isoglot.reports.stats import shown_p
 from isoglot.reports.table import figure
 from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts, combined
+from isoglot.results.rows import name_without_seed
 
 SAMPLES = 10_000
 _BLOCK = 4_000_000
@@ -88,18 +90,26 @@ class Comparison(Tabular):
         )
 
 
+Predictions = str | Path | Mapping[str, ExampleCounts]
+"""Predictions of one run: a folder or file of counts, or the counts by metric."""
+
+
 def compare(
-    first: str | Path | Mapping[str, ExampleCounts],
-    second: str | Path | Mapping[str, ExampleCounts],
+    first: Predictions | Sequence[Predictions],
+    second: Predictions | Sequence[Predictions],
     *,
     samples: int = SAMPLES,
     seed: int = 1,
 ) -> ResultList[Comparison]:
     """Compare two systems' predictions of the same examples, metric by metric.
 
+    Runs of one system with several seeds go together, as in a report: each value is the mean over the seeds that both
+    systems have, and an example's outputs of all of them are exchanged, or drawn, at once.
+
     Args:
         first: Folder that ``evaluate(..., predictions=FOLDER)`` wrote, or one of its files of counts; or the counts of
-            own predictions by metric, as the ``counts`` method of a task gives them.
+            own predictions by metric, as the ``counts`` method of a task gives them. Several seeds are a list of
+            these, or a folder that holds the predictions of each seed in a folder of its own.
         second: The same of the system that it is compared with.
         samples: Exchanges and bootstrap samples.
         seed: Seed for sampling.
@@ -108,7 +118,8 @@ def compare(
         One comparison per task, language, split and metric that both have, in the order of the first.
 
     Raises:
-        ConfigurationError: The systems have nothing in common, or were measured on other examples or on none.
+        ConfigurationError: The systems have nothing in common, or were measured on other examples or on none; or a list
+            holds runs that differ in more than their seeds.
 
     Example:
         >>> from isoglot.results.example_counts import shares
@@ -125,7 +136,7 @@ def compare(
         ) from None
     if samples < 1:
         raise ConfigurationError(f"samples must be at least 1, got {samples}; the default is {SAMPLES:,}")
-    sides = [_evaluations(side) for side in (first, second)]
+    sides = [_seeds_of_system(side) for side in (first, second)]
     shared = [key for key in sides[0] if key in sides[1]]
     if not shared:
         raise ConfigurationError(
@@ -134,20 +145,28 @@ def compare(
         )
     comparisons = ResultList[Comparison]()
     for key in shared:
-        pair = [side[key] for side in sides]
-        if pair[0].about.get("data") != pair[1].about.get("data"):
+        seeds = _shared_seeds(key, sides[0][key], sides[1][key])
+        pair = [[side[key][seed] for seed in seeds] for side in sides]
+        if len({str(file.about.get("data")) for files in pair for file in files}) > 1:
             raise ConfigurationError(
                 f"{' '.join(key)}: the two were measured on different examples; evaluate both on the same data"
             )
-        about = dict(zip(("task", "language", "split"), key, strict=True))
+        about: dict[str, Any] = dict(zip(("task", "language", "split"), key, strict=True))
         about |= {
-            name: str(c.about.get("run", "")) for name, c in zip(("first", "second"), pair, strict=True)
+            name: str(files[0].about.get("run", ""))
+            for name, files in zip(("first", "second"), pair, strict=True)
         }
-        runs = ({name: [counts] for name, counts in file.metrics.items()} for file in pair)
+        if len(seeds) > 1:
+            about["seeds"] = seeds
+        runs = [_counts_by_metric(files) for files in pair]
         comparisons += paired(*runs, samples=samples, seed=seed, about=about)
     if not comparisons:
         metrics = [
-            {name: len(counts) for file in side.values() for name, counts in file.metrics.items()}
+            {
+                name: len(counts)
+                for files in side.values()
+                for name, counts in next(iter(files.values())).metrics.items()
+            }
             for side in sides
         ]
         listed = [", ".join(f"{n} of {k:,}" for n, k in sizes.items()) or "none" for sizes in metrics]
@@ -266,8 +285,76 @@ def _blocks(samples: int, examples: int) -> Iterator[int]:
         yield min(size, samples - start)
 
 
-def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[str, str, str], CountsFile]:
-    """Counts by task, language and split; own ones have no names."""
+Key = tuple[str, str, str]
+"""Task, language and split; empty for counts without names."""
+SeedFiles = dict[Any, CountsFile]
+"""Counts by seed; by the place in a list where no seed is recorded."""
+
+
+def _seeds_of_system(side: Predictions | Sequence[Predictions]) -> dict[Key, SeedFiles]:
+    """What one system's runs predicted, by task, language and split, and by seed."""
+    places = list(side) if isinstance(side, Sequence) and not isinstance(side, str) else [side]
+    if not places or not all(isinstance(place, str | Path | Mapping) for place in places):
+        raise ConfigurationError(
+            f"expected folders of predictions, or counts by metric, got {shortened(side)}"
+        )
+    found: dict[Key, SeedFiles] = {}
+    for number, place in enumerate(places, 1):
+        for key, counts in _evaluations(place):
+            seed = counts.about.get("seed")
+            known = found.setdefault(key, {})
+            if seed is None and len(places) > 1:
+                seed = number
+            if seed in known:
+                raise ConfigurationError(
+                    f"{place if isinstance(place, str | Path) else 'counts'}: holds {' '.join(key)} of several "
+                    f"checkpoints{'' if seed is None else f' with seed {seed}'}; give the runs of one system, which "
+                    "differ in their seeds alone"
+                )
+            known[seed] = counts
+    for key, files in found.items():
+        _require_one_system(key, files)
+    return found
+
+
+def _require_one_system(key: Key, files: SeedFiles) -> None:
+    """Refuse runs that were trained otherwise than by another seed: their mean is of no system."""
+    kinds = set()
+    for file in files.values():
+        name = name_without_seed(str(file.about.get("run")), file.about.get("seed"))
+        values = {**(file.about.get("changes") or {}), **(file.about.get("options") or {})}
+        kinds.add(f"{name} {json.dumps(values, sort_keys=True)}")
+    if len(kinds) > 1:
+        raise ConfigurationError(
+            f"{' '.join(key)}: the runs differ in more than their seeds ({'; '.join(sorted(kinds))}); compare one "
+            "system with another, each by its seeds"
+        )
+
+
+def _shared_seeds(key: Key, first: SeedFiles, second: SeedFiles) -> list[Any]:
+    """The seeds that both systems have; single runs are compared whatever their seeds are."""
+    if len(first) == len(second) == 1:
+        (one,), (other,) = first, second
+        if one != other:
+            second[one] = second.pop(other)
+        return [one]
+    seeds = [seed for seed in first if seed in second]
+    if not seeds:
+        raise ConfigurationError(
+            f"{' '.join(key)}: no seed in common, first has {', '.join(map(str, first))}, second "
+            f"{', '.join(map(str, second))}; evaluate runs of the same seeds"
+        )
+    return seeds
+
+
+def _counts_by_metric(files: Sequence[CountsFile]) -> dict[str, list[ExampleCounts]]:
+    """The counts of every run, by the metrics that all of them have."""
+    metrics = [name for name in files[0].metrics if all(name in file.metrics for file in files)]
+    return {name: [file.metrics[name] for file in files] for name in metrics}
+
+
+def _evaluations(side: Predictions) -> Iterator[tuple[Key, CountsFile]]:
+    """Counts with their task, language and split; own ones have no names."""
     if isinstance(side, Mapping):
         if wrong := [name for name, counts in side.items() if not isinstance(counts, ExampleCounts)]:
             raise ConfigurationError(
@@ -275,11 +362,8 @@ def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[s
                 f"{shortened(side[wrong[0]])}; isoglot.results.example_counts.shares "
                 "makes them of one number from 0 to 1 per example"
             )
-        return {("", "", ""): CountsFile({}, side)}
-    if not isinstance(side, str | Path):
-        raise ConfigurationError(
-            f"expected a folder of predictions, or counts by metric, got {shortened(side)}"
-        )
+        yield ("", "", ""), CountsFile({}, side)
+        return
     path = Path(side)
     files = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
     if not files or not files[0].is_file():
@@ -289,18 +373,11 @@ def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[s
             "predictions exist already",
             path=path,
         )
-    evaluations: dict[tuple[str, str, str], CountsFile] = {}
     for file in files:
         counts_file = CountsFile.read(file)
         task, language, split = (str(counts_file.about.get(name)) for name in ("task", "language", "split"))
-        key = task, common_code(language), split
-        if key in evaluations:
-            raise ConfigurationError(
-                f"{path}: holds {' '.join(key)} of several checkpoints; give the folder of one of them"
-            )
-        evaluations[key] = counts_file
-    return evaluations
+        yield (task, common_code(language), split), counts_file
 
 
-def _listed(side: Mapping[tuple[str, str, str], CountsFile]) -> str:
+def _listed(side: Mapping[Key, SeedFiles]) -> str:
     return ", ".join(" ".join(key).strip() or "own counts" for key in side)

@@ -18,6 +18,7 @@ from isoglot.core.checks import one_request, shortened
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import common_code
 from isoglot.reports.compare import compare
+from isoglot.reports.confusion_tables import confusion_tables
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
 from isoglot.reports.figure_files import ReportFigure
@@ -28,6 +29,7 @@ from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.reports.paired_table import paired_table
 from isoglot.reports.runs import Material, RunInfo, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
+from isoglot.reports.sweeps import sweep_figures
 from isoglot.reports.table import Table, TableCell, TableRow, figure, slug
 from isoglot.reports.viewer import KEYS, Viewer
 from isoglot.results.rows import FILE_NAME, Result, append
@@ -90,7 +92,7 @@ def report(
     return write_text(out, text)
 
 
-def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
+def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptions) -> list[Table]:
     """The tables beside the papers'; of runs of no study those by task, with differences from the first run."""
     material, scores = _gathered(runs, options)
     if material.cells:
@@ -115,6 +117,12 @@ def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> li
     return [*tables, *filter(None, [paired])]
 
 
+def confusions_of(paths: Sequence[str | Path], options: CompareOptions) -> list[Table]:
+    """The confusion of every run with predictions of classes, as tables."""
+    material, _ = _gathered(paths, options)
+    return confusion_tables(material.confusions)
+
+
 def _gathered(
     runs: Sequence[str | Path | Result], options: CompareOptions, gold: Path | None = None
 ) -> tuple[Material, ReportScores]:
@@ -131,9 +139,17 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     """What the page shows; a part that is empty is left out."""
     source = common_code(options.source)
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
-    curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
+    swept = sweep_figures(material.varied, scores, source)
+    curves, figures = (
+        _drawn(curve_figures(material.curves), names),
+        _drawn([*swept, *material.figures], names),
+    )
     summaries = [overview(scores, source), paired_table(material, options.baseline)]
-    results = [*filter(None, summaries), *result_tables(scores, source)]
+    results = [
+        *filter(None, summaries),
+        *result_tables(scores, source),
+        *confusion_tables(material.confusions),
+    ]
     beside = compare(material.cells, unmeasured=True)
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.results import rows as results
+from isoglot.runs.sweep import short_names, shown_value
 
 _MOST_VALUES = 5
 """A name with more values than this is not read any more: the folder or the recipe names the run then."""
@@ -33,6 +34,38 @@ class NamedRun:
         default_factory=dict
     )  # by dotted name, those of the recipe that are known
     checkpoint: str = ""  # hash, where two checkpoints of one recipe are two runs
+
+
+@dataclass(frozen=True)
+class VariedRun:
+    """A run that differs from others of its name in values of its training.
+
+    Args:
+        name: The name that the runs share: ``tlm``.
+        label: The name that tells it apart: ``tlm layer=4``.
+        values: The values that differ, by their short names: ``{"layer": 4}``.
+    """
+
+    name: str
+    label: str
+    values: Mapping[str, Any]
+
+
+def varied_runs(made: Sequence[NamedRun], labels: Sequence[str]) -> dict[str, VariedRun]:
+    """By its label each run of ``made`` that its values alone tell apart from others of its name."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for number, one in enumerate(made):
+        groups[one.name].append(number)
+    varied = {}
+    for name, members in groups.items():
+        differing = _differing_values([made[number] for number in members])
+        short = short_names(differing)
+        for number in members:
+            values = {short[key]: made[number].values[key] for key in differing if key in made[number].values}
+            label = name + "".join(f" {key}={shown_value(value)}" for key, value in values.items())
+            if values and labels[number] == label:
+                varied[label] = VariedRun(name, label, values)
+    return varied
 
 
 def told_apart(made: Sequence[NamedRun]) -> list[str]:
@@ -74,15 +107,20 @@ def _endings(group: Sequence[NamedRun]) -> list[str]:
 
 def _by_values(group: Sequence[NamedRun]) -> list[str] | None:
     """``layer=1``: every value in which any of the runs differ; ``None`` where there are none, or too many."""
-    differing = [name for name in _names(group) if len({_typed(one, name) for one in group}) > 1]
+    differing = _differing_values(group)
     if not 0 < len(differing) <= _MOST_VALUES:
         return None
-    short = _short_names(differing)
+    short = short_names(differing)
     endings = []
     for one in group:
-        shown = [f"{short[name]}={_shown(one.values[name])}" for name in differing if name in one.values]
+        shown = [f"{short[name]}={shown_value(one.values[name])}" for name in differing if name in one.values]
         endings.append("".join(f" {text}" for text in shown))
     return endings
+
+
+def _differing_values(group: Sequence[NamedRun]) -> list[str]:
+    """Names of the values in which any of the runs differ."""
+    return [name for name in _names(group) if len({_typed(one, name) for one in group}) > 1]
 
 
 def _by_folder(group: Sequence[NamedRun]) -> list[str] | None:
@@ -134,23 +172,3 @@ def _typed(one: NamedRun, name: str) -> str:
     """A value as text, by which it is compared; 1 and true differ."""
     value = one.values.get(name, _ABSENT)
     return "" if value is _ABSENT else json.dumps(value, sort_keys=True, default=str)
-
-
-def _short_names(names: Sequence[str]) -> dict[str, str]:
-    """For each dotted name the fewest last parts that no other of the names ends in: ``layer``."""
-    short = {}
-    for name in names:
-        parts = name.split(".")
-        for count in range(1, len(parts) + 1):
-            ending = ".".join(parts[-count:])
-            if not any(other != name and f".{other}".endswith(f".{ending}") for other in names):
-                break
-        short[name] = ending
-    return short
-
-
-def _shown(value: Any) -> str:
-    """A value as it is typed; of a path its last part, because a page travels."""
-    if isinstance(value, str):
-        return Path(value).name if "/" in value else value
-    return json.dumps(value)

@@ -4,17 +4,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.languages import common_code
 from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
 from isoglot.reports.labels import RunLabels, labelled, made_by_row, with_recipes
-from isoglot.reports.run_names import NamedRun, told_apart
+from isoglot.reports.run_names import NamedRun, VariedRun, told_apart, varied_runs
 from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import rows as results
+from isoglot.results.confusion import ENDING as CONFUSION_ENDING
+from isoglot.results.confusion import Confusion
 from isoglot.results.example_counts import ENDING, CountsFile
 from isoglot.results.rows import Cell, Result
 from isoglot.runs.files import read_json
@@ -22,6 +24,7 @@ from isoglot.runs.fingerprint import key_of
 from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.record import MANIFEST, RUN
 
+Counted = TypeVar("Counted", CountsFile, Confusion)
 _FIGURES = "figures"
 _HASH = re.compile("[0-9a-f]{16}")
 """Of weights in a folder; of an encoder of the hub its name is recorded instead."""
@@ -61,12 +64,14 @@ class Material:
 
     rows: list[Result] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
+    varied: dict[str, VariedRun] = field(default_factory=dict)  # runs of a sweep, by what the rows call them
     infos: dict[str, RunInfo] = field(default_factory=dict)
     curves: list[Curve] = field(default_factory=list)
     figures: list[ReportFigure] = field(default_factory=list)
     alignments: list[tuple[str, list[AlignmentRecord]]] = field(default_factory=list)
     # of predictions, and what their run is called where no row of results says so
     counts: list[tuple[CountsFile, str]] = field(default_factory=list)
+    confusions: list[tuple[Confusion, str]] = field(default_factory=list)
 
 
 def gather(
@@ -80,9 +85,9 @@ def gather(
 
     A path may be ``LABEL=PATH``, which names its runs. Runs of one name with different recipes are distinguished by
     the values that differ, else by the folders that they came in. A folder is searched through: ``results.jsonl``,
-    ``cells.jsonl``, run folders (``run.json`` or ``checkpoint-*``), counts beside predictions, and ``figures`` folders
-    at any depth. A file is results, cells where it is called ``cells.jsonl``, or sentence pairs with word links, which
-    ``gold`` links judge.
+    ``cells.jsonl``, run folders (``run.json`` or ``checkpoint-*``), counts and confusions beside predictions, and
+    ``figures`` folders at any depth. A file is results, cells where it is called ``cells.jsonl``, or sentence pairs
+    with word links, which ``gold`` links judge.
 
     Raises:
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.
@@ -93,6 +98,7 @@ def gather(
     labels, rows, cells = RunLabels(inputs), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
     curves, empty = list[_FoundCurve](), list[Path]()
     found_counts = list[tuple[CountsFile, Path]]()
+    confusions = list[tuple[Confusion, Path]]()
     for path in _searched([path for _, path in inputs]):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
@@ -106,14 +112,17 @@ def gather(
         cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
         counts = sorted(path.rglob(f"*{ENDING}"))  # of a file nothing is below it
         found_counts += [(CountsFile.read(file), file) for file in counts]
+        confused = sorted(path.rglob(f"*{CONFUSION_ENDING}"))
+        confusions += [(Confusion.read(file), file) for file in confused]
         for file in sorted(path.rglob(results.RUNS)):
             runs = (read_json(file) or {}).get("runs")
             of_studies += [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
         trained = _curves(path, records)
         curves += trained
-        if not (_take_figures(path, material) or files or tables or counts or trained):
+        if not (_take_figures(path, material) or files or tables or counts or confused or trained):
             empty.append(path)
-    nothing = not (rows or cells or curves or found_counts or material.figures or material.alignments)
+    counted = found_counts or confusions
+    nothing = not (rows or cells or curves or counted or material.figures or material.alignments)
     for path in empty:
         if nothing or not any(path.rglob(RUN)):  # a run of a few steps has no curve
             raise InputError(
@@ -127,6 +136,7 @@ def gather(
         )
     material.cells = labels.cells(cells)
     material.counts = _named_counts(found_counts, labels)
+    material.confusions = _named_counts(confusions, labels)
     _name_runs(material, rows, curves, labels, records)
     _require_one_value(material.rows, [file for _, file in rows])
     if names:
@@ -209,7 +219,9 @@ def _name_runs(
         # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
         seed = record.get("seed", values.get("seed")) if values else None
         made.append(NamedRun(name, figure, found.folder, seed, recipe, record.get("changes") or {}))
-    names = told_apart(with_recipes(made, recipes))
+    made = with_recipes(made, recipes)
+    names = told_apart(made)
+    material.varied = varied_runs(made[: len(rows)], names[: len(rows)])
     material.rows = [
         row if name == one.name else row.model_copy(update={"run": name})
         for row, one, name in zip(labelled_rows, made, names, strict=False)
@@ -219,9 +231,7 @@ def _name_runs(
     ]
 
 
-def _named_counts(
-    found: Sequence[tuple[CountsFile, Path]], labels: RunLabels
-) -> list[tuple[CountsFile, str]]:
+def _named_counts(found: Sequence[tuple[Counted, Path]], labels: RunLabels) -> list[tuple[Counted, str]]:
     """Counts of predictions with their runs' names, two for checkpoints that are called the same."""
     made = []
     for counts, file in found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from pandas import DataFrame, concat
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import common_code
 from isoglot.reports.stats import Score
-from isoglot.results.rows import SHARES, Result
+from isoglot.results.rows import SHARES, Result, name_without_seed
 
 _KEY = ["run", "seed", "language"]
 _DEFAULT = object()
@@ -167,10 +166,7 @@ def lower_is_better(metric: str) -> bool:
 
 def run_label(row: Result) -> str:
     """The run's name without its seed: ``tlm-seed1`` of seed 1 is ``tlm``, so that seeds meet in one row."""
-    if row.seed is None:
-        return row.run
-    short = re.sub(rf"[-_./ ](?:seed|s)[-_=]?{row.seed}$", "", row.run, flags=re.IGNORECASE)
-    return short or row.run
+    return name_without_seed(row.run, row.seed)
 
 
 def row_labels(rows: Sequence[Result]) -> list[str]:

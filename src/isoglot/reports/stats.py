@@ -30,6 +30,20 @@ class Score:
         return None if self.sd is None else self.sd / self.seeds**0.5
 
 
+def half_interval(score: Score) -> float | None:
+    """Half of the 95 % interval of a mean over seeds, t₀.₉₇₅(n − 1) · sd / √n; ``None`` for one seed.
+
+    Example:
+        >>> round(half_interval(Score.of([70.0, 71.0, 72.0])), 2)
+        2.48
+    """
+    if score.error is None:
+        return None
+    from scipy.stats import t as student  # noqa: PLC0415 - slow to import
+
+    return float(student.ppf(0.975, score.seeds - 1)) * score.error
+
+
 def margin(first: Score, second: Score) -> float:
     """What a difference of two means has to exceed to be more than noise: half of Welch's 95 % interval.
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -107,6 +108,18 @@ class Result(Tabular, BaseModel):
             f"{name}={value if isinstance(value, str) else json.dumps(value)}"
             for name, value in self.options.items()
         )
+
+
+def name_without_seed(run: str, seed: int | None) -> str:
+    """The name of a run without its seed.
+
+    Example:
+        >>> name_without_seed("tlm-seed1", 1), name_without_seed("tlm-seed1", 2)
+        ('tlm', 'tlm-seed1')
+    """
+    if seed is None:
+        return run
+    return re.sub(rf"[-_./ ](?:seed|s)[-_=]?{seed}$", "", run, flags=re.IGNORECASE) or run
 
 
 def flattened(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, chdir, contextmanager
@@ -22,6 +21,8 @@ _MOST_CPUS = 8
 _STEPS = 10_000
 """Ray counts shares of a GPU in steps of a ten-thousandth."""
 _FOLDER = "ISOGLOT_FOLDER"
+_MANY = 1 << 30
+"""Pieces of work where their number is not known."""
 
 
 @contextmanager
@@ -135,7 +136,7 @@ class ResidentPool(RayPool):
 
     ``workers``: Pieces at a time, as far as there is room for them; by default one per GPU, or without any one per two
     CPUs.
-    ``most``: Number of pieces at all.
+    ``most``: Number of pieces at all, where it is known.
     ``gpu``: Whether workers use GPUs.
     """
 
@@ -145,7 +146,7 @@ class ResidentPool(RayPool):
         setup: Callable[[Any], None],
         settings: object,
         *,
-        most: int,
+        most: int = _MANY,
         gpu: bool = True,
     ) -> None:
         super().__init__(workers, setup, settings)
@@ -156,16 +157,23 @@ class ResidentPool(RayPool):
         machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         size, needs = resident_workers(machines, self._workers, self._most, gpu=self._gpu)
         actor = ray.remote(max_restarts=-1, max_task_retries=-1, **needs)(_Resident)
-        self._idle = deque(actor.remote() for _ in range(size))
-        self.ahead = size
+        self._actors = [actor.remote() for _ in range(size)]
+        self._given = [0] * size
+        # The next piece waits in front of each worker while this process reads on.
+        self.ahead = 2 * size
         return self
 
     def submit(self, function: Callable[..., Any], *arguments: object, gpu: bool = False) -> Future[Any]:
-        """Do one piece of work in a worker that waits for one; :attr:`ahead` says how many there are."""
+        """Do one piece of work in the worker that has the fewest to do."""
         del gpu
-        actor = self._idle.popleft()
+        number = self._given.index(min(self._given))
+        self._given[number] += 1
         call = *self._work_setup, function, *arguments
-        return self._handed_over(actor.do.remote(*call), then=lambda: self._idle.append(actor))
+        return self._handed_over(self._actors[number].do.remote(*call), then=lambda: self._taken_back(number))
+
+    def _taken_back(self, number: int) -> None:
+        """Note that a worker has done a piece."""
+        self._given[number] -= 1
 
 
 def resident_workers(

@@ -47,10 +47,15 @@ class Checkpoint(_Path):
 
 
 def write_history(folder: Path, logged: Iterable[Mapping[str, Any]]) -> None:
-    """Write what a trainer logged into a run's folder, one line per step."""
+    """Write what a trainer logged into a run's folder, one line per step.
+
+    Values stand in the order of their names: a trainer that resumes reads its log from a file that sorts them, and the
+    history must not say whether a run was interrupted.
+    """
     steps: dict[int, dict[str, Any]] = {}
     for entry in logged:
         if _SUMMARY not in entry:
             step = int(entry["step"])
-            steps[step] = {"step": step, **steps.get(step, {}), **entry}
-    write_text(folder / HISTORY, "".join(map(json_line, steps.values())))
+            steps.setdefault(step, {}).update(entry)
+    lines = [json_line({"step": step, **dict(sorted(entry.items()))}) for step, entry in steps.items()]
+    write_text(folder / HISTORY, "".join(lines))

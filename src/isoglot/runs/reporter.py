@@ -24,6 +24,13 @@ class Reporter(Protocol):
         ...
 
 
+def detail(report: Reporter, label: str, text: str) -> None:
+    """Show a short text beside a step's bar, such as the loss; a reporter without a method ``detail`` drops it."""
+    show = getattr(report, "detail", None)
+    if show is not None:
+        show(label, text)
+
+
 class Silent:
     """Says nothing."""
 
@@ -54,6 +61,11 @@ class ProgressBars(Silent):
         bar.update(done - bar.n)
         if done >= total > 0:
             self._bars.pop(label).close()
+
+    def detail(self, label: str, text: str) -> None:
+        """Show a text behind the step's bar."""
+        if label in self._bars:
+            self._bars[label].set_postfix_str(text)
 
 
 class _LineReporter(Silent):

@@ -251,7 +251,7 @@ class Finetune(Step):
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Fine-tune."""
-        from isoglot.finetuning.finetune import finetune  # noqa: PLC0415 - loads the libraries
+        from isoglot.finetuning.api import finetune  # noqa: PLC0415 - loads the libraries
 
         task, train = self.check()
         options: dict[str, Any] = {"language": self.language, "seed": self.seed, "train": train}

@@ -1,4 +1,8 @@
-"""The families of statements behind the pairs: quantifiers, events, comparisons, counts, *and* and *or*; wordings."""
+"""The families of statements behind the pairs: quantifiers, events, comparisons, counts, *and* and *or*; paraphrases.
+
+Each function says what a model of its family is, lists all models, and adds statements, each with the models in which
+it is true. ``models - every``, the models in which *every* is false, is then the truth of *not every*.
+"""
 
 from collections.abc import Iterable
 from functools import cache
@@ -11,26 +15,32 @@ from isoglot.synthetic.pairs import Family, Models, balanced
 
 
 def _subsets(kinds: Iterable[Any]) -> Models:
-    """Every set of kinds of individuals or events that there may be in a world."""
+    """Every set of kinds of individuals or events that may exist."""
     members = list(kinds)
-    sizes = range(len(members) + 1)
-    return set(map(frozenset, chain.from_iterable(combinations(members, size) for size in sizes)))
+    subsets: Models = set()
+    for size in range(len(members) + 1):
+        subsets.update(map(frozenset, combinations(members, size)))
+    return subsets
 
 
 def quantifiers(pool: str, adjective: str) -> Family:
     """All, some, no, not all; restrictors and predicates made narrower or wider.
 
-    A model is the set of kinds of individuals that exist; a kind says whether one is an N (all are its hypernym), is A,
-    and did V, with or without the place. Every restrictor is taken to be non-empty.
+    A model is the set of kinds of individuals that exist. A kind has three numbers: whether such an individual is an N
+    (0 or 1; all are its hypernym), whether it is A (0 or 1), and whether it did V (0: no, 1: elsewhere, 2: at the
+    place). Every restrictor is taken to be non-empty, so an N that is A exists.
     """
-    models = {m for m in _subsets(product((0, 1), (0, 1), (0, 1, 2))) if any(k[0] and k[1] for k in m)}
+    kinds = product((0, 1), (0, 1), (0, 1, 2))
+    models = {m for m in _subsets(kinds) if any(is_n and is_a for is_n, is_a, _ in m)}
     variables = {"N": pool, "A": adjective, "V": "verb.intr", "P": "noun.place"}
     family = Family(f"quantifiers of {pool}", variables, models)
-    restrictors = (("N.{}", 1, 0), ("N.hyper.{}", 0, 0), ("A.pos N.{}", 1, 1))
-    for (noun, narrow, quality), (where, least) in product(restrictors, (("", 1), (" (obl in the P.sg)", 2))):
-        among = {k for m in models for k in m if k[0] >= narrow and k[1] >= quality}
-        some = {m for m in models if any(k[2] >= least for k in m & among)}
-        every = {m for m in models if all(k[2] >= least for k in m & among)}
+    restrictors = (("N.{}", 1, 0), ("N.hyper.{}", 0, 0), ("A.pos N.{}", 1, 1))  # with the least is_n and is_a
+    predicates = (("", 1), (" (obl in the P.sg)", 2))  # with the least number of a deed
+    every_kind = frozenset.union(*models)
+    for (noun, least_n, least_a), (where, least_deed) in product(restrictors, predicates):
+        among = {kind for kind in every_kind if kind[0] >= least_n and kind[1] >= least_a}
+        some = {m for m in models if any(did >= least_deed for _, _, did in m & among)}
+        every = {m for m in models if all(did >= least_deed for _, _, did in m & among)}
         sg, pl = noun.format("sg"), noun.format("pl")
         for subject, truth in (
             (f"every {sg}", every),
@@ -50,14 +60,22 @@ def quantifiers(pool: str, adjective: str) -> Family:
 def roles() -> Family:
     """Who did it to whom: voice, swapped roles, clefts, negation, place and day kept, dropped or added.
 
-    A model is the set of kinds of events that took place: direction, at the place or not, on the day or not.
+    A model is the set of kinds of events that took place. A kind has three numbers: who did it (0: X to Y, 1: Y to X),
+    whether at the place, and whether on the day.
     """
     variables = {"X": "name.first", "Y": "name.first", "V": "verb.meet", "T": "name.town", "D": "weekday"}
     models = _subsets(product((0, 1), repeat=3))
     family = Family("roles", variables, models)
-    for (way, (x, y)), near, day in product(enumerate((("X", "Y"), ("Y", "X"))), (0, 1), (0, 1)):
-        did = {m for m in models if any(k[0] == way and k[1] >= near and k[2] >= day for k in m)}
-        end = f"{' (obl near T.form)' * near}{' (obl on D.form)' * day}"
+    for direction, says_place, says_day in product((0, 1), repeat=3):
+        x, y = ("X", "Y") if direction == 0 else ("Y", "X")
+        # An event at the place or on the day also took place; so a statement that leaves them out is true of it.
+        events = {
+            k
+            for k in product((0, 1), repeat=3)
+            if k[0] == direction and k[1] >= says_place and k[2] >= says_day
+        }
+        did = {m for m in models if m & events}
+        end = f"{' (obl near T.form)' * says_place}{' (obl on D.form)' * says_day}"
         agent, patient = f"(nsubj {x}.form)", f"(obj {y}.form)"
         passive, by = f"(nsubj:pass {y}.form)", f"(obl by {x}.form)"
         family.say(f"{agent} V.past {patient}{end} .", did)
@@ -72,8 +90,14 @@ def roles() -> Family:
 
 
 def comparisons() -> Family:
-    """Orders of three people: converses, negation, transitivity."""
-    models = {tuple(sorted(set(v)).index(x) for x in v) for v in product(range(3), repeat=3)}
+    """Orders of three people: converses, negation, transitivity.
+
+    A model has the rank of each, from 0; people of one rank are alike: (0, 1, 1).
+    """
+    models: Models = set()
+    for values in product(range(3), repeat=3):
+        distinct = sorted(set(values))
+        models.add(tuple(distinct.index(value) for value in values))
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "A": "adj.compare"}
     family = Family("comparisons", variables, models)
     positive: list[tuple[str, Models, set[str]]] = []
@@ -94,7 +118,8 @@ def comparisons() -> Family:
 def counts() -> Family:
     """How many: bounds from above and below, of a class and of the class above it.
 
-    A model is (count of N, count of all of its hypernym), each in one of the five stretches that two numbers make.
+    A model is (count of N, count of all of its hypernym, N among them). The two numbers of a statement, K.low and
+    K.high, make five stretches: 0 below the low number, 1 the low number, 2 between, 3 the high number, 4 above.
     """
     variables = {"X": "name.first", "V": "verb.handle", "N": "noun.thing", "K": "number.pair"}
     models = {(n, h) for n in range(5) for h in range(n, 5)}
@@ -117,7 +142,10 @@ def counts() -> Family:
 
 
 def coordination() -> Family:
-    """And, or, neither, but not, only one."""
+    """And, or, neither, but not, only one.
+
+    A model says of each of three people whether they did it.
+    """
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "V": "verb.intr"}
     models = set(product((False, True), repeat=3))
     family = Family("coordination", variables, models, overlap=False)
@@ -182,10 +210,9 @@ def paraphrase_families() -> list[Family]:
             journeys.say(f"(obl on D.form) , (nsubj X.form) V.past {first} {second} .", here)
     deeds = Family("deeds", {**people, "V": "verb.handle", "W": "verb.handle", **objects})
     for names, order in product(("XY", "YX"), ("NO", "ON")):  # who did which to what, in either order
-        clauses = zip(names, "VW", order, strict=True)
-        for first, second in permutations(
-            f"(nsubj {p}.form) {v}.past (obj the {n}.sg)" for p, v, n in clauses
-        ):
+        triples = zip(names, "VW", order, strict=True)
+        clauses = [f"(nsubj {person}.form) {verb}.past (obj the {noun}.sg)" for person, verb, noun in triples]
+        for first, second in permutations(clauses):
             deeds.say(f"{first} (conj and {second}) .", (names, order))
             deeds.say(f"{first} (advcl , while {second}) .", (names, order))
             deeds.say(f"(advcl while {first}) , {second} .", (names, order))
@@ -195,10 +222,10 @@ def paraphrase_families() -> list[Family]:
 @cache
 def inference_patterns() -> tuple[Pattern, ...]:
     """Patterns of all families of inference; each family has the same weight."""
-    return tuple(pattern for family in entailment_families() for pattern in balanced(family))
+    return tuple(chain.from_iterable(map(balanced, entailment_families())))
 
 
 @cache
 def paraphrase_patterns() -> tuple[Pattern, ...]:
     """Patterns of all families of paraphrase; each family has the same weight."""
-    return tuple(pattern for family in paraphrase_families() for pattern in balanced(family))
+    return tuple(chain.from_iterable(map(balanced, paraphrase_families())))

@@ -1,13 +1,16 @@
 """Sentences as lines of words with their trees, and the grammar that derives such lines at random.
 
-A line is ``(nsubj every N.sg) V.past (obl in the P.sg) .``.
+A line, or *wording*, is ``(nsubj every N.sg) V.past (obl in the P.sg) .``:
 
-A group in brackets begins with the relation of its head. The head of a group is its weightiest word outside further
-brackets: a verb, else a noun, and so on. The others have the relation that words of their kind have. A relation that
-ends in ``@`` marks a part of the name whose head it depends on.
+1. A group in brackets begins with the relation of its head: ``every N.sg`` is the subject of ``V.past``.
+2. The head of a group is its weightiest word outside further brackets: a verb, else a noun, and so on.
+3. The other words have the relation that words of their kind have: ``every`` is a determiner, so ``det``.
+4. A relation that ends in ``@`` marks a part of the name whose head it depends on.
+5. ``NAME.form`` is a variable in a form, ``POOL:form`` a variable of its own; any other word is itself, with a part of
+   speech if one is written behind it: ``that/DET``.
 
-The grammar's rules are in ``grammar.txt``. Derivations are sampled once for a world; each becomes a pattern whose words
-are drawn anew for every sentence.
+The grammar's rules are in ``grammar.txt``. Derivations are sampled once for a world; each becomes a pattern, whose
+words are drawn again for every sentence.
 """
 
 import re
@@ -32,9 +35,11 @@ _TAGS = {
     "SCONJ": "after before that when while",
     "VERB": "happened rained remembered talked wrote",
 }
-_TAG = {word: tag for tag, words in _TAGS.items() for word in words.split()}
+_TAG_OF: dict[str, str] = {}
+for _tag, _words in _TAGS.items():
+    _TAG_OF.update(dict.fromkeys(_words.split(), _tag))
 _POOL_TAGS = {"noun": "NOUN", "verb": "VERB", "adj": "ADJ", "adv": "ADV", "number": "NUM"}
-"""Of the words of other pools: PROPN."""
+"""Part of speech by the first part of a pool's name; words of other pools are PROPN."""
 _ENTITIES = {"name.first": "PER", "name.last": "PER", "name.town": "LOC", "name.country": "LOC", "org.tail": "ORG",
              "org.public": "ORG", "org.body": "ORG"}  # fmt: skip
 """Type of the entity whose head a word of a pool is, unless it is a part of another."""
@@ -45,12 +50,17 @@ _RELATIONS = {
 _HEADS = ("ADP", "ADV", "AUX", "NUM", "ADJ", "PRON", "PROPN", "NOUN", "VERB")
 """Tags of heads, the weightiest last."""
 _PIECES = re.compile(r"\([^\s()]+|\)|[^\s()]+")
+"""The beginning of a group with its relation, the end of a group, or a word."""
 
 PLURALS = 0.3
 """Share of plurals where a rule is free in its number."""
 _LONGEST = 40
 _SYMBOL = re.compile(r"<([\w-]+)(?: (sg|pl))?(?: ([\w.]+))?>")
+"""A symbol to expand, with its number and an argument: ``<np pl noun.animal>``."""
 Rules = dict[str, tuple[list[str], list[float]]]
+"""Expansions of each symbol, and their weights."""
+_Member = tuple[int, str]
+"""A member of a group: its position, and its relation if it is a group itself."""
 
 
 class Token(NamedTuple):
@@ -83,15 +93,19 @@ def plain(line: str) -> str:
 
 
 def parse_wording(line: str, variables: dict[str, str]) -> tuple[Token, ...]:
-    """The words of a line, with their tree.
+    """Read the words of a line, with their tree. Variables of their own (``POOL:form``) are added to ``variables``.
 
-    A word ``NAME.form`` whose ``NAME`` is a variable is that variable in that form; ``POOL:form`` is a variable of its
-    own, which is added to ``variables``. Any other word stands as it is, with the part of speech that it usually has or
-    the one that is written behind it (``that/DET``).
+    Example:
+        >>> for token in parse_wording("(nsubj every N.sg) V.past .", {"N": "noun.animal", "V": "verb.intr"}):
+        ...     print(token.text, token.upos, token.head, token.deprel)
+        every DET 2 det
+        sg NOUN 3 nsubj
+        past VERB 0 root
+        . PUNCT 3 punct
     """
     tokens: list[Token] = []
     name_parts: set[int] = set()
-    groups: list[tuple[str, list[tuple[int, str]]]] = [("root", [])]
+    groups: list[tuple[str, list[_Member]]] = [("root", [])]  # those that are open, the outermost first
     for piece in _PIECES.findall(line):
         if piece.startswith("("):
             groups.append((piece[1:], []))
@@ -103,75 +117,98 @@ def parse_wording(line: str, variables: dict[str, str]) -> tuple[Token, ...]:
             groups[-1][1].append((head, relation.rstrip("@")))
         else:
             groups[-1][1].append((len(tokens), ""))
-            pool, colon, form = piece.partition(":")
-            name = str(len(variables))
-            if colon:
-                variables[name] = pool
-            else:
-                name, _, form = piece.partition(".")
-            if form and name in variables:
-                tag = _POOL_TAGS.get(variables[name].partition(".")[0], "PROPN")
-                tokens.append(Token(form, list(variables).index(name), tag))
-            else:
-                word, _, tag = piece.partition("/")
-                tokens.append(Token(word, upos=tag or _TAG.get(word, "X")))
+            tokens.append(_token(piece, variables))
     root = _attach(tokens, groups[0][1])
     tokens[root] = tokens[root]._replace(deprel="root")
-    pools, previous = list(variables.values()), -1
-    for position, token in enumerate(tokens):
-        head = position  # an entity is its head with the parts of the name, at any depth
-        while head in name_parts:
-            head = tokens[head].head - 1
-        entity = _ENTITIES.get(pools[tokens[head].variable]) if tokens[head].variable >= 0 else None
-        if entity is not None:
-            tokens[position] = token._replace(entity=f"{'I' if head == previous else 'B'}-{entity}")
-        previous = head if entity is not None else -1
+    _mark_entities(tokens, name_parts, list(variables.values()))
     return tuple(tokens)
 
 
-def _attach(tokens: list[Token], members: list[tuple[int, str]]) -> int:
-    """Attach the members of a group to its head, whose position is returned."""
-    candidates = [position for position, relation in members if not relation]
-    head = max(
-        candidates, key=lambda i: (_HEADS.index(tokens[i].upos) if tokens[i].upos in _HEADS else -1, i)
-    )
+def _token(piece: str, variables: dict[str, str]) -> Token:
+    """Read a word: a variable in a form, or a fixed word (rule 5)."""
+    pool, colon, form = piece.partition(":")
+    if colon:
+        name = str(len(variables))
+        variables[name] = pool
+    else:
+        name, _, form = piece.partition(".")
+    if form and name in variables:
+        tag = _POOL_TAGS.get(variables[name].partition(".")[0], "PROPN")
+        return Token(form, list(variables).index(name), tag)
+    word, _, tag = piece.partition("/")
+    return Token(word, upos=tag or _TAG_OF.get(word, "X"))
+
+
+def _mark_entities(tokens: list[Token], name_parts: set[int], pools: list[str]) -> None:
+    """Give tokens the IOB2 tags of entities: a head whose pool has names, with all parts of its name."""
+    previous = -1  # the head of the entity that the token before belongs to
+    for position, token in enumerate(tokens):
+        head = position
+        while head in name_parts:  # a part can have parts itself
+            head = tokens[head].head - 1
+        variable = tokens[head].variable
+        entity = _ENTITIES.get(pools[variable]) if variable >= 0 else None
+        if entity is None:
+            previous = -1
+        else:
+            tokens[position] = token._replace(entity=f"{'I' if head == previous else 'B'}-{entity}")
+            previous = head
+
+
+def _attach(tokens: list[Token], members: list[_Member]) -> int:
+    """Attach the members of a group to its head (rules 2 and 3); return the position of the head."""
+
+    def weight(position: int) -> tuple[int, int]:
+        tag = tokens[position].upos
+        return _HEADS.index(tag) if tag in _HEADS else -1, position  # of equal ones the last
+
+    head = max((position for position, relation in members if not relation), key=weight)
     for position, relation in members:
         if position != head:
-            if not relation and tokens[position].upos == "AUX":
-                participle = tokens[head].variable >= 0 and tokens[head].text == "part"
-                relation = "cop" if tokens[head].upos != "VERB" else "aux:pass" if participle else "aux"  # noqa: PLW2901
-            relation = relation or _RELATIONS.get(tokens[position].upos, "dep")  # noqa: PLW2901
-            tokens[position] = tokens[position]._replace(head=head + 1, deprel=relation)
+            deprel = relation or _relation(tokens[position], tokens[head])
+            tokens[position] = tokens[position]._replace(head=head + 1, deprel=deprel)
     return head
+
+
+def _relation(token: Token, head: Token) -> str:
+    """The relation of a single word to its head."""
+    if token.upos != "AUX":
+        return _RELATIONS.get(token.upos, "dep")
+    if head.upos != "VERB":
+        return "cop"
+    is_participle = head.variable >= 0 and head.text == "part"
+    return "aux:pass" if is_participle else "aux"
 
 
 @cache
 def read_rules() -> Rules:
-    """Expansions of each symbol and their weights."""
+    """Read the grammar: expansions of each symbol, and their weights."""
     text = resources.files("isoglot.synthetic").joinpath("grammar.txt").read_text(encoding="utf-8")
     rules: Rules = {}
     for section in text.split("\n@")[1:]:
         symbol, *lines = section.splitlines()
         expansions, weights = rules.setdefault(symbol, ([], []))
         for weight, _, line in (line.partition(" ") for line in lines if line):
-            wordings = line.split(" | ")
-            expansions += wordings
-            weights += [float(weight) / len(wordings)] * len(wordings)
+            alternatives = line.split(" | ")  # they share the weight
+            expansions += alternatives
+            weights += [float(weight) / len(alternatives)] * len(alternatives)
     return rules
 
 
 def expand(random: Random, symbol: str, number: str | None = None, argument: str | None = None) -> str:
-    """A random derivation of a symbol: a line with its tree."""
-    rules, number = read_rules(), number or ("pl" if random.random() < PLURALS else "sg")
-    names = (f"{symbol} {number}", f"{symbol} {argument}", symbol)
+    """Derive a symbol at random; return a line with its tree."""
+    rules = read_rules()
+    number = number or ("pl" if random.random() < PLURALS else "sg")
+    names = (f"{symbol} {number}", f"{symbol} {argument}", symbol)  # the most special rule that there is
     expansions, weights = next(rules[name] for name in names if name in rules)
     (line,) = random.choices(expansions, weights)
+    # In a rule, # stands for the number and $ for the argument, which may be missing.
     line = line.replace("#", number).replace("$", argument or "").replace(" >", ">")
     return _SYMBOL.sub(lambda match: expand(random, *match.groups()), line)
 
 
 def sample_patterns(count: int, seed: int) -> list[Pattern]:
-    """Sentence patterns of ``count`` random derivations; sentences longer than 40 words are left out."""
+    """Make patterns of ``count`` random derivations; sentences longer than 40 words are left out."""
     random, patterns = Random(seed), list[Pattern]()
     while len(patterns) < count:
         variables: dict[str, str] = {}

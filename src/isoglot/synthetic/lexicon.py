@@ -1,15 +1,16 @@
 """The miniature world's lexicon: pools of lexemes with their forms and themes, the most frequent first.
 
-A *pool* is a set of lexemes that can stand in one kind of slot (``noun.animal``, ``verb.give``, ``name.last``). A
+A *pool* has the lexemes that can stand in one kind of place (``noun.animal``, ``verb.give``, ``name.last``). A
 lexeme has named forms (``sg``, ``pl``, ``past`` …); a relation is a form too, so that ``hyper.sg`` of *dog* is *animal*
-and ``ant.pos`` of *big* is *small*. The stems are in ``lexicon.txt``; morphology, derivation and compounds make a few
-thousand words of them.
+and ``ant.pos`` of *big* is *small*. The stems are in ``lexicon.txt``, one section a pool; inflection, derivation and
+compounds make a few thousand words of them.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
+from itertools import chain, product
 
 import numpy as np
 
@@ -33,6 +34,9 @@ NAMES = 420
 _WITHOUT_ADVERB = {"unknown", "awake", "asleep", "shy", "tall", "bald", "hostile", "single", "married", "rich", "poor",
                    "old", "young", "ill", "busy", "elderly", "famous", "tired", "bored", "worried", "excited",
                    "talented", "popular", "lonely", "hardworking"}  # fmt: skip
+_NOISE = 0.6
+"""Standard deviation of a seed's change of a word's frequency rank, on a scale of logarithms."""
+_SMALLEST_POOL = 10
 _CONSONANT_Y = re.compile(r".*[^aeiou]y")
 _DOUBLING = re.compile("[^aeiou]*[aeiou][^aeiouwxy]")
 """Stems that double their last letter before a vowel: *big*, *run*."""
@@ -53,10 +57,10 @@ Lexicon = dict[str, list[Lexeme]]
 
 
 def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
-    """Read the stems, derive, order by a seeded frequency, and cut to ``size``.
+    """Make the lexicon: read the stems, inflect them, order them by a seeded frequency, and cut to ``size``.
 
     Args:
-        seed: Seed of frequency ranks (common words stay common), names and loose themes.
+        seed: Seed of frequency ranks (common words stay common), names, and themes of words that have none in the file.
         size: Approximate number of open-class lexemes to keep, at least ten in a pool; all by default.
     """
     pools = _pools(seed)
@@ -65,10 +69,10 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
     lexicon: Lexicon = {}
     for name, pool in pools.items():
         rng = np.random.default_rng(seed_for(seed, "lexicon", name))
-        jitter = np.log1p([lexeme.rank for lexeme in pool]) + 0.6 * rng.standard_normal(len(pool))
-        ordered = [pool[i] for i in np.argsort(jitter, kind="stable")]
+        noisy_ranks = np.log1p([lexeme.rank for lexeme in pool]) + _NOISE * rng.standard_normal(len(pool))
+        ordered = [pool[i] for i in np.argsort(noisy_ranks, kind="stable")]
         if name not in CLOSED:
-            ordered = ordered[: max(10, round(share * len(ordered)))]
+            ordered = ordered[: max(_SMALLEST_POOL, round(share * len(ordered)))]
         topics = [TOPICS[i] for i in rng.integers(len(TOPICS), size=len(ordered))]
         lexicon[name] = [
             replace(lexeme, topic=lexeme.topic or topic)
@@ -78,79 +82,98 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
 
 
 def _pools(seed: int) -> Lexicon:
-    """All lexemes, in the order of the file."""
+    """Make all lexemes: those of the file in its order, then adverbs, names and numbers."""
     pools: Lexicon = {}
-
-    def add(pool: str, forms: Iterable[dict[str, str]], topic: str | None = None) -> None:
-        """Append lexemes to a pool, but for words that it has."""
-        words = {next(iter(lexeme.forms.values())) for lexeme in pools.setdefault(pool, [])}
-        for rank, entry in enumerate(forms):
-            word = next(iter(entry.values()))
-            if word not in words:
-                words.add(word)
-                pools[pool].append(Lexeme(entry, topic, rank))
-
     text = resources.files("isoglot.synthetic").joinpath("lexicon.txt").read_text(encoding="utf-8")
     for section in text.split("\n@")[1:]:
-        heading, *lines = section.splitlines()
-        name, *settings = heading.split()
-        options = dict(part.split("=", 1) for part in settings)
-        words = [word for line in lines if not line.startswith("#") for word in line.split()]
-        if name == "compound":  # farm- with house: farmhouse
-            words = ["/".join(word + head for head in options["head"].split("/")) for word in words]
-            name = options["pool"]
-        if name.startswith("noun."):
-            above = inflect_noun(options["hypernym"]) if "hypernym" in options else {}
-            forms = {f"hyper.{form}": word for form, word in above.items()}
-            nouns = ({"sg": word} if name in MASS else inflect_noun(word) | forms for word in words)
-            add(name, nouns, options.get("topic"))
-        elif name.startswith("verb."):
-            add(name, map(inflect_verb, words))
-        elif name.startswith("adj."):
-            add(name, (forms for entry in words for forms in _adjectives(entry, graded="graded" in options)))
-        else:
-            add(name, ({"form": word} for word in words))
-    manner = [lexeme.forms["pos"] for name in ("adj.human", "adj.person") for lexeme in pools[name]]
-    manner = [word for word in manner if word not in _WITHOUT_ADVERB and not word.endswith("ly")]
-    add("adv.manner", ({"form": to_adverb(word)} for word in manner))
+        _add_section(pools, section)
+    adjectives = [lexeme.forms["pos"] for lexeme in (*pools["adj.human"], *pools["adj.person"])]
+    manner = [word for word in adjectives if word not in _WITHOUT_ADVERB and not word.endswith("ly")]
+    _add(pools, "adv.manner", _single_forms(map(to_adverb, manner)))
     for name, names in _names(pools, seed).items():
-        add(name, ({"form": word} for word in names))
-    add("name.first", [lexeme.forms for sex in "fm" for lexeme in pools[f"name.first.{sex}"]])
-    add("number.digits", ({"form": str(n)} for n in (*range(13, 100), *range(100, 1000, 50))))
-    add("number.year", ({"form": str(n)} for n in range(2020, 1890, -1)))
-    add("number.word", ({"form": number_word(n)} for n in range(2, 60)))
-    # at least two apart, so that "more than" and "at least" never meet
-    pairs = [(low, high) for low in range(3, 40) for high in range(low + 2, 41)]
-    pools["number.pair"] = [
-        Lexeme({"low": number_word(low), "high": number_word(high)}) for low, high in pairs
-    ]
+        _add(pools, name, _single_forms(names))
+    first_names = (*pools["name.first.f"], *pools["name.first.m"])
+    _add(pools, "name.first", [lexeme.forms for lexeme in first_names])
+    _add(pools, "number.digits", _single_forms(map(str, (*range(13, 100), *range(100, 1000, 50)))))
+    _add(pools, "number.year", _single_forms(map(str, range(2020, 1890, -1))))
+    _add(pools, "number.word", _single_forms(map(number_word, range(2, 60))))
+    pools["number.pair"] = []
+    for low in range(3, 40):
+        for high in range(low + 2, 41):  # at least two apart, so that "more than" and "at least" never meet
+            pools["number.pair"].append(Lexeme({"low": number_word(low), "high": number_word(high)}))
     return pools
+
+
+def _add_section(pools: Lexicon, section: str) -> None:
+    """Add the lexemes of a section of the file: its name and settings in the first line, then its words."""
+    heading, *lines = section.splitlines()
+    name, *settings = heading.split()
+    options = dict(part.split("=", 1) for part in settings)
+    words: list[str] = []
+    for line in lines:
+        if not line.startswith("#"):
+            words += line.split()
+    if name == "compound":  # farm- with house: farmhouse
+        heads = options["head"].split("/")  # singular, and plural if it is irregular
+        words = ["/".join(word + head for head in heads) for word in words]
+        name = options["pool"]
+    if name in MASS:
+        _add(pools, name, ({"sg": word} for word in words), options.get("topic"))
+    elif name.startswith("noun."):
+        above = inflect_noun(options["hypernym"]) if "hypernym" in options else {}
+        hypernyms = {f"hyper.{form}": word for form, word in above.items()}
+        _add(pools, name, (inflect_noun(word) | hypernyms for word in words), options.get("topic"))
+    elif name.startswith("verb."):
+        _add(pools, name, map(inflect_verb, words))
+    elif name.startswith("adj."):
+        adjectives = (_adjectives(entry, graded="graded" in options) for entry in words)
+        _add(pools, name, chain.from_iterable(adjectives))
+    else:
+        _add(pools, name, _single_forms(words))
+
+
+def _add(pools: Lexicon, name: str, entries: Iterable[dict[str, str]], topic: str | None = None) -> None:
+    """Append lexemes with these forms to a pool, except words that it has already; the first form is the word."""
+    pool = pools.setdefault(name, [])
+    words = {next(iter(lexeme.forms.values())) for lexeme in pool}
+    for rank, forms in enumerate(entries):
+        word = next(iter(forms.values()))
+        if word not in words:
+            words.add(word)
+            pool.append(Lexeme(forms, topic, rank))
+
+
+def _single_forms(words: Iterable[str]) -> Iterator[dict[str, str]]:
+    """The forms of words that have only one."""
+    return ({"form": word} for word in words)
 
 
 def _adjectives(entry: str, *, graded: bool) -> list[dict[str, str]]:
     """The forms of ``word``, or of both words of ``word=antonym``."""
     word, _, antonym = entry.partition("=")
-    forms = []
-    for positive, opposite in ((word, antonym), (antonym, word)) if antonym else ((word, ""),):
-        entry_forms = {"pos": positive, "ant.pos": opposite} if opposite else {"pos": positive}
+    with_opposite = [(word, antonym), (antonym, word)] if antonym else [(word, "")]
+    adjectives = []
+    for positive, opposite in with_opposite:
+        forms = {"pos": positive, "ant.pos": opposite} if opposite else {"pos": positive}
         if graded:
-            degrees = {"cmp": suffixed(positive, "er"), "sup": suffixed(positive, "est")}
-            entry_forms |= degrees | {"ant.cmp": suffixed(opposite, "er")}
-        forms.append(entry_forms)
-    return forms
+            forms |= {"cmp": suffixed(positive, "er"), "sup": suffixed(positive, "est")}
+            forms |= {"ant.cmp": suffixed(opposite, "er")}
+        adjectives.append(forms)
+    return adjectives
 
 
 def _names(pools: Lexicon, seed: int) -> dict[str, list[str]]:
-    """Surnames and towns of the same parts, so that a name alone does not give its type away; the parts are removed."""
+    """Make surnames and towns of the same parts, so that a name alone does not give its type away.
+
+    The pools of parts are removed.
+    """
     parts = {
         name: [lexeme.forms["form"] for lexeme in pools.pop(f"name.part.{name}")]
         for name in ("head", "tail", "town")
     }
     rng = np.random.default_rng(seed_for(seed, "names"))
-    both, towns = (
-        rng.permutation([head + tail for head in parts["head"] for tail in parts[end] if head[-1] != tail[0]])
-        for end in ("tail", "town")
-    )
+    both = rng.permutation(_joined(parts["head"], parts["tail"]))
+    towns = rng.permutation(_joined(parts["head"], parts["town"]))
     third = NAMES // 3
     surnames = [*both[:third], *both[NAMES : 2 * NAMES - third]]
     place_names = [*both[:third], *towns, *both[2 * NAMES :]][:NAMES]
@@ -158,6 +181,11 @@ def _names(pools: Lexicon, seed: int) -> dict[str, list[str]]:
         "name.last": rng.permutation(surnames).tolist(),
         "name.town": rng.permutation(place_names).tolist(),
     }
+
+
+def _joined(heads: Sequence[str], tails: Sequence[str]) -> list[str]:
+    """Each head with each tail, except where a letter would be doubled between them."""
+    return [head + tail for head, tail in product(heads, tails) if head[-1] != tail[0]]
 
 
 _UNITS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",

@@ -11,10 +11,10 @@ _Rows = Annotated[int, Field(ge=0, le=10_000_000)]  # all of a file are in memor
 
 
 class WorldRequest(Options):
-    """How much of what; see :class:`isoglot.synthetic.world.World`."""
+    """The world, and the number of rows of each kind; see :class:`isoglot.synthetic.world.World`."""
 
-    seed: int = option(0, "Seed of the world and all its samples.")
-    size: int | None = option(None, "Number of lexemes; by default all.", ge=200)
+    seed: int = option(0, "Start of the random numbers: the same one gives the same world.")
+    size: int | None = option(None, "How many dictionary words the world has; by default all.", ge=200)
     text: _Rows = option(20_000, "Lines of text to train on.", group=_ROWS)
     pos: _Rows = option(4_000, "Trees to train on.", group=_ROWS)
     ner: _Rows = option(4_000, "Sentences with names to train on.", group=_ROWS)
@@ -25,6 +25,8 @@ class WorldRequest(Options):
     test: _Rows = option(1_000, "Test rows of each kind.", group=_ROWS)
 
     def rows(self, kind: str, split: str) -> int:
-        """How many rows a file has."""
+        """How many rows a file has; without rows to train on, none to test on either."""
         train: int = getattr(self, kind)
-        return 0 if not train else train if split == "train" else int(getattr(self, split))
+        if not train or split == "train":
+            return train
+        return int(getattr(self, split))

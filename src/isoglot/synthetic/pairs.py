@@ -1,9 +1,15 @@
-"""Pairs of statements whose label follows from what they mean, and weights that leave surface cues nothing to say.
+"""Pairs of statements whose label follows from their meaning, weighted so that no single word gives the label away.
 
-A *family* is a handful of variables and many statements about them, each with its truth in every model of a small,
-fully enumerated set. The label of a pair is read off the truth values: every model of the first is one of the second
-(entailment), they share none (contradiction), neither (neutral). Which pairs are drawn how often is then chosen so that
-no word, on either side, new or lost, is more frequent under one label than under another.
+A *family* has a handful of variables and many statements about them. A *model* is one possible state of affairs; all
+models of a family are listed, and a statement is true in some of them. So the label of a pair of statements is known:
+
+- entailment: every model in which the first is true is one in which the second is true (*all dogs slept*, *some dogs
+  slept*);
+- contradiction: they are true in no common model;
+- neutral: neither.
+
+The pairs are then weighted so that no word, on either side, new or lost, is more frequent under one label than under
+another.
 """
 
 from collections.abc import Sequence
@@ -21,6 +27,7 @@ import numpy.typing as npt
 from isoglot.synthetic.grammar import Pattern, parse_wording, plain
 
 Pair = tuple[str, str, str]
+"""Two wordings and the label."""
 Floats = npt.NDArray[np.float64]
 Models = set[Any]
 """The models in which a statement is true."""
@@ -29,7 +36,10 @@ WEIGHTS_FILE = "weights.txt"
 """Weights of each family's pairs; ``python benchmarks/world_weights.py`` writes them anew."""
 
 MOST = 900
-"""Pairs of a family: enough variety, and quick to balance."""
+"""At most so many pairs of a family: enough variety, and quick to balance."""
+
+_LEAST_WEIGHT = 1e-7
+"""Pairs with less weight are as good as never drawn, and are left out."""
 
 LEAST_OVERLAP = 0.6
 """Smallest word overlap of paraphrase pairs: ``|words of both| / |words of either|``."""
@@ -66,31 +76,35 @@ class Family:
         pairs of the same words. Without, they are paraphrases that share most of their words: ``"1"`` for the same
         meaning, else ``"0"``.
         """
-        if self.models:
-            usable = [s for s in self.statements if 0 < len(s.truth) < len(self.models)]
-            pairs = [
-                (premise.text, hypothesis.text, entailment_label(premise.truth, hypothesis.truth))
-                for premise, hypothesis in permutations(usable, 2)
-                if not hypothesis.premise_only and premise.text != hypothesis.text
-            ]
-        else:
-            words = [  # forms of one variable are one word
-                {word.partition(".")[0] if len(word) > 1 else word for word in plain(text).split()}
-                for text, *_ in self.statements
-            ]
-            pairs = [
-                (first.text, second.text, "1" if first.truth == second.truth else "0")
-                for (first, left), (second, right) in permutations(
-                    zip(self.statements, words, strict=True), 2
-                )
-                if len(left & right) >= LEAST_OVERLAP * len(left | right)
-            ]
+        pairs = self._inference_pairs() if self.models else self._paraphrase_pairs()
         labels, random = sorted({label for _, _, label in pairs}), Random(self.name)
         sample: list[Pair] = []
         for label in labels:
             labelled = [pair for pair in pairs if pair[2] == label]
             sample += random.sample(labelled, min(len(labelled), MOST // len(labels)))
         return sample
+
+    def _inference_pairs(self) -> list[Pair]:
+        usable = [s for s in self.statements if 0 < len(s.truth) < len(self.models)]
+        pairs = []
+        for premise, hypothesis in permutations(usable, 2):
+            if not hypothesis.premise_only and premise.text != hypothesis.text:
+                label = entailment_label(premise.truth, hypothesis.truth)
+                pairs.append((premise.text, hypothesis.text, label))
+        return pairs
+
+    def _paraphrase_pairs(self) -> list[Pair]:
+        with_words = [(statement, _distinct_words(statement.text)) for statement in self.statements]
+        pairs = []
+        for (first, left), (second, right) in permutations(with_words, 2):
+            if len(left & right) >= LEAST_OVERLAP * len(left | right):
+                pairs.append((first.text, second.text, "1" if first.truth == second.truth else "0"))
+        return pairs
+
+
+def _distinct_words(text: str) -> set[str]:
+    """The words of a wording; all forms of a variable (``V.past``, ``V.part``) are one word."""
+    return {word.partition(".")[0] if len(word) > 1 else word for word in plain(text).split()}
 
 
 def entailment_label(first: Models, second: Models) -> str:
@@ -115,11 +129,13 @@ def stored_weights() -> dict[str, Floats]:
 
 
 def balanced(family: Family) -> list[Pattern]:
-    """Patterns of a family's pairs, weighted so that labels are equally frequent and no single cue tells them."""
-    read, pairs = cache(partial(parse_wording, variables=family.variables)), family.pairs()
-    weights, pools = stored_weights()[pair_key(pairs)], tuple(family.variables.values())
-    return [
-        Pattern(pools, (read(first), read(second)), label, round(weight, 9))
-        for (first, second, label), weight in zip(pairs, (weights / weights.sum()).tolist(), strict=True)
-        if weight > 1e-7
-    ]
+    """Make patterns of a family's pairs, weighted so that labels are equally frequent and no single word tells them."""
+    pools = tuple(family.variables.values())
+    parse = cache(partial(parse_wording, variables=family.variables))
+    pairs = family.pairs()
+    weights = stored_weights()[pair_key(pairs)]
+    patterns = []
+    for (first, second, label), weight in zip(pairs, (weights / weights.sum()).tolist(), strict=True):
+        if weight > _LEAST_WEIGHT:
+            patterns.append(Pattern(pools, (parse(first), parse(second)), label, round(weight, 9)))
+    return patterns

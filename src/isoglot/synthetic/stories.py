@@ -1,8 +1,9 @@
 """Short stories with questions, answer spans, and distractors built against shallow reading.
 
 A story interleaves two *scenes* about the same people and some idle sentences. In each scene every sentence has a
-mirror: the same words in other roles, the same verb at another place. So the sentence that answers a question shares no
-more words with it than one that does not, and the story names several people, places, days and objects of each type.
+*mirror*: *Anna met Otto near Rome on Friday* comes with *Otto met Anna near Paris on Monday*. So the sentence that
+answers a question shares no more words with it than one that does not, and the story names several people, places, days
+and objects of each type.
 """
 
 import re
@@ -11,9 +12,10 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from isoglot.synthetic.grammar import Pattern, parse_wording
+from isoglot.synthetic.grammar import Pattern, Token, parse_wording
 
 PEOPLE = {"X": "name.first", "Y": "name.first", "Z": "name.first"}
+"""The variables that all scenes of a story share."""
 FILLERS = (
     "(nsubj it) was a quiet day .",
     "(nsubj the people (nmod of the town)) remembered (obj that/DET year) .",
@@ -37,28 +39,31 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Scene:
-    """A template: one sentence per mirror, whose words stand for ``{0}``, ``{1}`` … in wordings and questions."""
+    """A template for several sentences that mirror each other.
+
+    A mirror such as ``"X Y T D"`` becomes one sentence: its words fill ``{0}``, ``{1}`` … of a wording.
+    """
 
     variables: str
-    """Each with its pool; people are those of the story."""
+    """Each with its pool: ``T=name.town``. People are those of the story."""
     mirrors: tuple[tuple[str, ...], ...]
-    """Mirrors in the order of telling, of which one line is drawn."""
+    """Possible lists of mirrors, in the order of telling; a story takes one of them."""
     wordings: tuple[str, ...]
     questions: tuple[tuple[str, str], ...] = ()
-    """Text and answer, for every sentence."""
+    """Question and answer, which are asked about every sentence."""
     single_questions: tuple[Question, ...] = ()
+    """Questions about one sentence."""
     ordered: bool = False
     """Whether the order of telling matters."""
 
     def tell(self, random: Random) -> tuple[list[str], list[Question]]:
-        """Sentences, each in one of its wordings, and the questions about them."""
+        """Draw sentences, each in one of its wordings; return them and the questions about them."""
         mirrors = [mirror.split() for mirror in random.choice(self.mirrors)]
         sentences = [random.choice(self.wordings).format(*words) for words in mirrors]
-        questions = [
-            Question(text.format(*words), answer.format(*words), number)
-            for number, words in enumerate(mirrors)
-            for text, answer in self.questions
-        ]
+        questions = []
+        for number, words in enumerate(mirrors):
+            for text, answer in self.questions:
+                questions.append(Question(text.format(*words), answer.format(*words), number))
         return sentences, [*questions, *self.single_questions]
 
 
@@ -68,26 +73,28 @@ _ACTIVE, _PASSIVE = (
 )
 _TOWN, _DAY = "(obl near {2}.form)", "(obl on {3}.form)"
 
+_FILLER = -1
+"""Number of a scene that stands for the idle sentences."""
+_Told = tuple[int, int]
+"""The number of a scene, and of a line of it."""
+
 SCENES = (
     Scene(  # X did it to Y here, Y did it to X there
         "V=verb.meet T=name.town U=name.town D=weekday E=weekday",
         (("X Y T D", "Y X U E"),),
-        tuple(
-            wording
-            for core in (_ACTIVE, _PASSIVE)
-            for wording in (
-                f"{core} {_TOWN} {_DAY} .",
-                f"{_DAY} , {core} {_TOWN} .",
-                f"{_TOWN} , {core} {_DAY} .",
-            )
+        (
+            f"{_ACTIVE} {_TOWN} {_DAY} .",
+            f"{_DAY} , {_ACTIVE} {_TOWN} .",
+            f"{_TOWN} , {_ACTIVE} {_DAY} .",
+            f"{_PASSIVE} {_TOWN} {_DAY} .",
+            f"{_DAY} , {_PASSIVE} {_TOWN} .",
+            f"{_TOWN} , {_PASSIVE} {_DAY} .",
         ),
-        tuple(
-            (f"{opening} {question} ?", answer)
-            for opening, answer in (("where", "{2}.form"), ("(obl on which day)", "{3}.form"))
-            for question in (
-                "did (nsubj {0}.form) V.base (obj {1}.form)",
-                "was (nsubj:pass {1}.form) V.part (obl by {0}.form)",
-            )
+        (
+            ("where did (nsubj {0}.form) V.base (obj {1}.form) ?", "{2}.form"),
+            ("where was (nsubj:pass {1}.form) V.part (obl by {0}.form) ?", "{2}.form"),
+            ("(obl on which day) did (nsubj {0}.form) V.base (obj {1}.form) ?", "{3}.form"),
+            ("(obl on which day) was (nsubj:pass {1}.form) V.part (obl by {0}.form) ?", "{3}.form"),
         ),
     ),
     Scene(  # X gave Y one object, Y gave X another
@@ -142,34 +149,55 @@ SCENES = (
 
 
 def story_patterns(count: int, seed: int) -> list[Pattern]:
-    """Patterns of ``count`` random stories, the last sentence of each the question."""
-    random, patterns = Random(seed), list[Pattern]()
-    for _ in range(count):
-        variables, scenes, queues = dict(PEOPLE), [], list[list[tuple[int, int]]]()
-        # each has its variables (V → V1); people are shared
-        for number, scene in enumerate(random.sample(SCENES, 2)):
-            pools = dict(part.split("=") for part in scene.variables.split())
-            rename = partial(re.compile(rf"\b({'|'.join(pools)})(?=\.)").sub, rf"\g<1>{number}")
-            variables |= {f"{name}{number}": pool for name, pool in pools.items()}
-            lines, questions = scene.tell(random)
-            questions = [Question(rename(text), rename(answer), i) for text, answer, i in questions]
-            scenes.append(([rename(line) for line in lines], questions))
-            queue = [(number, i) for i in range(len(lines))]
-            queues.append(queue if scene.ordered else random.sample(queue, len(queue)))
-        queues.append([(-1, i) for i in random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))])
-        order: list[tuple[int, int]] = []
-        while any(queues):
-            order.append(random.choice([queue for queue in queues if queue]).pop(0))
-        texts = [FILLERS[i] if number < 0 else scenes[number][0][i] for number, i in order]
-        sentences = [parse_wording(text, variables) for text in texts]
-        number = random.randrange(len(scenes))
-        question = random.choice(scenes[number][1])
-        position = order.index((number, question.sentence))
-        answer = [token[:2] for token in parse_wording(question.answer, variables)]
-        words = [token[:2] for token in sentences[position]]
-        start = next(i for i in range(len(words)) if words[i : i + len(answer)] == answer)
-        start += sum(map(len, sentences[:position]))
-        told = *sentences, parse_wording(question.text, variables)
-        span = start, start + len(answer)
-        patterns.append(Pattern(tuple(variables.values()), told, answer=span))
-    return patterns
+    """Make patterns of ``count`` random stories; the last sentence of each is the question."""
+    random = Random(seed)
+    return [_story_pattern(random) for _ in range(count)]
+
+
+def _story_pattern(random: Random) -> Pattern:
+    """Tell two scenes and some idle sentences in turn, and ask a question about one of the scenes."""
+    variables = dict(PEOPLE)
+    scenes: list[tuple[list[str], list[Question]]] = []
+    queues: list[list[_Told]] = []  # what each scene has still to tell
+    for number, scene in enumerate(random.sample(SCENES, 2)):
+        lines, questions = _scene_in_story(scene, number, variables, random)
+        scenes.append((lines, questions))
+        queue = [(number, line) for line in range(len(lines))]
+        queues.append(queue if scene.ordered else random.sample(queue, len(queue)))
+    fillers = random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))
+    queues.append([(_FILLER, filler) for filler in fillers])
+    order: list[_Told] = []
+    while any(queues):
+        order.append(random.choice([queue for queue in queues if queue]).pop(0))
+    texts = [FILLERS[line] if scene == _FILLER else scenes[scene][0][line] for scene, line in order]
+    sentences = [parse_wording(text, variables) for text in texts]
+    asked = random.randrange(len(scenes))
+    question = random.choice(scenes[asked][1])
+    span = _answer_span(question, order.index((asked, question.sentence)), sentences, variables)
+    all_sentences = *sentences, parse_wording(question.text, variables)
+    return Pattern(tuple(variables.values()), all_sentences, answer=span)
+
+
+def _scene_in_story(
+    scene: Scene, number: int, variables: dict[str, str], random: Random
+) -> tuple[list[str], list[Question]]:
+    """Tell a scene with variables of its own (V becomes V1), which are added to those of the story."""
+    pools = dict(part.split("=") for part in scene.variables.split())
+    variables |= {f"{name}{number}": pool for name, pool in pools.items()}
+    own_name = re.compile(rf"\b({'|'.join(pools)})(?=\.)")  # before the dot of a form: V.past
+    rename = partial(own_name.sub, rf"\g<1>{number}")
+    lines, questions = scene.tell(random)
+    renamed = [Question(rename(text), rename(answer), sentence) for text, answer, sentence in questions]
+    return [rename(line) for line in lines], renamed
+
+
+def _answer_span(
+    question: Question, position: int, sentences: list[tuple[Token, ...]], variables: dict[str, str]
+) -> tuple[int, int]:
+    """The tokens of an answer, counted over all sentences; ``position`` is that of the sentence that has it."""
+    answer = [(token.text, token.variable) for token in parse_wording(question.answer, variables)]
+    tokens = [(token.text, token.variable) for token in sentences[position]]
+    size = len(answer)
+    in_sentence = next(start for start in range(len(tokens)) if tokens[start : start + size] == answer)
+    start = sum(map(len, sentences[:position])) + in_sentence
+    return start, start + size

@@ -29,9 +29,10 @@ SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
 
 KINDS = ("text", "pos", "ner", "nli", "paws", "qa")
 PATTERNS, STORIES = 6000, 1500
-"""Derivations of the grammar and stories of a world."""
+"""How many derivations of the grammar, and how many stories a world has."""
 
 _THEMED = 0.8
+"""Share of rows that have a theme."""
 _BOOST = 36.0
 """How much more frequent a word is in its own theme."""
 _WITHOUT_NAMES = 0.125
@@ -87,18 +88,17 @@ class World:
         """
         if of not in KINDS:
             raise ConfigurationError(f"no trees of {of!r}; there are trees of {', '.join(KINDS)}")
-        trees = [
-            {
-                "words": words,
-                "upos": [token.upos for token in tokens],
-                "heads": [token.head for token in tokens],
-                "deprels": [token.deprel for token in tokens],
-                "entities": [token.entity for token in tokens],
-                "text": text_of(words),
-            }
-            for row in self._rows(of, n, split)
-            for tokens, words in zip(row.pattern.sentences, row.sentences, strict=True)
-        ]
+        trees = []
+        for row in self._rows(of, n, split):
+            for tokens, words in zip(row.pattern.sentences, row.sentences, strict=True):
+                trees.append({
+                    "words": words,
+                    "upos": [token.upos for token in tokens],
+                    "heads": [token.head for token in tokens],
+                    "deprels": [token.deprel for token in tokens],
+                    "entities": [token.entity for token in tokens],
+                    "text": text_of(words),
+                })  # fmt: skip
         return _dataset(trees, _TREEBANK)
 
     def pos(self, n: int, *, split: str = "train") -> Dataset:
@@ -110,14 +110,10 @@ class World:
         return self._tagged("ner", "entity", n, split)
 
     def _tagged(self, kind: str, tag: str, n: int, split: str) -> Dataset:
-        rows = self._rows(kind, n, split)
-        return _dataset(
-            [
-                {"words": words, "tags": [getattr(token, tag) for token in pattern.sentences[0]]}
-                for pattern, (words,) in rows
-            ],
-            TAGGED,
-        )
+        rows = []
+        for pattern, (words,) in self._rows(kind, n, split):
+            rows.append({"words": words, "tags": [getattr(token, tag) for token in pattern.sentences[0]]})
+        return _dataset(rows, TAGGED)
 
     def nli(self, n: int, *, split: str = "train") -> Dataset:
         """Premise and hypothesis (PAIR); the label, entailment, neutral or contradiction, follows from the meanings.
@@ -145,9 +141,11 @@ class World:
         """
         rows = []
         for number, (pattern, (*story, question)) in enumerate(self._rows("qa", n, split)):
-            words, (first, last) = list(chain.from_iterable(story)), pattern.answer
-            start = len(text_of(words[:first])) + bool(first)  # no answer begins with a mark
-            answer = {"text": [text_of(words[first:last])], "start": [start]}
+            words = list(chain.from_iterable(story))
+            first, stop = pattern.answer
+            # Before an answer there is a space, since none begins with a mark.
+            start = len(text_of(words[:first])) + 1 if first > 0 else 0
+            answer = {"text": [text_of(words[first:stop])], "start": [start]}
             identity = {"id": f"{self.seed}-{split}-{number}", "question": text_of(question)}
             rows.append({**identity, "context": text_of(words), "answers": answer})
         return _dataset(rows, SPAN)
@@ -161,50 +159,53 @@ class World:
         return list(islice(self._draw(kind, split), n))
 
     def _draw(self, kind: str, split: str) -> Iterator[Row]:
-        """Rows without end, but for those of another split and those in which two variables are the same word."""
-        random, (low, high) = Random(seed_for(self.seed, "synthetic", kind, split)), SPLITS[split]
+        """Yield rows without end.
+
+        Left out are rows with a sentence of another split, and rows in which two variables are the same word.
+        """
+        random = Random(seed_for(self.seed, "synthetic", kind, split))
         patterns, weights = self._patterns_of(kind)
         while True:
             topic = random.choice(TOPICS) if random.random() < _THEMED else None
-            pattern, lexemes = patterns[bisect(weights, random.random() * weights[-1])], []
-            for pool in pattern.variables:
-                if (
-                    pool,
-                    topic,
-                ) not in self._frequencies:  # Zipf-Mandelbrot's, more in the theme; accumulated
-                    in_theme = (topic is not None and lexeme.topic == topic for lexeme in self.lexicon[pool])
-                    ranked = (
-                        (rank + 2.7) ** -1.05 * (_BOOST if theme else 1.0)
-                        for rank, theme in enumerate(in_theme)
-                    )
-                    self._frequencies[pool, topic] = list(accumulate(ranked))
-                frequencies = self._frequencies[pool, topic]
-                lexemes.append(self.lexicon[pool][bisect(frequencies, random.random() * frequencies[-1])])
+            pattern = patterns[_drawn(random, weights)]
+            lexemes = [self._drawn_lexeme(random, pool, topic) for pool in pattern.variables]
             if len(set(map(id, lexemes))) < len(lexemes):
                 continue  # "Anna met Anna" is not English and spoils labels
-            sentences: list[list[str]] = []
+            if kind == "qa":  # a story is in one split as a whole
+                sentences = [_spelled(tokens, lexemes) for tokens in pattern.sentences]
+                if _is_in_split(chain.from_iterable(sentences), split):
+                    yield Row(pattern, sentences)
+                continue
+            sentences = []
             for tokens in pattern.sentences:
                 sentences.append(_spelled(tokens, lexemes))
-                if kind != "qa" and not low <= _tenth(sentences[-1]) < high:
+                if not _is_in_split(sentences[-1], split):
                     break
             else:
-                if kind != "qa" or low <= _tenth(chain.from_iterable(sentences)) < high:
-                    yield Row(pattern, sentences)
+                yield Row(pattern, sentences)
+
+    def _drawn_lexeme(self, random: Random, pool: str, topic: str | None) -> Lexeme:
+        return self.lexicon[pool][_drawn(random, self._frequencies_of(pool, topic))]
+
+    def _frequencies_of(self, pool: str, topic: str | None) -> list[float]:
+        """The frequencies of the lexemes of a pool, accumulated: Zipf's law, with more for words of the theme."""
+        if (pool, topic) not in self._frequencies:
+            frequencies = []
+            for rank, lexeme in enumerate(self.lexicon[pool]):
+                is_in_theme = topic is not None and lexeme.topic == topic
+                frequencies.append(_zipf_mandelbrot(rank) * (_BOOST if is_in_theme else 1.0))
+            self._frequencies[pool, topic] = list(accumulate(frequencies))
+        return self._frequencies[pool, topic]
 
     def _patterns_of(self, kind: str) -> tuple[Sequence[Pattern], list[float]]:
-        """The patterns of a kind, made when they are first needed, and their weights, accumulated."""
+        """The patterns of a kind, made when they are first needed; and their weights, accumulated."""
         kind = "text" if kind == "pos" else kind
         if kind not in self._patterns:
             patterns: Sequence[Pattern]
             if kind == "text":
                 patterns = sample_patterns(PATTERNS, seed_for(self.seed, "grammar"))
             elif kind == "ner":
-                patterns = [
-                    pattern
-                    if any(token.entity != "O" for token in pattern.sentences[0])
-                    else replace(pattern, weight=_WITHOUT_NAMES)
-                    for pattern in self._patterns_of("text")[0]
-                ]
+                patterns = list(map(_weighted_by_names, self._patterns_of("text")[0]))
             elif kind == "qa":
                 patterns = story_patterns(STORIES, seed_for(self.seed, "stories"))
             else:
@@ -213,8 +214,30 @@ class World:
         return self._patterns[kind]
 
 
+def _drawn(random: Random, accumulated: Sequence[float]) -> int:
+    """Draw a number with a probability that its weight gives."""
+    return bisect(accumulated, random.random() * accumulated[-1])
+
+
+def _zipf_mandelbrot(rank: int) -> float:
+    """The frequency of the word of a rank, which counts from 0 (Zipf's law with Mandelbrot's shift of ranks)."""
+    return float((rank + 2.7) ** -1.05)
+
+
+def _weighted_by_names(pattern: Pattern) -> Pattern:
+    """Make a sentence without a name rare: data of entities have few of them."""
+    has_name = any(token.entity != "O" for token in pattern.sentences[0])
+    return pattern if has_name else replace(pattern, weight=_WITHOUT_NAMES)
+
+
+def _is_in_split(words: Iterable[str], split: str) -> bool:
+    """Whether words belong to a split; that depends on nothing but the words."""
+    low, high = SPLITS[split]
+    return low <= _tenth(words) < high
+
+
 def _spelled(tokens: Sequence[Token], lexemes: Sequence[Lexeme]) -> list[str]:
-    """The words of a sentence: ``a`` becomes ``an`` before a vowel; the first begins with a capital."""
+    """Write the words of a sentence: ``a`` becomes ``an`` before a vowel; the first begins with a capital."""
     words = [
         token.text if token.variable < 0 else lexemes[token.variable].forms[token.text] for token in tokens
     ]
@@ -231,7 +254,12 @@ def _tenth(words: Iterable[str]) -> int:
 
 
 def text_of(words: Sequence[str]) -> str:
-    """Words as plain text, marks attached."""
+    """Write words as plain text, marks attached.
+
+    Example:
+        >>> text_of(["It", "rains", "."])
+        'It rains.'
+    """
     return "".join(word if word in _ATTACHED else f" {word}" for word in words).removeprefix(" ")
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from isoglot.synthetic.world import SPLITS, World
 
 LANGUAGE = "en"
 Render = Callable[[Dataset, str], Iterator[str]]
-"""The text of a data set, of which split it is."""
+"""Writes a data set, of the split that is named, as pieces of text."""
 
 
 def write_world(
@@ -24,15 +25,16 @@ def write_world(
 ) -> tuple[dict[str, int], bool]:
     """Write data sets of every task, each in the format of its usual benchmark and with train, dev and test splits.
 
-    No sentence is in two splits. The folder appears when it is complete; the same is not made again. Returned are the
-    rows of each file, relative to the folder, and whether they were made now.
+    No sentence is in two splits. The folder appears when it is complete; one that was made from the same request is
+    left unchanged.
+
+    Returns:
+        The number of rows by file, and whether the files were made now.
     """
-    planned = [
-        (kind, file, render, split)
-        for kind, file, render in _FILES
-        for split in SPLITS
-        if request.rows(kind, split)
-    ]
+    planned = []
+    for (kind, file, render), split in product(_FILES, SPLITS):
+        if request.rows(kind, split):
+            planned.append((kind, file.format(split), render, split))
     if not planned:
         raise ConfigurationError("nothing to write; add for example [[text=20000]] and [[pos=4000]]")
 
@@ -45,11 +47,11 @@ def write_world(
                 dataset = world.treebank(rows, split=split, of=kind)
             else:
                 dataset = getattr(world, kind)(rows, split=split)
-            path = folder / file.format(split)
+            path = folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("w", encoding="utf-8", newline="\n") as lines:
                 lines.writelines(render(dataset, split))
-            files[file.format(split)] = len(dataset)
+            files[file] = len(dataset)
         return {"files": files}
 
     report = reporter_of(progress)
@@ -72,7 +74,7 @@ def _panx(rows: Dataset, split: str) -> Iterator[str]:
 
 
 def _table(columns: str, line: str) -> Render:
-    """Column names, then a line for each row."""
+    """Make a writer of tables with these columns, whose rows are written as ``line``."""
 
     def render(rows: Dataset, split: str) -> Iterator[str]:
         yield columns.replace(" ", "\t") + "\n"
@@ -106,4 +108,4 @@ _FILES: tuple[tuple[str, str, Render], ...] = (
     ("qa", "qa/en.{}.json", _squad),
     *((kind, f"trees/{kind}.{{}}.conllu", _conllu) for kind in ("text", "ner", "nli", "paws", "qa")),
 )  # fmt: skip
-"""Kind, file by split, and how its rows are written."""
+"""Kind of data, file with a place for the split, and how rows are written."""

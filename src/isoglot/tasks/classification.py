@@ -1,8 +1,9 @@
 """Tasks with one label per example: the label of one text or of two, read from the first position."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,10 +11,13 @@ from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.core.errors import ConfigurationError
+from isoglot.results.confusion import ConfusionMatrix
 from isoglot.results.example_counts import ExampleCounts, shares
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import HeadTask, model_labels
+from isoglot.tasks.text_vectors import TextPooling
+from isoglot.tasks.vector_classifier import LASER_HIDDEN, Frozen, VectorClassifier, new_classifier
 
 _ENCODED_AT_ONCE = 10_000
 
@@ -24,15 +28,59 @@ class ClassificationTask(HeadTask):
 
     Args:
         max_length: Tokens of a row; of two texts the longer is cut first.
+        frozen: vectors trains a classifier on sentence vectors of the encoder, which stays as it is, or of a function
+            (package.module:Name in place of the checkpoint).
+        hidden: Units of the classifier's hidden layers, with frozen=vectors.
+        layer: Layer that vectors are read from, with frozen=vectors.
+        pooling: How a layer becomes a vector, with frozen=vectors: mean or cls.
+        prefix: Text before each text, if the encoder was trained with one, with frozen=vectors.
 
     **Metrics**: ``accuracy``.
     """
 
     max_length: int = 128
+    frozen: Frozen | None = None
+    hidden: tuple[int, ...] | int = LASER_HIDDEN
+    layer: int = -1
+    pooling: TextPooling = "mean"
+    prefix: str = ""
+    recorded_if_given: ClassVar[tuple[str, ...]] = ("frozen", "hidden", "layer", "pooling", "prefix")
     auto = AutoModelForSequenceClassification
     texts: ClassVar[tuple[str, ...]]
     """Columns of the texts, in the order in which the encoder reads them."""
     primary_metric: ClassVar[str] = "accuracy"
+
+    def __post_init__(self) -> None:
+        """Refuse options of vectors without ``frozen``."""
+        super().__post_init__()
+        changed = [
+            name for name in self.recorded_if_given[1:] if getattr(self, name) != getattr(type(self), name)
+        ]
+        if self.frozen is None and changed:
+            raise ConfigurationError(
+                f"[[{changed[0]}]]: has an effect only with [[frozen='vectors']]; add that, or leave it out"
+            )
+
+    def head(
+        self,
+        checkpoint: str | Path,
+        *,
+        labels: Sequence[str] | None,
+        seed: int,
+        dropout: float | None = None,
+    ) -> PreTrainedModel:
+        """The encoder with a new head; with ``frozen`` a classifier of its vectors."""
+        if self.frozen is None:
+            return super().head(checkpoint, labels=labels, seed=seed, dropout=dropout)
+        self.know(labels)
+        self._require_two(labels)
+        hidden = (self.hidden,) if isinstance(self.hidden, int) else self.hidden
+        if any(units < 1 for units in hidden):
+            raise ConfigurationError(f"hidden: a layer needs 1 unit or more, got {list(hidden)}")
+        return new_classifier(
+            checkpoint, labels=list(labels or ()), texts=len(self.texts), hidden=hidden, layer=self.layer,
+            pooling=self.pooling, prefix=self.prefix, dropout=dropout, seed=seed,
+        )  # fmt: skip
 
     def know(self, labels: Sequence[str] | None) -> None:
         """Labels that data may have from now on."""
@@ -51,6 +99,8 @@ class ClassificationTask(HeadTask):
         """One row per example, in the tokenizer's own template."""
         del training
         names = {label: i for i, label in enumerate(model_labels(model))}
+        if isinstance(model, VectorClassifier):
+            return self._numbered(dataset, tokenizer, model, names)
         segments, halves = takes_segments(model, tokenizer), FIRST_LANGUAGE in dataset.column_names
         rows: list[EncodedRow] = []
         for batch in dataset.iter(_ENCODED_AT_ONCE):
@@ -72,6 +122,20 @@ class ClassificationTask(HeadTask):
                 rows.append(EncodedRow(inputs, len(rows), second=second))
         return rows
 
+    def _numbered(
+        self, dataset: Dataset, tokenizer: Any, model: VectorClassifier, names: Mapping[str, int]
+    ) -> list[EncodedRow]:
+        """One row an example, with the numbers of its texts' vectors."""
+        columns = [list(dataset[column]) for column in self.texts]
+        every = [text for column in columns for text in column]
+        numbers = np.array(model.number(every, tokenizer, self.max_length), np.int32)
+        rows = numbers.reshape(len(columns), len(dataset)).T
+        labels = [names.get(label, 0) for label in dataset["label"]]
+        return [
+            EncodedRow({"input_ids": row, "labels": label}, number)
+            for number, (row, label) in enumerate(zip(rows, labels, strict=True))
+        ]
+
     def reduce(self, logits: Any) -> Any:
         """All of them."""
         return logits
@@ -89,6 +153,14 @@ class ClassificationTask(HeadTask):
     def labels(self, dataset: Dataset) -> list[str]:
         """Outputs of a head for these data."""
         raise NotImplementedError
+
+    def gold(self, dataset: Dataset) -> list[str]:
+        """The labels of the data, in the form of predictions."""
+        return list(dataset["label"])
+
+    def confusion(self, dataset: Dataset, predictions: Predictions) -> ConfusionMatrix:
+        """How often each label was predicted for each label."""
+        return ConfusionMatrix.of(self.gold(dataset), list(predictions), self._allowed or ())
 
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str

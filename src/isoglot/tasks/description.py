@@ -17,11 +17,16 @@ _NOT_OPTIONS = ("data", "allowed")
 
 
 def describe_task(task: Any) -> dict[str, Any]:
-    """What a task is and its options, as plain values, without its data."""
-    facts = TaskFacts.of(task)
-    values = {"kind": facts.kind, "heads": facts.heads} | {
-        name: getattr(task, name) for name in _defaults(task)
-    }
+    """What a task is and its options, as plain values, without its data.
+
+    Options that a task did not always have, its ``recorded_if_given``, stand there only with other values than the
+    defaults, so that older runs and results are found again.
+    """
+    facts, defaults = TaskFacts.of(task), _defaults(task)
+    values = {"kind": facts.kind, "heads": facts.heads} | {name: getattr(task, name) for name in defaults}
+    for name in getattr(type(task), "recorded_if_given", ()):
+        if values[name] == defaults[name]:
+            del values[name]
     return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in values.items()}
 
 

@@ -131,11 +131,7 @@ class HeadTask:
         self.know(labels)
         named: dict[str, Any] = {}
         if labels is not None:
-            if len(labels) < 2:  # one output is a regression to the library
-                raise ConfigurationError(
-                    f"{self.name} data ({self.data.describe()}): the only label of the training data is "
-                    f"{labels[0]!r}; two or more are needed"
-                )
+            self._require_two(labels)
             numbers = dict(enumerate(labels))
             named = {"id2label": numbers, "label2id": {name: i for i, name in numbers.items()}}
         config = load_config(checkpoint, **named)
@@ -145,6 +141,14 @@ class HeadTask:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_for(seed, "head"))
             return load_checkpoint(self.auto, checkpoint, config=config, new_head=True)
+
+    def _require_two(self, labels: Sequence[str] | None) -> None:
+        """Refuse a single label: one output is a regression to the library."""
+        if labels is not None and len(labels) < 2:
+            raise ConfigurationError(
+                f"{self.name} data ({self.data.describe()}): the only label of the training data is "
+                f"{labels[0]!r}; two or more are needed"
+            )
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
         """A fine-tuned model."""

@@ -22,6 +22,7 @@ from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import add_language_embeddings, input_embeddings
 from isoglot.recipe.source import read_document
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow
+from isoglot.tasks.vector_classifier import VectorClassifier
 
 _TABLE = "language_embeddings"
 _WEIGHT = f"{_TABLE}.weight"
@@ -105,7 +106,9 @@ def attach(model: PreTrainedModel, vectors: LanguageVectors) -> None:
 
 
 def attach_chosen(model: PreTrainedModel, checkpoint: Path | str, ids: Mapping[str, int] | None) -> None:
-    """Give a model the :func:`chosen_vectors` of a checkpoint, if it has any."""
+    """Give a model the :func:`chosen_vectors` of a checkpoint, if it has any; frozen vectors are made without them."""
+    if isinstance(model, VectorClassifier):
+        return
     vectors = chosen_vectors(checkpoint, ids)
     if vectors is not None:
         attach(model, vectors)

@@ -176,6 +176,11 @@ class QuestionTask(HeadTask):
             predicted[names[example]] = answer
         return predicted
 
+    def gold(self, dataset: Dataset) -> dict[str, str]:
+        """The first right answer to each question, in the form of predictions; empty where there is none."""
+        answers = zip(dataset["id"], dataset["answers"], strict=True)
+        return {row_id: next(iter(texts["text"]), "") for row_id, texts in answers}
+
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from isoglot.formats.labelled.sources import Location
 from isoglot.formats.labelled.tags import UNLABELLED, UPOS, check_tag, read_tags
 from isoglot.formats.labelled.withheld import ADVICE
 from isoglot.formats.schema import TAGGED
+from isoglot.results.confusion import ConfusionMatrix
 from isoglot.results.example_counts import ExampleCounts
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, EncodedRow, RowOutput, takes_segments
@@ -170,19 +172,37 @@ class TaggingTask(HeadTask):
                 predicted[row.example][word] = names[int(output[position])]
         return predicted
 
+    def gold(self, dataset: Dataset) -> list[list[str]]:
+        """The tags of the data, in the form of predictions."""
+        return list(dataset["tags"])
+
+    def confusion(self, dataset: Dataset, predictions: Predictions) -> ConfusionMatrix:
+        """How often each tag was predicted for each tag, counted in words; words without a tag do not count."""
+        gold, predicted = _tagged_words(self.gold(dataset), list(predictions))
+        return ConfusionMatrix.of(
+            list(chain.from_iterable(gold)), list(chain.from_iterable(predicted)), self.allowed or ()
+        )
+
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:
         """Chunk F1, precision, recall; token accuracy."""
         del language
-        gold, predicted = list(dataset["tags"]), list(predictions)
-        for number, tags in enumerate(gold):
-            if UNLABELLED in tags:
-                known = [n for n, tag in enumerate(tags) if tag != UNLABELLED]
-                gold[number], predicted[number] = (
-                    [row[n] for n in known] for row in (tags, predicted[number])
-                )
+        gold, predicted = _tagged_words(self.gold(dataset), list(predictions))
         return {**self.chunks(gold, predicted), "accuracy": tag_accuracy(gold, predicted)}
+
+
+def _tagged_words(
+    gold: Sequence[list[str]], predicted: Sequence[Any]
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Tags and predictions of each sentence, without the words that have no tag in the data."""
+    kept, guesses = list(gold), list(predicted)
+    for number, tags in enumerate(gold):
+        if UNLABELLED in tags:
+            known = [place for place, tag in enumerate(tags) if tag != UNLABELLED]
+            kept[number] = [tags[place] for place in known]
+            guesses[number] = [guesses[number][place] for place in known]
+    return kept, guesses
 
 
 @dataclass

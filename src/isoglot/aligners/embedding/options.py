@@ -39,7 +39,7 @@ class LinkFilter(Options):
         group=_WRITING, ge=0, le=1,
     )  # fmt: skip
     min_score: float = option(
-        0.0, "Leave out all links of a pair whose score (mean of its words' best links) is below.",
+        0.0, "Leave out all links of a pair whose score (mean of its words' best links) is below this.",
         group=_WRITING, ge=0, le=1,
     )  # fmt: skip
 
@@ -50,7 +50,7 @@ class EmbeddingOptions(LinkFilter):
     method: str = option(flags=None)
     layer: int | None = option(
         None,
-        "Hidden states to compare: 0 = embeddings, negative from the end; by default 8, of a pointer its own.",
+        "Layer whose vectors are compared: 0 = embeddings, negative from the end; by default 8, of a pointer its own.",
         group=_ENCODER,
     )
     encode: Encode = option("separate", "Each sentence alone, or both in one sequence.", flags=None)
@@ -67,11 +67,12 @@ class EmbeddingOptions(LinkFilter):
     )
     dtype: Literal["auto", Precision] = option(
         "auto",
-        "auto: float32; bfloat16 for softmax and entmax by the cosine, where the hardware computes in it.",
+        "Numbers to compute in. auto: float32; bfloat16 for softmax and entmax by the cosine, where the hardware "
+        "computes in it.",
         flags=["--dtype", "--precision"],
         group=_ENCODER,
     )
-    device: str = option("auto", "cpu, cuda, cuda:1, mps or auto.", group=_ENCODER)
+    device: str = option("auto", "Where to compute: cpu, cuda, cuda:1, mps or auto.", group=_ENCODER)
     _named = field_validator("dtype", "device", mode="before")(name_of_torch)
 
     @staticmethod

@@ -51,7 +51,7 @@ class LanguageIdentifier:
         if not self._accepted:
             raise ConfigurationError(
                 f"min_language: lingua does not know {language!r}; it knows {', '.join(sorted(known))}; leave "
-                "min_language out, or set the languages"
+                "min_language out (of a preset: [[min_language=0]]), or set the languages"
             )
         scripts = set(scripts_of(code))
         near = {name for name in known if scripts & set(scripts_of(name))}

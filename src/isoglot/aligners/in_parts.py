@@ -1,0 +1,281 @@
+"""Word links made block by block: on this machine or on a Ray cluster, kept beside the output while it is made.
+
+An encoder and a saved statistical model link each pair by itself, so blocks of pairs can be linked anywhere and in any
+order. Blocks begin at multiples of the windows in which an encoder encodes, so the links do not depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from isoglot.aligners.aligner import Aligner, Use
+from isoglot.aligners.alignment import WINDOW, usable_words
+from isoglot.aligners.lexicon_options import LexiconOptions
+from isoglot.aligners.load_aligner import loaded, made_of
+from isoglot.aligners.options import AnyAligner, Encoder, SavedModel
+from isoglot.aligners.pairs_in_files import Warnings, silent
+from isoglot.corpus.encode.unknown import UNLINKED, UnknownWords
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import WordMode
+from isoglot.runs.fingerprint import fingerprint
+from isoglot.runs.parts import BlockResult, Parts, content_of, input_sizes
+from isoglot.runs.pool import WorkPool
+
+_ELSEWHERE = {"save", "engine", "workers", "part_pairs", "any_language", *LexiconOptions.model_fields}
+"""Options of an aligner that change no link."""
+_KINDS = {
+    "source": "lists of integers",
+    "target": "lists of integers",
+    "probabilities": "lists of numbers",
+    "score": "numbers",
+}
+"""Columns of the links of a block."""
+
+
+@dataclass(frozen=True)
+class PairBlock:
+    """Consecutive pairs, and how many come before them."""
+
+    first: int
+    pairs: list[SentencePair]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send nothing to another process but what an aligner reads."""
+        bare = [SentencePair(pair.texts, pair.words, languages=pair.languages) for pair in self.pairs]
+        return PairBlock, (self.first, bare)
+
+    def content(self) -> str:
+        """A hash of what an aligner reads."""
+        return content_of((pair.texts, *map(list, pair.words), pair.languages) for pair in self.pairs)
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """What a worker needs to link blocks."""
+
+    request: Encoder | SavedModel
+    words: WordMode
+
+
+class BlockLinker:
+    """Links blocks of pairs by an aligner that is loaded once."""
+
+    def __init__(self, settings: LinkSettings) -> None:
+        self._words = settings.words
+        self._request = request = settings.request
+        self._warnings: list[tuple[int, str]] = []
+        self._aligner: Any  # an EmbeddingAligner or a StatisticalAligner
+        if isinstance(request, SavedModel):
+            from isoglot.aligners.with_statistics import load_saved_aligner  # noqa: PLC0415 - loads numba
+
+            self._aligner = load_saved_aligner(request, Use()).model
+            return
+        from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
+        from isoglot.modules.allocator import keep_few_primitives  # noqa: PLC0415
+
+        keep_few_primitives()
+        self._aligner = EmbeddingAligner(request.model, options=request.options, warn=self._note)
+
+    @property
+    def window(self) -> int:
+        """How many pairs are linked together."""
+        return WINDOW if isinstance(self._request, SavedModel) else int(self._aligner.window)
+
+    def __call__(self, block: PairBlock) -> BlockResult:
+        """Link the words of a block of pairs."""
+        self._warnings.clear()
+        unknown = UnknownWords(UNLINKED)
+        if isinstance(self._request, Encoder):
+            from isoglot.aligners.embedding.running_text import align_running  # noqa: PLC0415 - loads torch
+
+            linked = align_running(
+                self._aligner, block.pairs, mode=self._words, first=block.first, unknown=unknown.add_pair
+            )
+        else:
+            linked = self._aligner.align_pairs(
+                block.pairs,
+                unknown=_NoForeignText(),
+                warn=lambda number, message: self._note(block.first + number, message),
+                min_probability=self._request.min_probability,
+                min_score=self._request.min_score,
+            )
+        return _found(list(linked), {"warnings": list(self._warnings), "unknown": asdict(unknown)})
+
+    def _note(self, number: int, message: str) -> None:
+        """Note what is wrong with a pair."""
+        self._warnings.append((number, message))
+
+
+class _LinkWorker:
+    """What a worker of a cluster has loaded."""
+
+    linker: BlockLinker
+
+
+def start(settings: LinkSettings) -> None:
+    """Load the aligner of a worker."""
+    _LinkWorker.linker = BlockLinker(settings)
+
+
+def link_block(block: PairBlock) -> BlockResult:
+    """Link the words of a block of pairs in a worker."""
+    return _LinkWorker.linker(block)
+
+
+class _NoForeignText:
+    """Takes the place of what counts unknown words, which the process that reads the pairs does."""
+
+    def look(self, *_: object) -> None:
+        """Count nothing."""
+
+
+def _found(linked: Sequence[SentencePair], reports: Mapping[str, Any]) -> BlockResult:
+    """Links as columns of one row for each pair."""
+    columns = {
+        "source": [[i for i, _ in pair.links] for pair in linked],
+        "target": [[j for _, j in pair.links] for pair in linked],
+        "probabilities": [pair.probabilities for pair in linked],
+        "score": [pair.score for pair in linked],
+    }
+    return BlockResult(columns, _KINDS, reports)
+
+
+class AlignerInParts(Aligner):
+    """An encoder or a saved statistical model that links blocks of pairs, some of which an earlier run has linked.
+
+    Args:
+        request: The aligner.
+        use: How a verb uses it.
+        parts: Where finished blocks are kept.
+        paused: Whether nothing more is waiting to be read for now, so that a block ends here.
+    """
+
+    def __init__(
+        self, request: Encoder | SavedModel, use: Use, parts: Parts, paused: Callable[[], bool]
+    ) -> None:
+        self._request, self._use, self._parts, self._paused = request, use, parts, paused
+        self.values = request.values
+        self._saved: Any = None
+        if isinstance(request, SavedModel):
+            self._saved = loaded(request, use)
+            self.languages, self.words = self._saved.languages, self._saved.words
+        else:
+            self.words = use.words or use.default_words or "unicode"
+
+    def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Link the words of each pair; a block of pairs is read ahead."""
+        linked = self._linked(pairs)
+        if not isinstance(self._request, Encoder):
+            from isoglot.aligners.with_statistics import with_counted_lexicon  # noqa: PLC0415 - loads numba
+
+            self._saved.keep_asked()
+            return with_counted_lexicon(linked, self._request, self._use)
+        from isoglot.aligners.with_encoder import with_reports  # noqa: PLC0415 - loads torch
+
+        return with_reports(linked, self._request, self._use)
+
+    def _linked(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        unknown, warn = UnknownWords(UNLINKED), self._use.warn or Warnings()
+        foreign = None if self._saved is None else self._saved.model.foreign_text()
+        settings = LinkSettings(self._request, self.words or "unicode")
+        with _workplace(settings) as (pool, work, size):
+            blocks = self._blocks(pairs, size)
+            for block, found in self._parts.results(blocks, work, pool, PairBlock.content):
+                if foreign is not None:
+                    usable = [usable_words(pair.words, 0, silent) for pair in block.pairs]
+                    foreign.look([source for source, _ in usable], [target for _, target in usable])
+                unknown.join(UnknownWords(**found.reports["unknown"]))
+                for number, message in found.reports["warnings"]:
+                    pair = block.pairs[number - block.first - 1]
+                    if isinstance(warn, Warnings):
+                        warn.places.append((number, pair.path, pair.line))
+                    warn(number, message)
+                yield from _with_links(block.pairs, found)
+        unknown.warn()
+
+    def _blocks(self, pairs: Iterable[SentencePair], size: int) -> Iterator[PairBlock]:
+        """Pairs, as many at a time as are linked together, fewer where the input waits."""
+        first, mode = 0, self.words or "unicode"
+        iterator = (pair.cut(mode) for pair in pairs)
+        while block := _until_paused(islice(iterator, size), self._paused):
+            yield PairBlock(first, block)
+            first += len(block)
+
+
+@contextmanager
+def _workplace(settings: LinkSettings) -> Iterator[tuple[WorkPool, Callable[[PairBlock], BlockResult], int]]:
+    """Where blocks are linked, by what, and how many pairs a block has.
+
+    In this process, or by workers of a cluster that hold one aligner each.
+    """
+    request = settings.request
+    if isinstance(request, SavedModel) or request.engine == "local":
+        linker = BlockLinker(settings)
+        with WorkPool(1) as here:
+            yield here, linker, linker.window
+        return
+    from isoglot.runs.cluster import ResidentPool  # noqa: PLC0415 - the usual run does without
+
+    gpu = request.options.device != "cpu"
+    with ResidentPool(request.workers, start, settings, gpu=gpu) as pool:
+        yield pool, link_block, request.part_pairs
+
+
+def aligner_in_parts(
+    request: AnyAligner,
+    use: Use,
+    parts: Parts,
+    *,
+    paused: Callable[[], bool] = lambda: False,
+) -> Aligner:
+    """Load an aligner as :func:`isoglot.aligners.load_aligner.loaded` does, which keeps finished work in ``parts``.
+
+    A method that learns keeps the links of the whole text once it has learned. A user's class keeps nothing.
+    """
+    if isinstance(request, Encoder | SavedModel):
+        return AlignerInParts(request, use, parts, paused)
+    return loaded(request, replace(use, parts=parts))
+
+
+def links_made_from(
+    request: AnyAligner, words: WordMode | None, inputs: Sequence[str | Path]
+) -> dict[str, Any]:
+    """What the links of files are made from, beside the text of the pairs.
+
+    ``inputs``: Files and folders that are read; their text is compared block by block, and their sizes before that.
+    """
+    recorded: dict[str, Any] = {
+        "aligner": request.model_dump(mode="json", exclude=_ELSEWHERE),
+        "words": words,
+        "inputs": input_sizes(inputs),
+        **made_of(request),
+    }
+    if isinstance(request, Encoder):
+        recorded["part_pairs"] = request.part_pairs if request.engine == "ray" else None
+    if isinstance(request, SavedModel):
+        recorded["model"] = fingerprint(request.load)
+    return recorded
+
+
+def _until_paused(pairs: Iterator[SentencePair], paused: Callable[[], bool]) -> list[SentencePair]:
+    """The pairs up to the first one behind which nothing more is waiting."""
+    block = []
+    for pair in pairs:
+        block.append(pair)
+        if paused():
+            break
+    return block
+
+
+def _with_links(pairs: Sequence[SentencePair], found: BlockResult) -> Iterator[SentencePair]:
+    """The pairs with the links of a table."""
+    columns = [found.columns[name] for name in _KINDS]
+    for pair, source, target, probabilities, score in zip(pairs, *columns, strict=True):
+        pair.links = list(zip(source, target, strict=True))
+        pair.probabilities, pair.score = probabilities, score
+        yield pair

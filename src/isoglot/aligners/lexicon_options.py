@@ -1,0 +1,62 @@
+"""How `isoglot align` writes a lexicon of the words that it links."""
+
+from pathlib import Path
+from typing import Literal
+
+from isoglot.core.options import Options, OutputFile, option
+
+_WRITING = "How to write"
+
+SUFFIXES = {
+    "moses": (".f2e", ".e2f", ".counts.f2e", ".counts.e2f"),
+    "marian": (".s2t", ".t2s"),
+}
+"""Of a format that writes several files, what is added to the name that the user gives."""
+
+
+class LexiconOptions(Options):
+    """A lexicon that is written beside the links.
+
+    ``lexicon_format`` and the limits of a glossary are None by default, so that a record of an output made without them
+    is the record of an output made before they existed.
+    """
+
+    lexicon: OutputFile | None = option(
+        None,
+        "Write word pairs here from probability 0.05: source, target, probability; with an encoder also counts.",
+        group=_WRITING,
+    )
+    lexicon_format: Literal["tsv", "moses", "marian", "csv"] | None = option(
+        None,
+        "moses: PATH.f2e, PATH.e2f and their counts; marian: shortlists PATH.s2t and PATH.t2s; csv: a glossary of "
+        "content words and terms, the most frequent first. By default tsv.",
+        only_with="lexicon",
+        group=_WRITING,
+    )
+    min_count: int | None = option(
+        None,
+        "csv: least number of times that a pair of terms is linked; by default 2.",
+        only_with="lexicon_format=csv",
+        group=_WRITING,
+        ge=1,
+    )
+    term_length: int | None = option(
+        None,
+        "csv: most words of a side of a term; by default 3.",
+        only_with="lexicon_format=csv",
+        group=_WRITING,
+        ge=1,
+    )
+
+    @property
+    def lexicon_files(self) -> tuple[Path, ...]:
+        """Every file that the lexicon is written to."""
+        if self.lexicon is None:
+            return ()
+        suffixes = SUFFIXES.get(self.lexicon_format or "tsv", ("",))
+        return tuple(self.lexicon.with_name(self.lexicon.name + suffix) for suffix in suffixes)
+
+    @property
+    def counts_links(self) -> bool:
+        """Whether the lexicon is counted from the links of the pairs, also where a model has probabilities of words."""
+        return self.lexicon is not None and self.lexicon_format not in (None, "tsv")

@@ -1,0 +1,62 @@
+"""Files of rows, whatever their columns: lines of text, tables with a header, JSON lines, Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from isoglot.core.errors import InputError
+from isoglot.formats.csv_form import csv_form
+from isoglot.formats.line_files import csv_rows, numbered_lines, numbered_objects
+from isoglot.formats.words import is_blank
+
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_FIRST_LINES = 100
+
+
+def read_rows(path: str) -> list[dict[str, Any]]:
+    """The rows of a file by the names of their columns.
+
+    ``.jsonl`` and ``.ndjson`` are JSON lines, ``.csv`` and ``.tsv`` tables with a header, ``.parquet`` is Parquet. In
+    any other file each line is a text, in a column ``text``; ``-`` is standard input. Packed files are unpacked.
+
+    Raises:
+        InputError: A line that cannot be read (``file:line``), or a file without rows.
+    """
+    suffixes = [suffix for suffix in Path(path).suffixes if suffix not in _PACKED]
+    kind = suffixes[-1].lower() if suffixes else ""
+    if kind in (".jsonl", ".ndjson"):
+        return [row for _, row in numbered_objects(path)]
+    if kind == ".parquet":
+        from pyarrow import parquet  # noqa: PLC0415 - only for files of this kind
+
+        return list(parquet.read_table(path).to_pylist())
+    if kind in (".csv", ".tsv"):
+        rows = list(_table_rows(path, "\t" if kind == ".tsv" else None))
+    else:
+        rows = [{"text": line} for _, line in numbered_lines(path)]
+    if not rows:
+        raise InputError("holds no rows; name a file with at least one", path=path)
+    return rows
+
+
+def _table_rows(path: str, delimiter: str | None) -> Iterator[dict[str, Any]]:
+    """The rows of a table whose first row names its columns."""
+    lines = [line for _, line in numbered_lines(path)]
+    form, skipped = csv_form(path, list(islice(lines, _FIRST_LINES)), delimiter, 1)
+    if skipped == 0 and lines:
+        lines[0] = lines[0].removeprefix("\ufeff")
+    rows = csv_rows(path, lines[skipped:], form.delimiter, line=skipped + 1)
+    _, names = next(rows, (1, []))
+    for number, cells in rows:
+        if not cells or (len(cells) == 1 and is_blank(cells[0])):
+            continue
+        if len(cells) != len(names):
+            raise InputError(
+                f"{len(cells)} columns, and the header has {len(names)}; correct the line",
+                path=path,
+                line=number,
+            )
+        yield dict(zip(names, cells, strict=True))

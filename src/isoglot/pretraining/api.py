@@ -1,0 +1,210 @@
+"""``isoglot.pretrain``: one run of a recipe, or a run for each seed and each combination of swept values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from isoglot.core.checks import validated
+from isoglot.core.errors import ConfigurationError
+from isoglot.pretraining.check import load_run_recipe
+from isoglot.pretraining.options import PretrainRequest
+from isoglot.pretraining.pretrain import pretrain as pretrain_one
+from isoglot.pretraining.pretrain import run_record
+from isoglot.pretraining.recipe import Recipe
+from isoglot.pretraining.streams import held_model, held_streams
+from isoglot.runs.cache import cache_folder
+from isoglot.runs.history import Checkpoint
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
+from isoglot.runs.run_each import run_each
+from isoglot.runs.sweep import PlannedRun, check_each, override, planned_runs, refuse_given_twice
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
+
+
+@overload
+def pretrain(
+    recipe: Recipe | str | Path | Mapping[str, Any],
+    out: str | Path,
+    *,
+    streams: Mapping[str, Any] | None = None,
+    model: PreTrainedModel | str | Path | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    sweep: None = None,
+    workers: int = 1,
+    keep_adapter: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: AnyReporter = True,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+    cache: str | Path | None = None,
+) -> Checkpoint: ...
+@overload
+def pretrain(
+    recipe: str | Path | Mapping[str, Any],
+    out: str | Path,
+    *,
+    streams: Mapping[str, Any] | None = None,
+    model: PreTrainedModel | str | Path | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    overrides: Sequence[str] = (),
+    seed: Sequence[int],
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+    workers: int = 1,
+    keep_adapter: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: AnyReporter = True,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+    cache: str | Path | None = None,
+) -> list[Checkpoint]: ...
+@overload
+def pretrain(
+    recipe: str | Path | Mapping[str, Any],
+    out: str | Path,
+    *,
+    streams: Mapping[str, Any] | None = None,
+    model: PreTrainedModel | str | Path | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    overrides: Sequence[str] = (),
+    seed: int | Sequence[int] | None = None,
+    sweep: Mapping[str, Sequence[Any]],
+    workers: int = 1,
+    keep_adapter: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: AnyReporter = True,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+    cache: str | Path | None = None,
+) -> list[Checkpoint]: ...
+def pretrain(  # noqa: PLR0913 - the face names what users look for
+    recipe: Recipe | str | Path | Mapping[str, Any],
+    out: str | Path,
+    *,
+    streams: Mapping[str, Any] | None = None,
+    model: PreTrainedModel | str | Path | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    overrides: Sequence[str] = (),
+    seed: int | Sequence[int] | None = None,
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+    workers: int = 1,
+    keep_adapter: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: AnyReporter = True,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+    cache: str | Path | None = None,
+) -> Checkpoint | list[Checkpoint]:
+    """Prepare what the recipe names, train, write the run folder, and return its ``checkpoint``.
+
+    The folder holds ``recipe.yaml`` (everything explicit), ``run.json`` (versions, seed, hashes of the inputs), the
+    trainer's ``checkpoint-N`` folders, ``checkpoint`` (the encoder as a plain Hugging Face folder, and
+    ``objectives.safetensors``), ``history.jsonl`` (what was logged), and last ``manifest.json``. A finished run of the
+    same recipe on the same data is left alone. Under ``torchrun`` the first rank prepares and writes.
+
+    Several seeds or a sweep make several runs, ``OUT/seed-1`` or ``OUT/layer=4,weight=0.5/seed-1``. All combinations
+    are checked before the first run starts. The same call makes only what is missing: finished runs are kept, and
+    unfinished ones go on.
+
+    Args:
+        recipe: A recipe, or what :func:`isoglot.pretraining.check.load_recipe` makes one of: a file, the name of a
+            built-in one, or dictionaries.
+        out: the run's folder.
+        streams: Data by the name of the stream that they take the place of, whatever ``path`` it has: a data set, a
+            pandas or polars frame, a ``pyarrow.Table``, a dictionary of lists, a list of dictionaries or of pairs. They
+            are kept in the cache, where they are read from as files are.
+        model: Encoder to begin from, in place of the recipe's ``model.path``: a folder, a hub name, or a model object,
+            of which a copy is kept in the cache.
+        tokenizer: Tokenizer of a model object.
+        overrides: Values in place of the recipe's, as ``--set`` gives them: ``["train.learning_rate=5e-5"]``.
+        seed: Seed in place of the recipe's, or several, each for a run of its own: ``[1, 2, 3]``.
+        sweep: Values to try, by the recipe's key: ``{"objectives.contrast.layer": [4, 6, 8]}``; of several keys every
+            combination is tried.
+        workers: Runs that go on at a time, each in its own process, where there are several.
+        keep_adapter: Also write the adapter separately, to ``OUT/adapter``, as peft reads it.
+        resume: go on with an unfinished run; starts one where there is none. Several runs always do.
+        overwrite: Replace a run of another recipe, other data or other code; a finished run of the same is kept.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines,
+            losses among them.
+        callbacks: More callbacks of ``transformers``, which the trainer calls.
+        cache: where prepared corpora, tokenizers and streams are kept; by default
+            :func:`~isoglot.runs.cache.cache_folder`.
+
+    Returns:
+        The checkpoint; of several seeds or a sweep all checkpoints in the order of the runs: the first swept key moves
+        slowest, the seed fastest.
+
+    Raises:
+        ConfigurationError: a recipe that cannot work, or a folder that holds something else; of several runs those
+            that failed, after the others are done.
+        InputError: bad input, as ``file:line``.
+        TrainingError: training cannot go on.
+    """
+    request = validated(PretrainRequest, {"seed": seed, "sweep": sweep or {}, "workers": workers})
+    is_single = not request.sweep and (request.seed is None or isinstance(seed, int))
+    how: dict[str, Any] = {"overwrite": overwrite, "callbacks": callbacks, "cache": cache}
+    held: dict[str, Any] = {"streams": streams, "model": model, "tokenizer": tokenizer}
+    if isinstance(recipe, Recipe):
+        if request.sweep or request.seed:
+            raise ConfigurationError(
+                "[[seed]] and [[sweep]] cannot be added to a checked recipe; pass the recipe as a file, a name or "
+                "dictionaries"
+            )
+        more: dict[str, Any] = {"keep_adapter": keep_adapter, "resume": resume, "progress": progress}
+        return pretrain_one(recipe, out, overrides=overrides, **held, **more, **how)
+    replaced = [text.partition("=")[0].strip() for text in overrides]
+    refuse_given_twice(request.sweep, replaced)
+    if request.seed and "seed" in replaced:
+        raise ConfigurationError("[[seed]]: the overrides have a seed too; give it once")
+    how["keep_adapter"] = keep_adapter
+    if is_single:
+        changes = [*overrides, *(f"seed={one}" for one in request.seed or ())]
+        return pretrain_one(recipe, out, overrides=changes, resume=resume, progress=progress, **held, **how)
+    cache_path = cache_folder() if cache is None else Path(cache)
+    held_here = [] if model is None else [held_model(model, tokenizer, cache_path)]
+    changes = [*overrides, *held_here, *held_streams(streams or {}, cache_path)]
+    runs = recipe_runs(recipe, out, request, changes, keep_adapter=keep_adapter, overwrite=overwrite)
+    make = partial(_make_run, recipe, changes, how)
+    return run_each(runs, make, workers=request.workers, progress=reporter_of(progress), verb="pretrain")
+
+
+def recipe_runs(
+    recipe: str | Path | Mapping[str, Any],
+    out: str | Path,
+    request: PretrainRequest,
+    overrides: Sequence[str],
+    *,
+    keep_adapter: bool = False,
+    overwrite: bool = False,
+) -> list[PlannedRun]:
+    """The runs of several seeds or a sweep, each with its checked recipe and a folder that it may be kept in."""
+
+    def load(values: Mapping[str, Any]) -> Recipe:
+        swept = [override(key, value) for key, value in values.items()]
+        return load_run_recipe(recipe, [*overrides, *swept], keep_adapter=keep_adapter)
+
+    recipes = check_each(planned_runs(out, request.sweep, [None]), load)
+    seeds = request.seed or (recipes[0].seed,)
+    runs = planned_runs(out, request.sweep, seeds)
+    for number, run in enumerate(runs):
+        of_run = recipes[number // len(seeds)].model_copy(update={"seed": run.seed})
+        run_record(of_run, run.folder, overwrite=overwrite).state()
+    return runs
+
+
+def _make_run(
+    recipe: str | Path | Mapping[str, Any],
+    overrides: Sequence[str],
+    how: Mapping[str, Any],
+    run: PlannedRun,
+    progress: Reporter,
+) -> Checkpoint:
+    """Make one of several runs, in this process or another one."""
+    swept = [override(key, value) for key, value in run.values.items()]
+    changes = [*overrides, *swept, f"seed={run.seed}"]
+    return pretrain_one(recipe, run.folder, overrides=changes, resume=True, progress=progress, **how)

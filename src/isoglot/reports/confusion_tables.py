@@ -1,0 +1,92 @@
+"""Confusions as tables: labels down, predictions across, a block of rows for each language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from isoglot.core.languages import common_code
+from isoglot.reports.table import Column, Table, TableCell, TableRow, figure, slug
+from isoglot.results.confusion import Confusion, ConfusionMatrix
+
+MOST_LABELS = 24
+"""Labels of a task up to which all pairs are shown; of more, the pairs that were confused most often."""
+_PAIRS = 30
+"""How many confused pairs are listed of a task with more labels."""
+
+
+def confusion_tables(confusions: Sequence[tuple[Confusion, str]]) -> list[Table]:
+    """A table for each run, task and split. Counts of several seeds are added.
+
+    ``confusions``: With the names of their runs.
+    """
+    grouped: dict[tuple[str, str, str, str], list[Confusion]] = {}
+    for found, run in confusions:
+        about = found.about
+        task, split, options = (str(about.get(name) or "") for name in ("task", "split", "options"))
+        key = (run, task, split, options)
+        grouped.setdefault(key, []).append(found)
+    return [_table(run, task, split, members) for (run, task, split, _), members in grouped.items()]
+
+
+def _table(run: str, task: str, split: str, members: Sequence[Confusion]) -> Table:
+    """The counts of one run, all languages below each other."""
+    languages: dict[str, ConfusionMatrix] = {}
+    for member in members:
+        for language, matrix in member.languages.items():
+            code = common_code(language)
+            languages[code] = _added(languages[code], matrix) if code in languages else matrix
+    labels = list(dict.fromkeys(label for matrix in languages.values() for label in matrix.labels))
+    seeds = len({member.about.get("seed") for member in members})
+    caption = (
+        f"{split} split: how many examples of each label (rows) were given each label (columns), by language."
+    )
+    caption += " The precision of a label that was never predicted is 0."
+    caption += f" Counts of {seeds} seeds, added." if seeds > 1 else ""
+    title = f"{task}: confusion of {run}"
+    if len(labels) > MOST_LABELS:
+        return _listed_pairs(title, caption, languages)
+    columns = [Column(label, group="predicted") for label in labels]
+    columns += [Column(name, group="in %") for name in ("precision", "recall", "F1")]
+    table = Table(slug([task, split, "confusion", run]), title, caption, "label", columns, secondary=True)
+    for language, matrix in languages.items():
+        place = {label: number for number, label in enumerate(matrix.labels)}
+        for score, counts in zip(matrix.classes(), matrix.counts.tolist(), strict=True):
+            if not score.examples and not score.predicted:
+                continue
+            cells = []
+            for label in labels:
+                count = counts[place[label]] if label in place else 0
+                cells.append(TableCell(f"{count:,}", float(count), best=label == score.label and count > 0))
+            cells += [TableCell(figure(value), value) for value in (score.precision, score.recall, score.f1)]
+            table.rows.append(TableRow(score.label, tuple(cells), "ours", language))
+    return table
+
+
+def _added(one: ConfusionMatrix, other: ConfusionMatrix) -> ConfusionMatrix:
+    """The counts of both, whatever the order of their labels."""
+    labels = tuple(dict.fromkeys([*one.labels, *other.labels]))
+    number = {label: place for place, label in enumerate(labels)}
+    counts = np.zeros((len(labels), len(labels)), np.int64)
+    for matrix in (one, other):
+        places = [number[label] for label in matrix.labels]
+        counts[np.ix_(places, places)] += matrix.counts
+    return ConfusionMatrix(labels, counts)
+
+
+def _listed_pairs(title: str, caption: str, languages: dict[str, ConfusionMatrix]) -> Table:
+    """The pairs of labels that were confused most often, of a task with too many labels for a square."""
+    rows = Confusion(languages).rows()
+    wrong = [
+        (count, language, label, said) for language, label, said, count in rows if label != said and count
+    ]
+    wrong.sort(key=lambda pair: (-pair[0], pair[1:]))
+    texts: list[list[str | TableCell]] = [
+        [label, language, said, TableCell(f"{count:,}", float(count))]
+        for count, language, label, said in wrong[:_PAIRS]
+    ]
+    caption += f" The {len(texts)} most frequent of {len(wrong)} pairs."
+    table = Table.listing(title, caption, ["label", "language", "predicted", "examples"], texts)
+    table.secondary = True
+    return table

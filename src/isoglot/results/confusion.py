@@ -1,0 +1,196 @@
+"""Confusions: how often each class was predicted for each class, and precision, recall and F1 that follow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.frames import ResultList, Tabular
+from isoglot.runs.files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENDING = ".confusion.json"
+"""How names of files of confusions end; they lie beside the predictions that they count."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassScore(Tabular):
+    """Precision, recall and F1 of one class in one language, in %."""
+
+    language: str
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    examples: int  # that have the label
+    predicted: int  # that were given the label
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionMatrix:
+    """How often each class was predicted for each class.
+
+    Definitions are those of scikit-learn's ``classification_report`` with ``zero_division=0``: the precision of a
+    class that was never predicted is 0, the recall of a class without examples is 0, and F1 is 0 where either is.
+    A macro average is the mean over the classes that occur, as labels or as predictions.
+
+    Args:
+        labels: Names of the classes.
+        counts: Examples, one row a label and one column a prediction. Shape: (labels, labels).
+
+    Example:
+        >>> matrix = ConfusionMatrix.of(["a", "a", "b"], ["a", "b", "b"])
+        >>> matrix.counts.tolist(), round(matrix.scores()["macro_f1"], 2)
+        ([[1, 1], [0, 1]], 66.67)
+    """
+
+    labels: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, gold: Sequence[str], predicted: Sequence[str], labels: Iterable[str] = ()) -> ConfusionMatrix:
+        """Count labels and predictions of the same examples; ``labels`` come first, also those without any."""
+        if len(gold) != len(predicted):
+            raise ConfigurationError(
+                f"{len(predicted)} predictions for {len(gold)} labels; predict each example once, in order"
+            )
+        first = list(dict.fromkeys(labels))
+        others = sorted({*gold, *predicted} - {*first})
+        number = {label: place for place, label in enumerate([*first, *others])}
+        counts = np.zeros((len(number), len(number)), np.int64)
+        rows = [number[label] for label in gold]
+        columns = [number[label] for label in predicted]
+        np.add.at(counts, (rows, columns), 1)
+        return cls(tuple(number), counts)
+
+    def classes(self, language: str = "") -> list[ClassScore]:
+        """Precision, recall and F1 of every class."""
+        scores = []
+        examples, predicted = self.counts.sum(1), self.counts.sum(0)
+        for place, label in enumerate(self.labels):
+            hits, there, said = (
+                int(n) for n in (self.counts[place, place], examples[place], predicted[place])
+            )
+            precision = 100 * hits / said if said else 0.0
+            recall = 100 * hits / there if there else 0.0
+            f1 = 100 * 2 * hits / (there + said) if there + said else 0.0
+            scores.append(ClassScore(language, label, precision, recall, f1, there, said))
+        return scores
+
+    def scores(self) -> dict[str, float]:
+        """Macro averages, then the scores of each class as ``f1_LABEL``, ``precision_LABEL``, ``recall_LABEL``."""
+        classes = self.classes()
+        occurring = [score for score in classes if score.examples or score.predicted]
+        found: dict[str, float] = {}
+        for name in ("f1", "precision", "recall"):
+            values = [getattr(score, name) for score in occurring]
+            found[f"macro_{name}"] = float(np.mean(values)) if values else 0.0
+        for score in classes:
+            for name in ("f1", "precision", "recall"):
+                found[f"{name}_{score.label}"] = getattr(score, name)
+        return found
+
+
+def class_metrics(labels: Iterable[str]) -> list[str]:
+    """The names that :meth:`ConfusionMatrix.scores` gives for these labels."""
+    return list(ConfusionMatrix.of([], [], labels).scores())
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """How often each class was predicted for each class, by language.
+
+    Args:
+        languages: Language to its counts.
+        about: What was measured, as in rows of results: ``run``, ``task``, ``split``, ``seed``.
+
+    Example:
+        >>> confusion = Confusion({"de": ConfusionMatrix.of(["a", "a", "b"], ["a", "b", "b"])})
+        >>> confusion.to_frame().values.tolist()
+        [['de', 'a', 'a', 1], ['de', 'a', 'b', 1], ['de', 'b', 'a', 0], ['de', 'b', 'b', 1]]
+        >>> confusion.classes()[1].recall
+        100.0
+    """
+
+    languages: Mapping[str, ConfusionMatrix]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Language, then label, then prediction, to the number of examples."""
+        return {
+            language: {
+                label: dict(zip(matrix.labels, row, strict=True))
+                for label, row in zip(matrix.labels, matrix.counts.tolist(), strict=True)
+            }
+            for language, matrix in self.languages.items()
+        }
+
+    def rows(self) -> Iterator[tuple[str, str, str, int]]:
+        """Language, label, prediction and number of examples, of every pair of classes."""
+        for language, by_label in self.to_dict().items():
+            for label, by_prediction in by_label.items():
+                for prediction, count in by_prediction.items():
+                    yield language, label, prediction, count
+
+    def to_frame(self) -> pd.DataFrame:
+        """A frame with a row for each language, label and prediction; ``pivot_table`` of pandas makes it a square."""
+        import pandas as pd  # noqa: PLC0415 - only for those who want one
+
+        return pd.DataFrame(list(self.rows()), columns=["language", "label", "prediction", "count"])
+
+    def classes(self) -> ResultList[ClassScore]:
+        """Precision, recall and F1 of every class in every language."""
+        scores: ResultList[ClassScore] = ResultList()
+        for language, matrix in self.languages.items():
+            scores += matrix.classes(language)
+        return scores
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{language}: {matrix.counts.sum()}" for language, matrix in self.languages.items())
+        return f"Confusion({sizes})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a square for each language."""
+        frame = self.to_frame().pivot_table(
+            index=["language", "label"], columns="prediction", values="count", sort=False
+        )
+        return str(frame.to_html(float_format="{:.0f}".format, na_rep=""))
+
+    def write(self, path: Path) -> Path:
+        """Write the counts as JSON, in one go."""
+        languages = {
+            language: {"labels": matrix.labels, "counts": matrix.counts.tolist()}
+            for language, matrix in self.languages.items()
+        }
+        record = {"about": dict(self.about), "languages": languages}
+        return write_text(path, json.dumps(record, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Confusion:
+        """Read a file that :meth:`write` wrote.
+
+        Raises:
+            InputError: It is damaged, or holds no confusion.
+        """
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            languages = {}
+            for language, entry in record["languages"].items():
+                labels, counts = tuple(map(str, entry["labels"])), np.array(entry["counts"], np.int64)
+                if counts.shape != (len(labels), len(labels)) or (counts < 0).any():
+                    raise ValueError(f"{len(labels)} labels and counts of shape {counts.shape}")
+                languages[language] = ConfusionMatrix(labels, counts)
+            return cls(languages, dict(record["about"]))
+        except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"holds no confusion ({error}); evaluate again with [[again=True]]", path=path
+            ) from error

@@ -1,0 +1,62 @@
+"""Counts of classes are the same from a model, from its predictions on disk, and from rows in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from tuned_models import TAGGED, TOPICS, tuned
+
+import isoglot as iso
+from isoglot.core.errors import ConfigurationError, InputError
+
+
+def test_three_ways_to_the_same_counts(tmp_path: Path) -> None:
+    model = tuned("text_classification", TOPICS, tmp_path / "run")
+    data = {"en": Dataset.from_dict(TOPICS), "xx": Dataset.from_dict({k: v[:5] for k, v in TOPICS.items()})}
+    counted = iso.confusion(model, "text_classification", languages="en,xx", data=data)
+    assert [*iso.confusion(model, "text_classification", languages="xx,en", data=data).languages] == [
+        "xx",
+        "en",
+    ]
+    folder = tmp_path / "predictions"
+    iso.evaluate(model, "text_classification", languages="en,xx", data=data, predictions=folder)
+    assert iso.confusion(folder).to_dict() == counted.to_dict()
+    assert counted.about["task"] == "text_classification" and counted.about["split"] == "test"
+    rows: list[dict[str, Any]] = []
+    for language, one in data.items():
+        said = iso.predict(model, "text_classification", {**one.to_dict(), "language": [language] * len(one)})
+        rows += said
+    assert iso.confusion(rows).to_dict() == counted.to_dict()
+    named = {"truth": [r["label"] for r in rows], "guess": [r["prediction"] for r in rows]}
+    (alone,) = iso.confusion(named, gold="truth", predicted="guess").to_dict().values()
+    assert sum(sum(row.values()) for row in alone.values()) == 21
+    frame = counted.to_frame()
+    wanted = Counter((r["language"], r["label"], r["prediction"]) for r in rows)
+    for row in frame.itertuples(index=False):
+        assert row[3] == wanted[row[0], row[1], row[2]]
+
+
+def test_tags_are_counted_in_words(tmp_path: Path) -> None:
+    model = tuned("pos", TAGGED, tmp_path / "run")
+    counted = iso.confusion(model, "pos", languages="en", data=Dataset.from_dict(TAGGED))
+    assert counted.languages["en"].counts.sum() == 8 * 5
+    by_hand = iso.confusion(iso.predict(model, "pos", TAGGED))
+    shown = counted.to_frame().query("count > 0").values.tolist()
+    assert sorted(row[1:] for row in shown) == sorted(
+        row[1:] for row in by_hand.to_frame().query("count > 0").values.tolist()
+    )
+
+
+def test_what_has_no_classes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"no column 'label', found text, prediction; name it with gold="
+    ):
+        iso.confusion([{"text": "a", "prediction": "b"}])
+    with pytest.raises(ConfigurationError, match="no languages; name them with languages="):
+        iso.confusion("model", "text_classification")
+    with pytest.raises(InputError, match="no counts of classes in this folder"):
+        iso.confusion(tmp_path)

@@ -1,0 +1,150 @@
+"""Finished parts beside an output: found again, refused for other rows, and gone when the output is whole."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isoglot.core.errors import ConfigurationError
+from isoglot.runs import parts as module
+from isoglot.runs.parts import BlockResult, content_of, kept_parts
+from isoglot.runs.pool import WorkPool
+
+KINDS = {
+    "double": "numbers",
+    "text": "texts",
+    "halves": "lists of numbers",
+    "vector": "vectors",
+}
+
+
+def found_of(rows: list[int]) -> BlockResult:
+    columns = {
+        "double": [math.nan if row == 3 else 2 * row + 0.1 for row in rows],
+        "text": [f"row {row}" for row in rows],
+        "halves": [[row / 3] * row for row in rows],
+        "vector": np.array([[row, -row] for row in rows], np.float32),
+    }
+    return BlockResult(columns, KINDS, {"first": rows[0]})
+
+
+class Work:
+    """Works on blocks, and is interrupted in front of one of them."""
+
+    def __init__(self, stop: int | None = None) -> None:
+        self.done: list[int] = []
+        self.stop = stop
+
+    def __call__(self, rows: list[int]) -> BlockResult:
+        if rows[0] == self.stop:
+            raise KeyboardInterrupt
+        self.done.append(rows[0])
+        return found_of(rows)
+
+
+def run(out: Path, work: Work, *, rows: int = 10, setting: int = 1, resume: bool = False) -> list[Any]:
+    """Write an output from blocks of two rows."""
+    with kept_parts(out, lambda: {"setting": setting}, what="test run", resume=resume) as parts:
+        blocks = ([n, n + 1] for n in range(0, rows, 2))
+        seen = [
+            (
+                list(block),
+                {name: np.array(v, object).tolist() for name, v in found.columns.items()},
+                found.reports,
+            )
+            for block, found in parts.results(blocks, work, WorkPool(1), content_of)
+        ]
+        out.write_text("whole")
+    return seen
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep each block as soon as it is done."""
+    monkeypatch.setattr(module, "SECONDS_OF_WORK", 0.0)
+
+
+def test_a_stopped_run_goes_on_and_finds_the_same(tmp_path: Path, at_once: None, caplog: Any) -> None:
+    expected = run(tmp_path / "whole.txt", Work())
+    out, stopped = tmp_path / "out.txt", Work(stop=6)
+    with pytest.raises(KeyboardInterrupt):
+        run(out, stopped)
+    folder = tmp_path / ".out.txt.parts"
+    assert f"finished parts are kept in {folder}; the same command with resume=True goes on" in caplog.text
+    assert json.loads((folder / "run.json").read_text())["setting"] == 1
+    again = Work()
+    assert repr(run(out, again, resume=True)) == repr(expected)  # NaN is not itself
+    assert (stopped.done, again.done) == ([0, 2, 4], [6, 8])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.txt", "whole.txt"]
+
+
+def test_parts_are_neither_deleted_nor_taken_unasked(tmp_path: Path, at_once: None) -> None:
+    out = tmp_path / "out.txt"
+    with pytest.raises(KeyboardInterrupt):
+        run(out, Work(stop=6))
+    with pytest.raises(ConfigurationError, match=r"out\.txt\.parts: holds finished parts .*add resume=True"):
+        run(out, Work())
+    with pytest.raises(ConfigurationError, match=r"holds another test run \(different: setting\)"):
+        run(out, Work(), setting=2, resume=True)
+    with kept_parts(out, lambda: {"setting": 1}, what="test run", engine="ray") as parts:
+        assert parts.kept(0, content_of([0, 1])) is not None  # on a cluster the same command goes on
+
+
+def test_other_rows_are_noticed_in_their_block(tmp_path: Path, at_once: None) -> None:
+    out = tmp_path / "out.txt"
+    with pytest.raises(KeyboardInterrupt):
+        run(out, Work(stop=6))
+
+    def changed() -> Iterator[list[int]]:
+        yield [0, 1]
+        yield [2, 4]
+
+    with kept_parts(out, lambda: {"setting": 1}, what="test run", resume=True) as parts:
+        results = parts.results(changed(), Work(), WorkPool(1), content_of)
+        next(results)
+        with pytest.raises(ConfigurationError, match="the input has changed since that test run was stopped"):
+            next(results)
+
+
+def test_short_work_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "out.txt", Work(stop=6))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_blocks_wait_until_they_have_taken_long_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(0, 1000, 4))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "out.txt", Work(stop=8))
+    files = sorted(p.name for p in (tmp_path / ".out.txt.parts").glob("*.parquet"))
+    assert files == ["00000000-00000003.parquet", "00000003-00000004.parquet"]
+
+
+def test_standard_output_keeps_nothing(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ConfigurationError, match="name a file: out="),
+        kept_parts("-", dict, what="run", resume=True),
+    ):
+        pass
+    with kept_parts("-", dict, what="run") as parts:
+        assert not parts.is_kept
+
+
+def test_a_part_is_whole_or_not_there(tmp_path: Path, at_once: None, monkeypatch: Any, caplog: Any) -> None:
+    def half(table: object, path: Path) -> None:
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", half)
+    assert len(run(tmp_path / "out.txt", Work())) == 5  # the work goes on without parts
+    assert "finished parts cannot be kept" in caplog.text
+    assert [p.name for p in tmp_path.rglob("*.parquet")] == []
