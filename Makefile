@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[dev,docs]'
 	touch $(STAMP)
 
-demo: $(STAMP)  ## four encoders from scratch on generated data, what transfers, a report; under 5 minutes on two cores
+demo: $(STAMP)  ## four encoders from scratch on generated data, what transfers, a report; 5 to 10 minutes on two cores
 	$(VENV)/bin/isoglot demo
 
 check: $(STAMP) docs  ## lint, format, types, the documentation's links

@@ -183,14 +183,14 @@ class DemoOptions(Options):
 
 @with_flags
 def demo(options: DemoOptions, running: RunFlags) -> None:
-    """Train and compare four small encoders, in five minutes.
+    """Train and compare four small encoders, in ten minutes.
 
     isoglot demo
 
     MLM, XLM, DICT-MLM and ALIGN-MLM (Tang et al. 2022) learn two languages that share no word and no word order:
     English of a small made-up world, and its copy in other letters with each sentence's words reversed. Each is
     fine-tuned on English (zero-shot) and on the copy (supervised), and tested on the copy; a report shows all of it.
-    Offline and without any data: under five minutes on two cores.
+    Offline and without any data: five to ten minutes on two cores, by their speed.
 
     Each is given every sentence pair and the whole dictionary. The paper's quarter takes longer to spread to the rest:
 

@@ -151,9 +151,9 @@ def filter_pairs(
     tags = codes_of(languages) if isinstance(languages, str) else list(languages)
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
-    scored = ScoredWindows(request)
     source, target = tags
     check_pair_rules([Source(path="-", source_language=source, target_language=target)], request)
+    scored = ScoredWindows(request)
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
     paths = [pairs] if isinstance(pairs, str | Path) else pairs
