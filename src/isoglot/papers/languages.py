@@ -11,6 +11,7 @@ from typing import Any
 
 from isoglot.studies import (
     Align,
+    CountStreams,
     Derive,
     External,
     Lab,
@@ -226,9 +227,24 @@ def continued(
     name: str = "",
 ) -> Work:
     """An encoder continued by a recipe."""
+    return lab.pretrain(name or run, recipe, _continuing(lab, encoder, sections), seed=seed, run=run)
+
+
+def counted(
+    lab: Lab, name: str, recipe: str, encoder: Work | External, sections: dict[str, Any]
+) -> Callable[[str], float]:
+    """A function of a stream, language and name, as :class:`CountStreams` has them, of what :func:`continued` reads."""
+    work = lab.make(
+        f"{name} streams", CountStreams, recipe=recipe, sections=_continuing(lab, encoder, sections)
+    )
+    return work.value
+
+
+def _continuing(lab: Lab, encoder: Work | External, sections: dict[str, Any]) -> dict[str, Any]:
+    """A recipe's sections that continue an encoder."""
     saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
     model, train = {"path": lab.checkpoint(encoder)}, {**sections["train"], **saving}
-    return lab.pretrain(name or run, recipe, {"model": model, **sections, "train": train}, seed=seed, run=run)
+    return {"model": model, **sections, "train": train}
 
 
 def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Work:
@@ -257,18 +273,21 @@ def fill(
     *,
     note: str = "",
     seeds: Sequence[int] = (),
+    is_result: bool = True,
 ) -> None:
     """Every cell of a paper's table but its averages, which the report computes.
 
-    ``measure`` gives the number of a row and column for a seed; one that depends on no seed counts once.
+    ``measure`` gives the number of a row and column for a seed; one that depends on no seed counts once. ``is_result``:
+    Whether the numbers belong to the results of systems, as sizes of corpora do not.
     """
     paper = paper_table(table)
     for row in paper.rows:
         labels = [
             row.label,
-            *(str(row.attributes[k]) for k in ("setting", "pairs", "system") if k in row.attributes),
+            *(str(row.attributes[k]) for k in ("setting", "pairs", "system", "group") if k in row.attributes),
         ]
         for column in (c for c in paper.columns if not c.average):
             for seed in seeds or lab.seeds:
                 value = partial(measure, row, column, seed)
-                lab.cell(table, row=labels, column=column.id, value=value, seed=seed, note=note)
+                about: dict[str, Any] = {"note": note, "is_result": is_result}
+                lab.cell(table, row=labels, column=column.id, value=value, seed=seed, **about)

@@ -8,7 +8,16 @@ from functools import partial
 from typing import Any
 
 from isoglot.papers import languages
-from isoglot.studies import External, Lab, PaperColumn, PaperRow, StudyTask, UnavailableError, Work
+from isoglot.studies import (
+    DescribeEncoder,
+    External,
+    Lab,
+    PaperColumn,
+    PaperRow,
+    StudyTask,
+    UnavailableError,
+    Work,
+)
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {
@@ -87,7 +96,37 @@ _OTHERS = {
     "xlm_mlm_tlm": ("xlm-mlm-tlm-xnli15-1024", "sacremoses"),
     "xlmr_base": ("xlm-roberta-base", ""),
 }
+_CORPORA = {
+    "fr": "Europarl",
+    "es": "Europarl",
+    "de": "Europarl",
+    "ar": "MultiUN",
+    "zh": "MultiUN",
+    "hi": "IITB",
+}
+"""Language -> the corpus that it has a file of, scale paper. Bulgarian has Europarl and EUbookshop in one."""
+_SHAPE = {
+    "L": "layers",
+    "H_m": "hidden",
+    "H_ff": "feed_forward",
+    "A": "heads",
+    "V": "vocabulary",
+    "params": "parameters",
+}
+"""Columns of Table 3 to the names that :class:`DescribeEncoder` has for them."""
 _COPIES = {"xnli": ("fr", "es", "de", "zh", "hi"), "mlqa": ("es", "de", "zh", "hi")}
+
+
+def table1(lab: Lab) -> None:
+    """Sentence pairs by language: those that are read, and those that PPA is trained on."""
+    note = "Counted in the corpora of PPA's recipe. A row of one corpus has what is read of it."
+    languages.fill(lab, "ppa:Table1", partial(_pairs, lab), note=note, seeds=[1], is_result=False)
+
+
+def table3(lab: Lab) -> None:
+    """Shapes of the encoders: layers, widths, heads, vocabulary, parameters."""
+    note = "Read in the encoders' configurations; parameters are those of the encoder without a head."
+    languages.fill(lab, "ppa:Table3", partial(_shape, lab), note=note, seeds=[1], is_result=False)
 
 
 def table2(lab: Lab) -> None:
@@ -132,6 +171,38 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
     return scores.value(language, column.metric)
 
 
+def _pairs(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
+    """A number of sentence pairs; ``total`` is the sum over the languages."""
+    group, label = row.attributes["group"], row.label
+    if group == "Original data":
+        raise UnavailableError("a study counts what it reads: the next rows")
+    if group == "Used by other approaches":
+        raise UnavailableError("another paper's data")
+    spoken = lab.at(_COPIES["xnli"], _COPIES["xnli"], ("fr", "es", "de", "bg", "ar", "zh", "hi"))
+    if column.language and column.language not in spoken:
+        raise UnavailableError("no data in this language at this scale")
+    if group == "Considered in this paper" and label != "Total":
+        if lab.scale != "paper":
+            raise UnavailableError("every language has one corpus of its own at this scale: see Total")
+        if _CORPORA.get(column.language) != label:
+            raise UnavailableError("not a file of its own: see Total")
+    pairs = label.removeprefix("Ours (").removesuffix(")") if group == "Used for PPA" else "2M"
+    sections = _sections(lab, "ppa", pairs)
+    count = languages.counted(lab, f"ppa {pairs}", "ppa", languages.start(lab, _MBERT), sections)
+    name = "kept" if group == "Used for PPA" else "read"
+    return sum(count(f"bitext/en-{code}/{name}") for code in spoken if column.language in ("", code))
+
+
+def _shape(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
+    """A size of an encoder; PPA has the shape of the encoder that it continues."""
+    known = {"mBERT": "mbert", "Ours": "mbert", "XLM": "xlm_mlm_tlm", "XLM-R_Base": "xlmr_base"}
+    if column.id == "n_langs" and row.label != "XLM":
+        raise UnavailableError("a configuration does not name the languages")
+    encoder = _encoder(lab, known[row.label], "", seed)
+    work = lab.make(f"{encoder.name} shape", DescribeEncoder, checkpoint=lab.checkpoint(encoder))
+    return work.value(_SHAPE.get(column.id, "languages"))
+
+
 def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
     """The encoder of a row: another's, or PPA with a number of pairs, or an ablation of it."""
     if system == "mbert":
@@ -143,6 +214,13 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
         return languages.cao2020(lab, _MBERT, lab.at(few, few, ("bg", "de", "el", "es", "fr")), seed)
     if system in _OTHERS:
         return languages.external(lab, system, *_OTHERS[system])
+    run = system if pairs == "250k" else f"{system} pairs={pairs}"
+    sections = _sections(lab, system, pairs)
+    return languages.continued(lab, run, _RECIPES[system], languages.start(lab, _MBERT), sections, seed=seed)
+
+
+def _sections(lab: Lab, system: str, pairs: str) -> dict[str, Any]:
+    """The sections of PPA's recipe, or of an ablation's, with a number of pairs a language."""
     size = lab.size
     # filters count the encoder's own pieces
     stream: dict[str, Any] = {"tokenizer": None, "limit": size[f"pairs_{pairs}"]}
@@ -169,7 +247,7 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
         stream |= lab.at({"max_pair_pieces": None}, {}, {})
         train["fp16"] = None
     left_out = {"ppa_no_moco": "sentences", "ppa_no_tlm": "pair"}.get(system)
-    sections = {
+    return {
         "streams": {"bitext": stream},
         "views": {name: view for name, view in views.items() if name != left_out},
         "objectives": {} if system == "ppa_no_moco" else {"contrast": contrast},
@@ -177,5 +255,3 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
         "epochs": {"count": size["epochs_2M" if pairs == "2M" else "epochs"]},
         "train": train,
     }
-    run = system if pairs == "250k" else f"{system} pairs={pairs}"
-    return languages.continued(lab, run, _RECIPES[system], languages.start(lab, _MBERT), sections, seed=seed)

@@ -162,6 +162,50 @@ table18 = _table(18, "XNLI by language.")
 table19 = _table(19, "PAWS-X by language.")
 
 
+def table8(lab: Lab) -> None:
+    """Text by language, in gigabytes, with its sentences and tokens."""
+    both = (
+        " CCNet and Wikipedia lie in one file a language: both are counted here."
+        if lab.scale == "paper"
+        else ""
+    )
+    _data(lab, 8, "text", f"Counted in the text of XLM-Align's recipe.{both}")
+
+
+def table9(lab: Lab) -> None:
+    """Text of Wikipedia by language, in gigabytes."""
+    _data(lab, 9, "", "")
+
+
+def table10(lab: Lab) -> None:
+    """Bitext by pair of languages, in gigabytes, with its pairs of sentences and their tokens."""
+    _data(lab, 10, "bitext", "Counted in the bitext of XLM-Align's recipe; tokens are those of both sides.")
+
+
+def _data(lab: Lab, number: int, stream: str, note: str) -> None:
+    """The cells of a table of data; sentences and tokens, which the paper does not give, stand beside its gigabytes."""
+    table, here = f"xlm_align:Table{number}", _COPIES if lab.scale != "paper" else ()
+    about: dict[str, Any] = {"note": note, "is_result": False}
+    for row in paper_table(table).rows:
+        place = str(row.attributes.get("pair") or row.attributes["lang"])
+        in_run = not here or place.removeprefix("en-") in ("en", *here)
+        columns = {"size_gb": "gigabytes", "sentences": "kept", "tokens": "tokens"}
+        for column, name in columns.items() if stream and in_run else [("size_gb", "")]:
+            value = partial(_counted, lab, stream, place, name if in_run else "")
+            lab.cell(table, row=row.label, column=column, value=value, added=column != "size_gb", **about)
+
+
+def _counted(lab: Lab, stream: str, place: str, name: str) -> float:
+    """A size of what XLM-Align's recipe reads in a language, or a pair of languages."""
+    if not stream:
+        raise UnavailableError("no file of Wikipedia alone is read: see Table 8")
+    if not name:
+        raise UnavailableError("no data in this language at this scale")
+    base, sections = languages.start(lab, XLMR, label="XLM-R"), _sections(lab, "xlm_align", _USUAL)
+    count = languages.counted(lab, "xlm_align", "xlm_align", base, sections)
+    return count(f"{stream}/{place}/{name}")
+
+
 def figure2(lab: Lab) -> None:
     """Alignment error rate by layer, mean over the language pairs, before and after, by two methods."""
 
@@ -243,7 +287,24 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
 
     At scale paper the seed is 1 (the paper's five runs are of fine-tuning).
     """
-    size, kind, choice = lab.size, "ablation_" if short else "", {**_USUAL, **changes}
+    size, choice = lab.size, {**_USUAL, **changes}
+    sections = _sections(lab, system, choice, short=short)
+    recipe = "mlm" if system == "xlmr_continued_mlm" else system
+    changed = [f"{k}={v}" for k, v in choice.items() if v != _USUAL[k]]
+    if short and size["ablation_steps"] != size["steps"]:
+        changed.append(f"{size['ablation_steps']} steps")
+    base = languages.start(lab, XLMR, label="XLM-R")
+    if size["from_scratch"]:
+        new = {"path": None, **lab.at(*_NEW)}
+        sections |= {"model": new, "tokenizer": {"path": lab.checkpoint(base)}}
+        changed.append("scratch")
+    name, label = (" ".join([text, *changed]) for text in (system, _NAMES[system]))
+    return languages.continued(lab, label, recipe, base, sections, seed=lab.at(seed, seed, 1), name=name)
+
+
+def _sections(lab: Lab, system: str, choice: dict[str, Any], *, short: bool = False) -> dict[str, Any]:
+    """The sections of a system's recipe; ``choice`` has the values of :data:`_USUAL`, or others."""
+    size, kind = lab.size, "ablation_" if short else ""
     real, masked = lab.scale == "small", {"probability": size["masking"]}
     streams: dict[str, Any] = {"text": {"sources": _text(lab)}}
     views: dict[str, Any] = {"text": {**masked, **({"max_length": 128} if real else {})}}
@@ -277,24 +338,13 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
                 "labels": "corpus_then_self",
                 "self_after_step": size["self_after"],
             }
-    sections = {
+    return {
         "streams": streams,
         "views": views,
         "objectives": objectives,
         "steps": size[f"{kind}steps"],
         "train": train,
     }
-    recipe = "mlm" if system == "xlmr_continued_mlm" else system
-    changed = [f"{k}={v}" for k, v in choice.items() if v != _USUAL[k]]
-    if short and size["ablation_steps"] != size["steps"]:
-        changed.append(f"{size['ablation_steps']} steps")
-    base = languages.start(lab, XLMR, label="XLM-R")
-    if size["from_scratch"]:
-        new = {"path": None, **lab.at(*_NEW)}
-        sections |= {"model": new, "tokenizer": {"path": lab.checkpoint(base)}}
-        changed.append("scratch")
-    name, label = (" ".join([text, *changed]) for text in (system, _NAMES[system]))
-    return languages.continued(lab, label, recipe, base, sections, seed=lab.at(seed, seed, 1), name=name)
 
 
 def _text(lab: Lab) -> list[dict[str, Any]]:

@@ -12,18 +12,18 @@ from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.core.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.store import content_hash, stream_manifest
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.corpus.manifest import is_prepared, load_corpus
+from isoglot.corpus.manifest import Manifest, is_prepared, load_corpus, read_manifest
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.formats.labelled.memory import dataset_of
 from isoglot.modules.model_folder import model_folder
-from isoglot.pretraining.recipe import Recipe
+from isoglot.pretraining.recipe import Recipe, StreamSection
 from isoglot.runs.code import code_hashes
 from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import fingerprint, key_of
@@ -72,8 +72,7 @@ def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset
         if is_prepared(stream.inputs[0].path):  # and stands alone
             corpora[name] = load_corpus(stream.inputs[0].path)
             continue
-        key = key_of([model.model_dump(mode="json") for model in (*stream.inputs, stream.prepare)])
-        folder = cache / "corpora" / f"{stream.kind}-{key}"
+        folder = _corpus_folder(stream, cache)
         show = partial(report.progress, f"prepare {name}")
         with locked(folder):
             summary = prepare(stream.inputs, folder, options=stream.prepare, progress=show, overwrite=True)
@@ -85,6 +84,22 @@ def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset
             for text in summary.notes:
                 report.note(f"{name}: note: {text}")
     return corpora
+
+
+def corpus_manifest(stream: StreamSection, cache: Path) -> Manifest:
+    """What the corpus of a stream holds, once :func:`prepared` has opened it."""
+    given = stream.inputs[0].path
+    folder = Path(given) if is_prepared(given) else _corpus_folder(stream, cache)
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise InputError("has no manifest that can be read; prepare the corpus again", path=folder)
+    return manifest
+
+
+def _corpus_folder(stream: StreamSection, cache: Path) -> Path:
+    """Where raw files of a stream are prepared to."""
+    key = key_of([model.model_dump(mode="json") for model in (*stream.inputs, stream.prepare)])
+    return cache / "corpora" / f"{stream.kind}-{key}"
 
 
 def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, str]:

@@ -107,7 +107,8 @@ class _Comparison:
             for line in self.lines
         ]
         scores = {(i, c): score for i, line in enumerate(self.lines) for c in ids if (score := line.score(c))}
-        counts = orderings(rows, ids, scores)
+        # Data and sizes are no results of systems: their order says nothing.
+        counts = orderings(rows, ids, scores) if paper.kind in ("results", "cost") else {}
         each = [
             f"{name} {n['kept']} of {sure}" for name, n in counts.items() if (sure := n["kept"] + n["broken"])
         ]

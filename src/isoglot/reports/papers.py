@@ -15,6 +15,7 @@ from typing import Any
 
 from isoglot.core.checks import closest
 from isoglot.core.errors import ConfigurationError
+from isoglot.reports.table import COUNTS
 
 PAPERS: Mapping[str, str] = {
     "weam": "WEAM", "ppa": "PPA", "align_mlm": "ALIGN-MLM", "xlm_align": "XLM-Align",
@@ -179,7 +180,8 @@ class PaperTable:
         if not self.rows_of(*row):
             rows += (PaperRow(" / ".join(row), {}),)
         if not any(set(column) <= known.labels for known in columns):
-            columns += (PaperColumn(" / ".join(column)),)
+            metric = column[-1] if column[-1] in COUNTS else ""
+            columns += (PaperColumn(" / ".join(column), metric=metric),)
         return replace(self, rows=rows, columns=columns)
 
     def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:

@@ -135,9 +135,18 @@ def figure(value: float, *, signed: bool = False, digits: int = 1) -> str:
     return text.replace("-", "−")
 
 
+COUNTS = ("count", "sentences", "tokens")
+"""Metrics that are whole numbers."""
+
+
 def decimals(metric: str) -> int:
-    """Places after the point, as the papers print them: two of AER, three of correlations and p, one of others."""
-    return 2 if metric.lower() == "aer" else 3 if metric.lower() in ("spearman", "rho", "p", "cosine") else 1
+    """Places after the point, as the papers print them: two of AER, three of correlations and p, one of others.
+
+    Counts of rows, tokens and weights have none. Sizes of corpora have four: 0.0001 GB is a tenth of a megabyte.
+    """
+    name = metric.lower()
+    places = {"aer": 2, **dict.fromkeys(("spearman", "rho", "p", "cosine"), 3), "gigabytes": 4}
+    return 0 if name in COUNTS else places.get(name, 1)
 
 
 def slug(parts: Iterable[str]) -> str:

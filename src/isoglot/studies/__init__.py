@@ -6,6 +6,7 @@ These are the names that a study may need; `isoglot.papers` holds those that com
 from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
 from isoglot.reports.stats import rank_correlation
 from isoglot.studies.analysis_steps import BestLinks, DrawFigure, ScoreEmbeddings, StatisticalAlignment
+from isoglot.studies.counting_steps import CountStreams, DescribeEncoder
 from isoglot.studies.lab import Lab
 from isoglot.studies.parts import TaskScores, Work
 from isoglot.studies.sizes import at_scale
@@ -30,7 +31,9 @@ __all__ = [
     "Align",
     "BestLinks",
     "CollectText",
+    "CountStreams",
     "Derive",
+    "DescribeEncoder",
     "DrawFigure",
     "External",
     "Lab",
