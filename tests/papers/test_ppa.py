@@ -82,3 +82,15 @@ def test_a_tokenizer_that_needs_another_package_leaves_its_rows_out(monkeypatch:
     assert lost["XLM (MLM)"] == "the tokenizer of xlm_mlm needs sacremoses; type `pip install sacremoses`"
     monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: name)
     assert {p.unavailable for p in parts(own) if "XLM" in p.row[0]} == {""}
+
+
+def test_lasers_row_is_a_classifier_of_the_vectors_of_a_function() -> None:
+    only = "zero-shot / Artetxe*:de"
+    (measured,) = steps_of("ppa/table2", only, laser="small_laser:SmallLaser").values()
+    task, settings = measured.finetune.check()
+    assert (measured.checkpoint, task.frozen, settings.learning_rate) == (
+        "small_laser:SmallLaser",
+        "vectors",
+        1e-3,
+    )
+    assert not steps_of("ppa/table2", only), "without a function the row says what it needs"

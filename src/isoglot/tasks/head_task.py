@@ -24,6 +24,7 @@ from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import Predictions, TrainableTask, group_column, take_part
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import changed_options, inherited_options
+from isoglot.tasks.encoder_half_heads import class_with_head
 
 _PLACEHOLDER = re.compile(r"LABEL_\d+")
 
@@ -140,7 +141,9 @@ class HeadTask:
             config.update(dict.fromkeys(rates, dropout))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_for(seed, "head"))
-            return load_checkpoint(self.auto, checkpoint, config=config, new_head=True)
+            return load_checkpoint(
+                class_with_head(self.auto, config), checkpoint, config=config, new_head=True
+            )
 
     def _require_two(self, labels: Sequence[str] | None) -> None:
         """Refuse a single label: one output is a regression to the library."""
@@ -156,7 +159,8 @@ class HeadTask:
             f"has no head for {self.kind}; run `isoglot finetune {checkpoint} --task {self.kind} ...` first and "
             "evaluate what it writes"
         )
-        model = load_checkpoint(self.auto, checkpoint, without_head=without_head)
+        auto = class_with_head(self.auto, load_config(checkpoint))
+        model = load_checkpoint(auto, checkpoint, without_head=without_head)
         _require_clear_labels(model.config, checkpoint)
         self.know(model_labels(model))
         return model
