@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run
+from commands import run, runner
 
 from isoglot.aligners.options import LinkFormat
 from isoglot.aligners.output import write_lines
+from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.inline_tags import Tag
 from isoglot.formats.sentence_pair import SentencePair
@@ -76,6 +77,18 @@ def test_gold_links_are_aligned_and_scored_as_they_stand(tmp_path: Path, corpus:
     assert run("score", found, "-g", path) == scored
     found.write_text("".join(json.dumps({**row, "id": "s1"}) + "\n" for row in rows))
     assert "id 's1' stands in line" in run("score", found, "-g", path, fails=InputError)
+
+
+def test_links_by_hand_that_json_lines_leave_out_are_counted(tmp_path: Path) -> None:
+    rows = [{"src": ["a"], "tgt": ["b"], "sure": sure, "possible": []} for sure in ([[0, 0]], [], [[0, 0]])]
+    gold, found = tmp_path / "gold.jsonl", tmp_path / "found.jsonl"
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = {}
+    for form in ("jsonl", "pharaoh"):
+        called = runner.invoke(app, ["align", str(gold), "-m", "hmm", "-f", form, "-o", str(found)])
+        said[form] = "rows have links by hand" in called.stderr and called.stderr
+    assert "2 rows have links by hand (sure, possible)" in str(said["jsonl"])
+    assert not said["pharaoh"], "Pharaoh lines are links and nothing else"
 
 
 def test_a_memory_of_two_languages_needs_no_flags(tmp_path: Path) -> None:

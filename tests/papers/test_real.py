@@ -91,6 +91,6 @@ def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> Non
     )
     programs = selection.programs()
     assert measure(programs, inspect_programs(programs), selection, progress=Silent()).failed == {}
-    for program in programs:
-        folder = write_study(program).folder
-        assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl"))
+    cells = [cell for program in programs for cell in read_cells(write_study(program).folder / "cells.jsonl")]
+    unmeasured = {cell.column for cell in cells if cell.value is None}
+    assert unmeasured == {("lexicon", "en-fr")}, "the miniature world has no dictionary of French"

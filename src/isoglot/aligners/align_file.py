@@ -1,6 +1,6 @@
 """``isoglot align``: sentence pairs from files, through an aligner, into a file of links or an aligned corpus."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from isoglot.aligners.in_parts import aligner_in_parts, links_made_from
 from isoglot.aligners.lexicon_options import LexiconOptions
 from isoglot.aligners.load_aligner import made_of
 from isoglot.aligners.options import AnyAligner, LinkFormat, paths_of
-from isoglot.aligners.output import with_words_written, write_corpus, write_lines
+from isoglot.aligners.output import has_gold, with_words_written, write_corpus, write_lines
 from isoglot.aligners.pairs_in_files import PairsInFiles, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
@@ -58,13 +58,33 @@ def align_file(
             made_from = _made_from(corpus, sources, request, form)
             beside = _beside(request, form)
             return _write_corpus_once(linked_pairs, out, made_from, beside, progress, overwrite)
+        with_gold = _Count(has_gold)
         with linked_pairs() as linked:
+            # Other formats show links and nothing else of a row.
+            shown = with_gold.passing(linked) if form.output in ("jsonl", "tmx") else linked
             count = write_lines(
-                linked, out, form, values=request.values, languages=corpus.languages, paused=corpus.paused
+                shown, out, form, values=request.values, languages=corpus.languages, paused=corpus.paused
             )
+    if with_gold.pairs:
+        progress.note(
+            f"{with_gold.pairs:,} rows have links by hand (sure, possible); {out} has the new links alone"
+        )
     if str(out) != "-":
         progress.note(f"{count:,} pairs aligned: {out}")
     return count
+
+
+class _Count:
+    """A count of the pairs that have something, while they pass."""
+
+    def __init__(self, has: Callable[[SentencePair], bool]) -> None:
+        self.has, self.pairs = has, 0
+
+    def passing(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Pass pairs on unchanged, and count."""
+        for pair in pairs:
+            self.pairs += self.has(pair)
+            yield pair
 
 
 def _check_paths(sources: Sequence[Source], out: str | Path, request: AnyAligner, form: LinkFormat) -> None:

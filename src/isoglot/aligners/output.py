@@ -103,9 +103,14 @@ def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) 
 
 
 def _without_earlier_links(more: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row says beside its links, of which those of an earlier `isoglot align` give way to the new ones."""
+    """Values of a row without its earlier links, in whose place the new links stand."""
     earlier = _OF_LINKS if isinstance(more.get("links"), list) and "src_spans" in more else _GOLD
     return {name: value for name, value in more.items() if name not in earlier}
+
+
+def has_gold(pair: SentencePair) -> bool:
+    """Whether the row of a pair has links by hand, which JSON lines and TMX of new links leave out."""
+    return any(pair.more.get(name) for name in ("sure", "possible"))
 
 
 def with_words_written(
