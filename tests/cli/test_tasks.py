@@ -121,10 +121,9 @@ def test_a_folder_of_predictions_is_called_as_its_checkpoint(
     out = Path("p")
     for others in (["runs/b"], ["/elsewhere/seed-2"], ["org/name", "c"]):
         assert prediction_folders(["runs/a/checkpoint", *others], out)[0] == out / "runs/a"
-    assert prediction_folders([str(tmp_path / "runs/a"), "/x/seed-2"], out) == [
-        out / "runs/a",
-        out / "seed-2",
-    ]
+    assert prediction_folders([str(tmp_path / "runs/a"), "/x/b"], out) == [out / "runs/a", out / "b"]
     assert prediction_folders(["runs/a"], out) == [out]
+    sweep = [f"/x/lr/learning_rate={rate}/seed-1/checkpoint" for rate in (0.1, 0.01)]
+    assert prediction_folders(sweep, out) == [out / f"learning_rate={rate}/seed-1" for rate in (0.1, 0.01)]
     with pytest.raises(ConfigurationError, match="both go to p/seed-1"):
         prediction_folders(["/x/a/seed-1", "/x/b/seed-1"], out)

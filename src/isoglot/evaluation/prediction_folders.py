@@ -1,11 +1,15 @@
 """Where the predictions of each of several checkpoints go."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs.folder import CHECKPOINT
+
+_OF_A_SWEEP = re.compile(r"[\w.]+=.*")
+"""The folder of a value of a sweep, as :mod:`isoglot.runs.sweep` names it."""
 
 
 def prediction_folders(checkpoints: Sequence[str | Path], folder: Path | None) -> list[Path | None]:
@@ -28,7 +32,11 @@ def prediction_folders(checkpoints: Sequence[str | Path], folder: Path | None) -
 
 
 def _folder_name(checkpoint: str | Path) -> Path:
-    """The path as it is named, without its `checkpoint`; of one from outside the current folder the last part."""
+    """The path of a checkpoint as it was given, without `checkpoint` at its end.
+
+    Of a path outside the current folder only the last part stays, and the folders of a sweep above it:
+    `/data/lr/learning_rate=0.01/seed-2/checkpoint` gives `learning_rate=0.01/seed-2`.
+    """
     path = Path(checkpoint)
     if path.name == CHECKPOINT and len(path.parts) > 1:
         path = path.parent
@@ -36,5 +44,9 @@ def _folder_name(checkpoint: str | Path) -> Path:
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
     if path.is_absolute() or ".." in path.parts or path == Path():
-        path = Path(path.resolve().name)
+        parts = path.resolve().parts
+        kept = 1
+        while kept < len(parts) and _OF_A_SWEEP.fullmatch(parts[-kept - 1]):
+            kept += 1
+        path = Path(*parts[-kept:])
     return path

@@ -116,7 +116,8 @@ class WorkPool:
             return future.result()
         except BrokenProcessPool as error:
             raise IsoglotError(
-                f"a worker process was killed, most likely for want of memory; use fewer {self._fewer}"
+                f"a worker process was killed, most likely for want of memory; use fewer {self._fewer}. A script that "
+                'starts processes calls isoglot below `if __name__ == "__main__":`'
             ) from error
 
     def map(
