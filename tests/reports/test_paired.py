@@ -144,7 +144,7 @@ def test_equal_systems_do_not_differ() -> None:
     assert paired({}, nothing) == paired(nothing, nothing) == []
 
 
-def _write(folder: Path, right: list[int], **about: str) -> Path:
+def _write(folder: Path, right: list[int], **about: Any) -> Path:
     told = {"run": folder.name, "task": "pos", "language": "de", "split": "test", "data": "a", **about}
     path = folder / told["task"] / f"{told['split']}-{told['language']}{ENDING}"
     CountsFile(told, {"accuracy": shares(right)}).write(path)
@@ -192,3 +192,23 @@ def test_what_cannot_be_compared_is_refused_in_one_line(given: dict[str, Any], t
     own = {"accuracy": shares([1, 0])}
     with pytest.raises(ConfigurationError, match=told):
         compare(**{"first": own, "second": own, **given})
+
+
+def test_lists_of_runs_pool_their_seeds(tmp_path: Path) -> None:
+    """A value is the mean over seeds, and an example's outputs of all seeds are exchanged at once."""
+    right = {"weam": ([1, 1, 1, 0], [1, 1, 0, 0]), "tlm": ([0, 1, 0, 0], [0, 0, 0, 0])}
+    folders = {
+        name: [
+            _write(tmp_path / name / f"seed-{n}", list(run), run=name, seed=n)
+            for n, run in enumerate(runs, 1)
+        ]
+        for name, runs in right.items()
+    }
+    (found,) = compare(folders["weam"], folders["tlm"])
+    assert (found.first, found.second, found.difference) == (62.5, 12.5, 50.0)
+    (of_folders,) = compare(tmp_path / "weam", tmp_path / "tlm")
+    assert (of_folders.difference, of_folders.p) == (found.difference, found.p), (
+        "a folder of seeds is their list"
+    )
+    with pytest.raises(ConfigurationError, match="several checkpoints"):
+        compare([*folders["weam"], *folders["tlm"]], folders["tlm"])
