@@ -1,4 +1,4 @@
-"""What a task is, and what all tasks share: finding data and taking parts of them."""
+"""The protocol of a task, and functions of all tasks: find the data, load rows, take a part of them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,21 +18,22 @@ from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
 
 Predictions = list[Any] | dict[str, Any]
-"""One entry an example in order, or by question."""
+"""One prediction for each example, in order; of questions a dictionary from the question's id to the answer."""
 
 
 @runtime_checkable
 class Task(Protocol):
-    """Data of one kind and how they are scored; its class may also state :class:`isoglot.tasks.TaskFacts`.
+    """Data of one kind and how predictions of them are scored.
 
-    A task that takes options from the checkpoint that it is put to has ``with_checkpoint``, as
-    :class:`TrainableTask`. One whose metrics are counted per example, so that two models' predictions can be compared
-    in pairs, has ``counts(dataset, predictions, language=...)``: a mapping from metrics to
-    :class:`~isoglot.results.example_counts.ExampleCounts`.
+    The class of a task may also state :class:`isoglot.tasks.TaskFacts`, and have two methods more:
+
+    - ``with_checkpoint``, as :class:`TrainableTask` has it, takes options from the checkpoint that is measured.
+    - ``counts(dataset, predictions, language=...)`` maps metrics to
+      :class:`~isoglot.results.example_counts.ExampleCounts`, by which two models' predictions are compared in pairs.
 
     Attributes:
-        name: In results and submissions.
-        primary_metric: The one that checkpoints are chosen by; larger is better unless it is ``aer``.
+        name: Name in results and submissions.
+        primary_metric: Metric by which checkpoints are chosen; larger is better unless it is ``aer``.
         data: Where the data are.
     """
 
@@ -50,10 +51,13 @@ class TrainableTask(Task, Protocol):
 
     max_length: int
     group: ClassVar[tuple[str, ...]]
-    """Columns whose equal values belong together when data are split: the first that the data have counts."""
+    """Columns whose equal values stay together when data are split, such as questions about one article.
+
+    The first of these columns that the data have is used.
+    """
 
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
-        """A copy with what the checkpoint was trained with, or keeps, for the options that were not given."""
+        """A copy of the task. Options that were not given have the values of the checkpoint's fine-tuning."""
 
     def labels(self, dataset: Dataset) -> list[str] | None:
         """Outputs of a head for these data; ``None`` where the head has no labels."""
@@ -69,20 +73,20 @@ class TrainableTask(Task, Protocol):
         """The pre-trained encoder with a new head."""
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
-        """A fine-tuned model; what it knows (its labels) is what :meth:`load` allows from now on."""
+        """A fine-tuned model. After this :meth:`load` refuses labels that the model does not have."""
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
     ) -> list[EncodedRow]:
-        """Rows with labels; for training, without what cannot be learned from."""
+        """Rows with labels. For training, rows from which nothing can be learned are left out."""
 
     def reduce(self, logits: Any) -> Any:
-        """What of a model's logits :meth:`decode` needs."""
+        """The part of a model's logits that :meth:`decode` needs, such as the best label of each token."""
 
     def decode(
         self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
     ) -> Predictions:
-        """Outputs of rows as predictions of examples."""
+        """Predictions of the examples, from the outputs of their rows."""
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
         """Metrics in %."""
@@ -95,20 +99,20 @@ class Probe(Task, Protocol):
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Metrics, and what was found for each example."""
+        """Metrics, and the predictions: what was found for each example."""
 
 
 def locations_of(task: Task, language: str, split: str) -> list[Location]:
-    """What :meth:`Task.load` will read for a language and split: files, folders, or data sets of the hub.
+    """Where :meth:`Task.load` will read a language and split: files, folders, or data sets of the hub.
 
-    Nothing is read. A task whose languages are pairs, or have several files, has its own method ``locations``.
+    Nothing is read yet. A task whose languages are pairs, or have several files, has a method ``locations`` of its own.
     """
     find = getattr(task, "locations", task.data.find)
     return find(language, split)
 
 
 def check_locations(task: Task, parts: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Location]]:
-    """Where the data of each language and split are, before work that takes long.
+    """Find the data of each language and split, so that missing data are known before the long work starts.
 
     Raises:
         ConfigurationError: A language is not a code, or has no data; all problems at once.
@@ -122,7 +126,9 @@ def check_locations(task: Task, parts: Sequence[tuple[str, str]]) -> dict[tuple[
             )
             continue
         try:
-            split_names(split)  # a file without splits would be read for any
+            split_names(
+                split
+            )  # refuses an unknown split, for which a file without splits would be read whole
             locations[language, split] = locations_of(task, language, split)
         except ConfigurationError as error:
             problems += error.problems
@@ -149,8 +155,8 @@ def load_rows(task: Task, language: str, split: str) -> Dataset:
 def require_distinct_rows(
     datasets: Mapping[str, Dataset], locations: Mapping[str, Sequence[Location]]
 ) -> None:
-    """Refuse a file without languages as the data of two of them."""
-    owners: dict[str, str] = {}
+    """Refuse one file that was read as the data of two languages, with the same rows."""
+    owners: dict[str, str] = {}  # key of files and rows: the language they were read for
     for language, rows in datasets.items():
         first = {name: value for name, value in rows[0].items() if "language" not in name}
         paths = [location.path for location in locations[language]]
@@ -170,13 +176,14 @@ def group_column(dataset: Dataset, names: Sequence[str]) -> str | None:
 def take_part(dataset: Dataset, start: float, stop: float, *, group: str | None) -> Dataset:
     """The rows of the groups between two percentages, in their order.
 
-    Equal values of the column ``group`` make a group; without one each row is one.
+    Rows with equal values of the column ``group`` are a group; without a column each row is a group. Of ten questions
+    about three articles, the part from 0 to 67 % is all questions about the first two articles.
     """
     if group is None:
-        number = np.arange(len(dataset))
+        group_numbers = np.arange(len(dataset))
     else:
-        first = {value: i for i, value in enumerate(dict.fromkeys(dataset[group]))}
-        number = np.array([first[value] for value in dataset[group]], np.int64)
-    count = int(number.max()) + 1 if len(number) else 0
-    low, high = round(count * start / 100), round(count * stop / 100)
-    return dataset.select(np.flatnonzero((number >= low) & (number < high)).tolist())
+        number_of = {value: number for number, value in enumerate(dict.fromkeys(dataset[group]))}
+        group_numbers = np.array([number_of[value] for value in dataset[group]], np.int64)
+    count = int(group_numbers.max()) + 1 if len(group_numbers) else 0
+    first, end = round(count * start / 100), round(count * stop / 100)
+    return dataset.select(np.flatnonzero((group_numbers >= first) & (group_numbers < end)).tolist())

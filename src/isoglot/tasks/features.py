@@ -1,7 +1,8 @@
-"""Encoded rows, their batches, and running a head over them: longest together, padding little."""
+"""Encoded rows, batches of rows of like length, and running a head over them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -32,12 +33,15 @@ FIRST_LANGUAGE = "first_language"
 
 @dataclass(slots=True)
 class EncodedRow:
-    """An input of an encoder, and the example that it comes from; an example can have several."""
+    """An input of an encoder, and the number of the example that it comes from.
+
+    An example can have several rows: a long context of a question is read in windows.
+    """
 
     inputs: dict[str, Any]
     example: int
-    detail: Any = None  # what the task needs to decode the output
-    second: int = 0  # position at which the second of two texts begins, where it matters
+    detail: Any = None  # for the task's `decode`: the words of a row, the window of a context
+    second: int = 0  # position at which the second of two texts begins, for texts in two languages
 
 
 def row_lengths(inputs: Iterable[Mapping[str, Any]]) -> NDArray[np.int64]:
@@ -46,7 +50,7 @@ def row_lengths(inputs: Iterable[Mapping[str, Any]]) -> NDArray[np.int64]:
 
 
 class RowCollator:
-    """Pads rows to a ``multiple``; items that are lists of rows are laid flat, so their rows stay in one batch."""
+    """Pad rows to a ``multiple``. The rows of an item that is a list stay in one batch."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, multiple: int = 1) -> None:
         self.fill = {"input_ids": int(tokenizer.pad_token_id or 0), "token_type_ids": 0, "labels": IGNORED,
@@ -55,9 +59,11 @@ class RowCollator:
 
     def __call__(self, items: Sequence[Mapping[str, Any] | Sequence[Mapping[str, Any]]]) -> dict[str, Tensor]:
         """A batch: padded columns, ``attention_mask``, and scalars as vectors."""
-        rows = [row for item in items for row in ([item] if isinstance(item, Mapping) else item)]
+        rows: list[Mapping[str, Any]] = []
+        for item in items:
+            rows += [item] if isinstance(item, Mapping) else item
         longest = max(len(row["input_ids"]) for row in rows)
-        width = -(-longest // self.multiple) * self.multiple
+        width = math.ceil(longest / self.multiple) * self.multiple
         batch: dict[str, Tensor] = {}
         for name, value in rows[0].items():
             if np.ndim(value) == 0:
@@ -85,10 +91,10 @@ def device_batches(
     max_tokens: int | None = None,
     progress: StepProgress | None = None,
 ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
-    """Batches of inputs of like length on a device: their numbers, and their padded columns.
+    """Batches of inputs of like length on a device: the numbers of the inputs, and their padded columns.
 
-    ``max_tokens``: of one batch, padding included; by default 1024 on a CPU, as larger batches leave its cache between
-    layers and take nearly twice the time, and 8192 elsewhere.
+    ``max_tokens``: Most tokens of a batch, padding included. By default 1024 on a CPU, where the states of a larger
+    batch do not stay in the cache from layer to layer and a token takes nearly twice the time; 8192 elsewhere.
     """
     done = 0
     budget = max_tokens or (1024 if device.type == "cpu" else 8192)
@@ -111,7 +117,9 @@ def predict_rows(
     precision: Precision = "float32",
     progress: StepProgress | None = None,
 ) -> list[RowOutput]:
-    """Run a model with a head over rows; ``reduce`` says what to keep of the logits (a tuple where a head has several).
+    """Run a model with a head over rows.
+
+    ``reduce`` gets the logits, a tuple of them where a head has several, and returns what of them is kept.
 
     Returns:
         One array a row: of shape (length,) or, where ``reduce`` gives several tensors, (tensors, length).
@@ -123,15 +131,16 @@ def predict_rows(
         if precision == "float32"
         else torch.autocast(model.device.type, getattr(torch, precision))
     )
-    inputs = [{k: v for k, v in row.inputs.items() if k in _MODEL_COLUMNS} for row in rows]
+    inputs = [{name: row.inputs[name] for name in _MODEL_COLUMNS if name in row.inputs} for row in rows]
     for batch, columns in device_batches(inputs, collator, model.device, max_tokens, progress):
         with cast:
             output = model(**columns)
+        # One tensor, `logits`, of most heads; a head for questions has `start_logits` and `end_logits`.
         logits = tuple(require_finite(v, name) for name, v in output.items() if name.endswith("logits"))
         reduced = reduce(logits[0] if len(logits) == 1 else logits)
         parts = reduced if isinstance(reduced, tuple) else (reduced,)
         arrays = [part.float().cpu().numpy() for part in parts]
-        for number, row in enumerate(batch):
-            outputs = [array[number] for array in arrays]
+        for place, row in enumerate(batch):
+            outputs = [array[place] for array in arrays]
             results[row] = outputs[0] if len(outputs) == 1 else np.stack(outputs)
     return results

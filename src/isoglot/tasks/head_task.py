@@ -1,4 +1,4 @@
-"""What tasks with a head have in common: their data, a new head, a fine-tuned one."""
+"""The base of tasks with a head: load the data, make a new head, load a fine-tuned one."""
 
 import re
 from collections import Counter
@@ -69,17 +69,17 @@ class HeadTask:
     schema: ClassVar[Features]
     group: ClassVar[tuple[str, ...]] = ()
     named_options: ClassVar[frozenset[str]] = frozenset()
-    """Options that were named when it was built, be it with their defaults."""
+    """Options that were named when the task was built, even with their default values."""
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind
         self.know(None)
 
     def know(self, labels: Sequence[str] | None) -> None:
-        """Take the labels of the head, which are those that data may have from now on."""
+        """Take the labels of the head; after this, data with other labels are refused."""
 
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
-        """The task with the options that the model was fine-tuned with, but for those given."""
+        """A copy of the task. Options that were not named have the values of the model's fine-tuning."""
         inherited = inherited_options(self, origin(checkpoint))
         named = changed_options(self, {}).keys() | self.named_options
         return replace(self, **{name: value for name, value in inherited.items() if name not in named})
@@ -97,8 +97,9 @@ class HeadTask:
         return language
 
     def load(self, language: str, split: str) -> Dataset:
-        """Rows of the schema, of every place of the language and split the part that is asked for."""
-        tag, parts = self.language_of(language), []
+        """Rows of the schema: of every place that has the language and split, the part that was asked for."""
+        tag = self.language_of(language)
+        parts = []
         for location in self.data.find(language, split):
             path = location.path
             if location.on_hub:
@@ -114,8 +115,9 @@ class HeadTask:
             parts.append(rows)
         if len(parts) == 1:
             return parts[0]
-        shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
-        return concatenate_datasets([p.select_columns(shared) for p in parts])
+        # Files of one task may differ in columns that no task needs, such as ids.
+        shared = [name for name in parts[0].column_names if all(name in part.column_names for part in parts)]
+        return concatenate_datasets([part.select_columns(shared) for part in parts])
 
     def head(
         self,
@@ -127,7 +129,8 @@ class HeadTask:
     ) -> PreTrainedModel:
         """The pre-trained encoder with a new head.
 
-        The seed is of the head's weights, and of a pooler that the checkpoint lacks.
+        ``seed`` decides the weights of the head, and of a pooler that the checkpoint lacks. ``dropout`` replaces every
+        rate of dropout in the configuration.
         """
         self.know(labels)
         named: dict[str, Any] = {}
@@ -178,9 +181,10 @@ class HeadTask:
 
 
 def keep_label_values(model: PreTrainedModel, labels: Sequence[str], values: Mapping[str, Any]) -> None:
-    """Note in a head's ``config.json`` which of its labels are numbers, or true and false, in the training data.
+    """Keep in a head's ``config.json`` which labels are numbers, or true and false, in the training data.
 
-    ``values``: Text of a label to its value. Labels that are texts are not noted.
+    transformers keeps labels as texts, so a label 1 would come back from `predict` as "1". ``values``: Text of a label
+    to its value. Labels that are texts are not kept.
     """
     kept = {label: values[label] for label in labels if label in values}
     if kept:
@@ -188,13 +192,13 @@ def keep_label_values(model: PreTrainedModel, labels: Sequence[str], values: Map
 
 
 def label_values(model: PreTrainedModel) -> dict[str, Any]:
-    """The labels of a head that are not texts, by the text that stands for them in ``id2label``."""
+    """The labels of a head that are not texts, by their text in ``id2label``: ``{"1": 1}``."""
     values = getattr(model.config, "label_values", None)
     return dict(values) if isinstance(values, Mapping) else {}
 
 
 def fit_length(task: TrainableTask, model: PreTrainedModel, report: Reporter) -> None:
-    """Have a task's rows no longer than the encoder has positions."""
+    """Lower a task's ``max_length`` to the number of positions that the encoder has."""
     longest = max_length(model)
     if longest is not None and task.max_length > longest:
         report.note(

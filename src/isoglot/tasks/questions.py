@@ -131,18 +131,22 @@ class QuestionTask(HeadTask):
                 f"max_length {self.max_length} is too small; stride and max_question_length need more than "
                 f"{self.stride + specials + self.max_question_length}: raise it, or lower them"
             )
-        questions, lengths = _cut([q.strip() for q in batch["question"]], tokenizer, self.max_question_length)
-        shared: dict[int, list[int]] = {}
+        stripped = [question.strip() for question in batch["question"]]
+        questions, lengths = _cut(stripped, tokenizer, self.max_question_length)
+
+        # The tokenizer takes one overlap a call, so questions with the same overlap are tokenised together.
+        by_overlap: dict[int, list[int]] = {}
         for number, length in enumerate(lengths):
-            whole = self.max_length - specials - length
-            shared.setdefault(self.stride if self.windows == "share" else whole - self.stride, []).append(
-                number
-            )
-        windows = []
-        for overlap, numbers in shared.items():
+            context_room = self.max_length - specials - length
+            # windows=advance: starts are `stride` tokens apart, so neighbours share all the room but the stride.
+            overlap = self.stride if self.windows == "share" else context_room - self.stride
+            by_overlap.setdefault(overlap, []).append(number)
+
+        windows: list[tuple[Any, int, int]] = []
+        for overlap, numbers in by_overlap.items():
             encoded = tokenizer(
-                [questions[n] for n in numbers],
-                [batch["context"][n] for n in numbers],
+                [questions[number] for number in numbers],
+                [batch["context"][number] for number in numbers],
                 truncation="only_second",
                 max_length=self.max_length,
                 stride=overlap,
@@ -151,8 +155,8 @@ class QuestionTask(HeadTask):
                 return_token_type_ids=segments,
                 return_attention_mask=False,
             )
-            owners = [numbers[int(n)] for n in encoded["overflow_to_sample_mapping"]]
-            windows += [(encoded, row, number) for row, number in enumerate(owners)]
+            for row, sample in enumerate(encoded["overflow_to_sample_mapping"]):
+                windows.append((encoded, row, numbers[int(sample)]))
         return sorted(windows, key=lambda window: window[2])
 
     def reduce(self, logits: Any) -> Any:
@@ -162,17 +166,21 @@ class QuestionTask(HeadTask):
     def decode(
         self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
     ) -> Predictions:
-        """Question to answer."""
-        options: dict[str, Any] = {
-            name: getattr(self, name) for name in ("n_best", "max_answer_length", "null_threshold")
-        }
-        answered = sorted(zip(rows, outputs, strict=True), key=lambda pair: pair[0].example)
-        predicted = dict.fromkeys(dataset["id"], "")
+        """The answer to each question, by the question's id."""
         names, contexts = list(dataset["id"]), list(dataset["context"])
-        for example, several in groupby(answered, key=lambda pair: pair[0].example):
-            ordered = sorted(several, key=lambda pair: int(pair[0].detail.offsets[:1, 0].sum()))
-            windows, scores = [row.detail for row, _ in ordered], [output for _, output in ordered]
-            answer, _ = best_answer(contexts[example], windows, scores, **options)
+        predicted = dict.fromkeys(names, "")
+        answered = sorted(zip(rows, outputs, strict=True), key=lambda pair: pair[0].example)
+        for example, of_example in groupby(answered, key=lambda pair: pair[0].example):
+            # Windows in the order of the context: of equally good answers the first one counts.
+            in_order = sorted(of_example, key=lambda pair: _start_of_window(pair[0].detail))
+            answer, _ = best_answer(
+                contexts[example],
+                [row.detail for row, _ in in_order],
+                [output for _, output in in_order],
+                n_best=self.n_best,
+                max_answer_length=self.max_answer_length,
+                null_threshold=self.null_threshold,
+            )
             predicted[names[example]] = answer
         return predicted
 
@@ -258,14 +266,22 @@ class TyDiQA(QuestionTask):
 
 
 def _cut(questions: list[str], tokenizer: PreTrainedTokenizerBase, most: int) -> tuple[list[str], list[int]]:
-    """Questions cut in the text to at most this many pieces, so the pair is tokenised as one; their pieces."""
+    """Cut questions to at most ``most`` pieces each; returns their texts and how many pieces each has.
+
+    The text is cut and not its pieces, because the tokenizer takes question and context as one pair of texts.
+    """
     encoded = tokenizer(questions, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    offsets = encoded["offset_mapping"]
-    texts = [
-        text if len(pieces) <= most else text[: pieces[most - 1][1]]
-        for text, pieces in zip(questions, offsets, strict=True)
-    ]
-    return texts, [min(len(pieces), most) for pieces in offsets]
+    texts, lengths = [], []
+    for text, offsets in zip(questions, encoded["offset_mapping"], strict=True):
+        end_of_last_piece = offsets[most - 1][1] if len(offsets) > most else len(text)
+        texts.append(text[:end_of_last_piece])
+        lengths.append(min(len(offsets), most))
+    return texts, lengths
+
+
+def _start_of_window(window: Window) -> int:
+    """The character of the context at which a window begins; 0 of a window without any of it."""
+    return int(window.offsets[0, 0]) if len(window.offsets) else 0
 
 
 def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
@@ -277,7 +293,10 @@ def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _window(encoded: Any, row: int, ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> Window:
-    sequences = encoded.sequence_ids(row)
+    """The part of a context in a row. No answer is labelled on the first special token, as in BERT's code."""
+    sequences = encoded.sequence_ids(
+        row
+    )  # 0 for the question's tokens, 1 for the context's, None for special ones
     context = [i for i, sequence in enumerate(sequences) if sequence == 1]
     offsets = np.array([encoded["offset_mapping"][row][i] for i in context], np.int32).reshape(-1, 2)
     null = list(ids).index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0

@@ -1,4 +1,4 @@
-"""From start and end scores of windows to an answer: n-best, maximal context, null."""
+"""Choose an answer by the start and end scores of windows: n-best, maximal context, no answer (BERT's rules)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,18 +13,24 @@ from isoglot.tasks.features import RowOutput
 class Window:
     """The part of a context that one row holds."""
 
-    first: int
+    first: int  # position of its first token in the row
     offsets: NDArray[np.int32]  # characters of each of its tokens in the context. Shape: (tokens, 2)
     null: int  # position whose scores stand for no answer
 
 
 def maximal_context(windows: Sequence[Window]) -> list[NDArray[np.bool_]]:
-    """For each window's tokens, whether no other window shows more of what stands around them (BERT's rule).
+    """Mark the tokens of each window that no other window shows with more context (BERT's rule).
 
-    A token's score in a window is the smaller of what stands left and right of it, plus a hundredth of the window's
-    length; of equal ones the first window wins.
+    1. A token's score in a window is the number of tokens to its left or to its right, whichever is smaller, plus a
+       hundredth of the window's length.
+    2. The window with the highest score has the token; of equal scores the first window.
+
+    Windows of tokens 0–4 and 3–7 share tokens 3 and 4. Token 3 has one token to its right in the first window and none
+    to its left in the second, so it is the first window's; token 4 is the second window's.
     """
-    best: dict[tuple[int, int], tuple[float, int]] = {}
+    best: dict[
+        tuple[int, int], tuple[float, int]
+    ] = {}  # characters of a token: score and number of its window
     for number, window in enumerate(windows):
         count = len(window.offsets)
         position = np.arange(count)
@@ -47,11 +53,16 @@ def best_answer(
     max_answer_length: int = 30,
     null_threshold: float | None = None,
 ) -> tuple[str, float]:
-    """The answer with the highest start + end score, and that score; the options are those of the tasks.
+    """The answer with the highest sum of start and end score, and that sum.
 
-    ``outputs`` are start and end scores of each window. **Shape**: (2, length of the row).
+    The options are those of :class:`isoglot.tasks.questions.QuestionTask`. ``outputs`` are start and end scores of each
+    window. **Shape**: (2, length of the row).
+
+    1. A span of a window counts if its start is among the ``n_best`` starts and its end among the ``n_best`` ends.
+    2. A token is a start only in the window that shows most context around it (:func:`maximal_context`).
+    3. The score of no answer is the smallest of all windows: one window that has an answer is enough.
     """
-    best: tuple[float, int, int] | None = None
+    best: tuple[float, int, int] | None = None  # score, first and last character
     null = np.inf
     starts_allowed = maximal_context(windows) if len(windows) > 1 else [None] * len(windows)
     for window, output, allowed in zip(windows, outputs, starts_allowed, strict=True):
@@ -61,9 +72,10 @@ def best_answer(
             best = span
     if best is None:
         return "", float(null)
-    if null_threshold is not None and null - best[0] > null_threshold:
+    score, start, end = best
+    if null_threshold is not None and null - score > null_threshold:
         return "", float(null)
-    return context[best[1] : best[2]].strip(), best[0]
+    return context[start:end].strip(), score
 
 
 def _best_in(
@@ -86,6 +98,7 @@ def _best_in(
     if not fits.any():
         return None
     scores = np.where(fits, begin[starts][:, None] + end[ends][None, :], -np.inf)
-    s, e = np.unravel_index(int(scores.argmax()), scores.shape)
-    first, last = starts[s], ends[e]
-    return float(scores[s, e]), int(window.offsets[first, 0]), int(window.offsets[last, 1])
+    best_start, best_end = np.unravel_index(int(scores.argmax()), scores.shape)
+    first, last = starts[best_start], ends[best_end]
+    score = float(scores[best_start, best_end])
+    return score, int(window.offsets[first, 0]), int(window.offsets[last, 1])

@@ -65,7 +65,7 @@ class TaggingTask(HeadTask):
         return getattr(self, "words", "") == "written"
 
     def know(self, labels: Sequence[str] | None) -> None:
-        """Tags that data may have from now on."""
+        """Allow only these tags in data after this."""
         self.allowed = self.allowed if labels is None else tuple(labels)
 
     def load(self, language: str, split: str) -> Dataset:
@@ -110,50 +110,57 @@ class TaggingTask(HeadTask):
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
     ) -> list[EncodedRow]:
-        """One row a sentence, more for long ones."""
-        names = {label: i for i, label in enumerate(model_labels(model))}
+        """One row a sentence, more for long ones.
+
+        With labels on the first piece of each word, `▁Hal lo ▁Welt` of the words Hallo and Welt has labels on `▁Hal`
+        and `▁Welt`; `lo` and the special tokens have :data:`IGNORED`.
+        """
+        label_ids = {label: number for number, label in enumerate(model_labels(model))}
         template = single_template(tokenizer)
         room = self.max_length - template.size
-        sentences = [list(words) for words in dataset["words"]]
         segments = takes_segments(model, tokenizer)
-        spaces: set[Any] = {tokenizer.convert_tokens_to_ids(piece) for piece in ("▁", "Ġ")}
-        spaces -= {None, tokenizer.unk_token_id}
-        skipped = spaces if self.label_piece == "text" else frozenset()
-        rows, bare, count = [], 0, 0
+        spaces = _space_pieces(tokenizer)
+        unlabelled_pieces = spaces if self.label_piece == "text" else frozenset()
+
+        sentences = [list(words) for words in dataset["words"]]
+        rows: list[EncodedRow] = []
+        word_count = words_behind_a_space = 0
         for number, (cut, tags) in enumerate(
             zip(cut_words(tokenizer, sentences), dataset["tags"], strict=True)
         ):
-            if training and (unknown := set(tags) - {*names, UNLABELLED}):
+            if training and (unknown := set(tags) - {*label_ids, UNLABELLED}):
                 raise ConfigurationError(
-                    f"tag {min(unknown)!r} in the training data is not of the model's, {', '.join(names)}"
+                    f"tag {min(unknown)!r} in the training data is not of the model's, {', '.join(label_ids)}"
                 )
             words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
-            bare, count = bare + sum(pieces[0] in spaces for pieces in words), count + len(words)
-            for first, new, last in _windows([len(w) for w in words], room, self.overlap):
-                pieces = words[first:last] if last - first > 1 else [words[first][:room]]
-                starts = np.cumsum([len(template.prefix), *map(len, pieces)]).tolist()
-                ids = template.sequence(np.concatenate(pieces))
+            word_count += len(words)
+            words_behind_a_space += sum(pieces[0] in spaces for pieces in words)
+            for first, first_counted, end in _windows([len(pieces) for pieces in words], room, self.overlap):
+                # A word alone that is longer than a row is cut.
+                pieces_by_word = words[first:end] if end - first > 1 else [words[first][:room]]
+                ids = template.sequence(np.concatenate(pieces_by_word))
+                positions = _label_positions(pieces_by_word, len(template.prefix), unlabelled_pieces)
+                # Words before the first that counts are context: their labels stand in the row before.
+                labelled = [(word, positions[word - first]) for word in range(first_counted, end)]
                 labels = np.full(len(ids), IGNORED, np.int32)
-                labelled = []  # each word that counts, with the position of its label
-                for word in range(new, last):
-                    word_pieces = enumerate(pieces[word - first])
-                    piece = next((n for n, piece in word_pieces if piece not in skipped), 0)
-                    labelled.append((word, starts[word - first] + piece))
-                    labels[labelled[-1][1]] = names.get(tags[word], IGNORED)
+                for word, position in labelled:
+                    labels[position] = label_ids.get(tags[word], IGNORED)
                 if training and (labels == IGNORED).all():
                     continue
                 inputs: dict[str, Any] = {"input_ids": ids.astype(np.int32), "labels": labels}
                 if segments:
                     inputs["token_type_ids"] = np.zeros(len(ids), np.int8)
                 rows.append(EncodedRow(inputs, number, labelled))
-        if not skipped and not training and 2 * bare > count:
+
+        labels_stand_on_spaces = self.label_piece == "first" and 2 * words_behind_a_space > word_count
+        if labels_stand_on_spaces and not training:
             _LOG.warning(
                 spelled(
                     "%d of %d words have their tag on a piece that is only a space; a tagger that learned from another "
                     "language hardly saw tags there: fine-tune with [[label_piece='text']]"
                 ),
-                bare,
-                count,
+                words_behind_a_space,
+                word_count,
             )
         return rows
 
@@ -249,6 +256,28 @@ class NamedEntities(TaggingTask):
     chunks = staticmethod(entity_score)
 
 
+def _space_pieces(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Numbers of the pieces that are a space and nothing else: SentencePiece's ``▁``, and ``Ġ`` of byte-level BPE."""
+    numbers: set[Any] = {tokenizer.convert_tokens_to_ids(piece) for piece in ("▁", "Ġ")}
+    return frozenset(numbers - {None, tokenizer.unk_token_id})
+
+
+def _label_positions(
+    pieces_by_word: Sequence[Sequence[int]], before: int, unlabelled: frozenset[int]
+) -> list[int]:
+    """The position in a row at which each word has its label: that of its first piece that is not ``unlabelled``.
+
+    A word of such pieces alone has its label on the first. ``before``: Special tokens before the first word.
+    """
+    positions = []
+    start = before
+    for pieces in pieces_by_word:
+        place = next((place for place, piece in enumerate(pieces) if piece not in unlabelled), 0)
+        positions.append(start + place)
+        start += len(pieces)
+    return positions
+
+
 def _pieces_by_word(
     ids: Sequence[int], words: Sequence[int], count: int, *, unknown: int | None
 ) -> list[list[int]]:
@@ -263,20 +292,24 @@ def _pieces_by_word(
 
 
 def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int, int, int]]:
-    """Runs of words that fit: first word, first word that counts, word after the last.
+    """Runs of words that fit in a row: first word, first word that counts, word after the last.
 
-    Every word counts in exactly one run.
+    Every word counts in exactly one run; the words of a run before it are context. Words of 2, 2 and 3 pieces with room
+    for 5 and an overlap of 1 make the runs (0, 0, 2) and (1, 2, 3).
+
+    ``lengths``: Pieces of each word. ``overlap``: Most words of context.
     """
-    result = []
-    new = 0
-    while new < len(lengths):
-        first = max(0, new - overlap) if new else 0
-        while first < new and sum(min(n, room) for n in lengths[first : new + 1]) > room:
+    windows = []
+    first_counted = 0
+    while first_counted < len(lengths):
+        first = max(0, first_counted - overlap) if first_counted else 0
+        # Context gives way until the first word that counts fits; a longer word than the room is cut to it.
+        while first < first_counted and sum(min(n, room) for n in lengths[first : first_counted + 1]) > room:
             first += 1
-        last, used = first, 0
-        while last < len(lengths) and (used + lengths[last] <= room or last <= new):
-            used += min(lengths[last], room)
-            last += 1
-        result.append((first, new, last))
-        new = last
-    return result
+        end, used = first, 0
+        while end < len(lengths) and (used + lengths[end] <= room or end <= first_counted):
+            used += min(lengths[end], room)
+            end += 1
+        windows.append((first, first_counted, end))
+        first_counted = end
+    return windows
