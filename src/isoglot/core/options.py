@@ -39,7 +39,7 @@ def one_component(name: str) -> str:
 
 
 def file_path(path: str | Path) -> Path:
-    """Return the path of a file to write; a ValueError if the path names a folder (``out/``) or its name is too long."""
+    """Return the path of a file to write; a ValueError if it names a folder (``out/``) or the name is too long."""
     if str(path).endswith("/"):
         raise ValueError(f"{path} names a folder; name a file to write, for example {path}out.txt")
     if (size := len(os.fsencode(Path(path).name))) > LONGEST_NAME:
@@ -293,12 +293,6 @@ def _models_anywhere_in(annotation: Any) -> list[type[BaseModel]]:
     for inner in get_args(annotation):
         found += _models_anywhere_in(inner)
     return found
-
-
-def _anywhere(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for inner in get_args(annotation) for model in _anywhere(inner)]
 
 
 def fields_of(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]:
