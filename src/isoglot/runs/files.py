@@ -89,8 +89,8 @@ def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     r"""Open a file for writing that appears under its name when the block ends without an error.
 
     The text goes to a temporary file beside ``path``, which is renamed at the end. Permissions stay, and a symbolic
-    link keeps pointing to the file. Devices, FIFOs and ``/dev/stdout`` are not replaced but written to directly. Text is
-    compressed if the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``.
+    link keeps pointing to the file. Devices, FIFOs and ``/dev/stdout`` are not replaced but written to directly. Text
+    is compressed if the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``.
 
     Args:
         path: Path of the file; its folder is made if it is missing.
