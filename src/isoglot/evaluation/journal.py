@@ -106,9 +106,8 @@ def known_rows(evaluation: Evaluation, task: Task, options: EvaluateOptions) -> 
     shared, folder = evaluation.shared, options.predictions
     names = [shared["run"]]
     if options.run is None:  # 2
-        for row in rows_in(options.out):
-            if row.checkpoint_hash == shared["checkpoint_hash"]:
-                names.append(row.run)
+        checkpoint_hash = shared["checkpoint_hash"]
+        names += [row.run for row in rows_in(options.out) if row.checkpoint_hash == checkpoint_hash]
     for name in dict.fromkeys(names):
         named = replace(evaluation, shared={**shared, "run": name})
         if folder is not None:  # 3
@@ -177,7 +176,7 @@ def keep(
 def _rows(evaluation: Evaluation, out: Path) -> list[Result]:
     """Return the rows of an evaluation in a file of results, of each metric the last row.
 
-    There are none if the evaluation was never finished, or was last measured on other data.
+    There are none if the evaluation was never finished, or was last measured with other inputs.
     """
     identity = evaluation.identity
     if _noted(out, identity) != evaluation.key:
