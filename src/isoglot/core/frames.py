@@ -29,7 +29,7 @@ class Tabular:
         return pd.DataFrame([self.to_dict()])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook shows."""
         return _html(self.to_frame())
 
 
@@ -80,7 +80,7 @@ class ResultList(list[Row]):
         return pd.DataFrame(self.to_dict())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook shows."""
         return _html(self._plain_frame())
 
 
