@@ -79,7 +79,8 @@ class WorkPool:
         context = multiprocessing.get_context("forkserver" if self._preload else "spawn")
         if self._preload:
             context.set_forkserver_preload(self._preload)
-        with self._starting():  # also what cleans up after all workers
+        # The process that cleans up after all workers (multiprocessing's resource tracker) starts here too.
+        with self._starting():
             self._executor = ProcessPoolExecutor(
                 self._workers,
                 context,
@@ -90,7 +91,7 @@ class WorkPool:
 
     def __exit__(self, *_: object) -> None:
         if self._executor is not None:
-            with uninterrupted():  # a worker that is just starting needs what this process holds
+            with uninterrupted():  # a worker that is just starting still reads from this process
                 self._executor.shutdown(wait=True, cancel_futures=True)
 
     def submit(self, function: Callable[..., Any], *arguments: object, gpu: bool = False) -> Future[Any]:

@@ -61,6 +61,7 @@ class SweepRequest(Options):
     @field_validator("sweep")
     @classmethod
     def _each_once(cls, sweep: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+        """Refuse a swept seed, a key without values, and a value that is repeated."""
         for key, values in sweep.items():
             if key in ("seed", "name"):
                 raise ValueError("a seed is not swept; give several with [[seed=(1, 2, 3)]]")
