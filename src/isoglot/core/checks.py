@@ -248,9 +248,10 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
     for number, part in enumerate(item["loc"], start=1):
         if number == len(item["loc"]) and item["type"] == "missing":
             location = (*location, part)
-        elif (isinstance(value, Mapping) and part in value) or (
-            isinstance(part, int) and isinstance(value, list | tuple)
-        ):
+        elif isinstance(value, Mapping) and part in value:
+            location = (*location, part)
+            value = value[part]
+        elif isinstance(part, int) and isinstance(value, list | tuple):
             location = (*location, part)
             value = value[part]
         elif part == 0 and isinstance(value, str):  # one text, which the model takes for a list of one

@@ -37,7 +37,7 @@ def clear(folder: Path, *names: str, keep: bool = False) -> None:
     ``names``: More names or patterns of files that the run wrote.
     ``keep``: Whether the folder itself stays, even empty.
     """
-    checkpoints = []
+    checkpoints: list[Path] = []
     for pattern in _CHECKPOINTS:
         checkpoints += folder.glob(pattern)
     for checkpoint in checkpoints:
