@@ -248,7 +248,7 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
     for number, part in enumerate(item["loc"], start=1):
         if number == len(item["loc"]) and item["type"] == "missing":
             location = (*location, part)
-        elif isinstance(value, Mapping) and part in value:
+        elif isinstance(value, Mapping) and part in value:  # noqa: SIM114 - only apart do types fit
             location = (*location, part)
             value = value[part]
         elif isinstance(part, int) and isinstance(value, list | tuple):

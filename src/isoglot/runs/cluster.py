@@ -227,7 +227,7 @@ def resident_workers(
 
 
 class _Resident:
-    """A Ray actor. ``setup`` is not called in the constructor: Ray would restart a failing constructor for ever."""
+    """A Ray actor. Its constructor does not set the worker up: Ray would restart a failing constructor for ever."""
 
     def do(self, *work: Any) -> tuple[Any, Exception | None]:
         return _work(*work)
