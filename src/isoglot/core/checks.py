@@ -1,4 +1,4 @@
-"""What every check shares: the name that was perhaps meant, what a name stands for, a model's errors in words."""
+"""Checks that all rooms share: suggestions for misspelt names, imports by name, pydantic's errors in plain words."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ EXTRAS = {
 
 
 def missing_package(what: str, package: str, *, instead: str = "") -> ConfigurationError:
-    """One line for an option whose package is not installed: what to type.
+    """Return the error of an option whose package is not installed, with the command that installs it.
 
-    ``instead`` is what to use without it.
+    ``instead``: What can be used without the package.
     """
     extra = f"'isoglot[{EXTRAS[package]}]'" if package in EXTRAS else package
+    alternative = f", or use {instead}" if instead else ""
     return ConfigurationError(
-        f"{what} needs {package}, which is not installed; type `pip install {extra}`"
-        + (f", or use {instead}" if instead else "")
+        f"{what} needs {package}, which is not installed; type `pip install {extra}`{alternative}"
     )
 
 
 def shortened(value: object) -> str:
-    """A value as messages show it: its beginning, where it is long."""
+    """Show a value in a message: as Python code, cut after 200 characters."""
     text = literal(repr(value))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
@@ -54,19 +54,30 @@ _LONGEST = 200
 
 
 def levels_outside() -> int:
-    """How many calls up the first one stands that is not of isoglot, for ``stacklevel`` in the caller."""
+    """Count the calls from the caller up to the user's own line, as ``stacklevel`` of a warning.
+
+    ``warnings.warn(text, stacklevel=levels_outside())`` then shows the line of the user's script, and not one of
+    isoglot's.
+    """
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
-        level, frame = level + 1, frame.f_back
+    while frame.f_back is not None:
+        package = frame.f_globals.get("__name__", "").split(".")[0]
+        if package not in _INSIDE:
+            break
+        level += 1
+        frame = frame.f_back
     return level
 
 
 _INSIDE = {"isoglot", "contextlib", "torch"}
-"""Packages whose calls stand between a user's line and a warning: isoglot, and what wraps its functions."""
+"""Packages whose calls stand between a user's line and a warning: isoglot, and packages that wrap its functions."""
 
 
 def is_text(value: object) -> bool:
-    """Whether it is text that a file and a tokenizer take, which half of a surrogate pair is not."""
+    r"""Whether a value is text that files and tokenizers accept.
+
+    A string that holds half of a surrogate pair, such as ``"\ud83d"``, cannot be encoded as UTF-8 and is not.
+    """
     try:
         return isinstance(value, str) and (value.isascii() or bool(value.encode()))
     except UnicodeEncodeError:
@@ -74,11 +85,13 @@ def is_text(value: object) -> bool:
 
 
 def given_texts(texts: Any, name: str = "") -> Iterator[str]:
-    """The texts in a list, a column or a stream of them; ``name`` is the argument.
+    """Yield the texts of a list, a column or a stream, and check each.
+
+    ``name``: The argument that messages name.
 
     Raises:
-        ConfigurationError: One text, whose characters would be taken for texts; something without an order; a row that
-            is no text, with its number from 1.
+        ConfigurationError: A single text was given, whose characters would be taken for texts; a set or a mapping,
+            which has no order of texts; or a row that is not a text, reported with its number from 1.
     """
     about = f"{name}: " if name else ""
     if isinstance(texts, str | bytes | Mapping | Set) or not hasattr(texts, "__iter__"):
@@ -88,7 +101,9 @@ def given_texts(texts: Any, name: str = "") -> Iterator[str]:
 
 
 def _texts(texts: Any, about: str) -> Iterator[str]:
-    items: Iterable[Any] = texts.to_pylist() if hasattr(texts, "to_pylist") else texts  # of a column of Arrow
+    """Yield the texts one by one; a generator of its own, so that :func:`given_texts` refuses at once."""
+    # A column of Arrow iterates over its scalars, not over Python strings.
+    items: Iterable[Any] = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
     for number, text in enumerate(items, 1):
         if not is_text(text):
             raise ConfigurationError(f"{about}text {number}: expected a text, got {shortened(text)}")
@@ -104,29 +119,38 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def closest(text: object, known: Iterable[object]) -> str | None:
-    """The known name that is most like the given one, if any is close."""
+    """Return the known name that is most similar to a misspelt one, or ``None`` if none is close."""
     matches = difflib.get_close_matches(str(text), sorted({str(name) for name in known}), n=1)
     return matches[0] if matches else None
 
 
 def did_you_mean(unknown: object, known: Iterable[object]) -> str:
-    """The end of a message about an unknown name: the closest known one, or all of them.
+    """Return the end of a message about an unknown name: the closest known name, or all known names.
 
     Example:
         >>> did_you_mean("fastalign", ["fast_align", "hmm"]), did_you_mean("x", ["fast_align", "hmm"])
         ("did you mean 'fast_align'?", 'known: fast_align, hmm')
     """
     names = sorted({str(name) for name in known})
-    if (close := closest(unknown, names)) is not None:
-        return f"did you mean {close!r}?"
+    suggestion = closest(unknown, names)
+    if suggestion is not None:
+        return f"did you mean {suggestion!r}?"
     return f"known: {', '.join(names)}" if names else "none is known"
 
 
 def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
-    """What a name stands for: an entry of a registry, or ``package.module:Name``.
+    """Return the class or function that a name stands for: an entry of a registry, or ``package.module:Name``.
 
-    Modules are found where Python finds them, and in the current folder. The registry holds objects, or the
-    ``package.module:Name`` of objects that are imported when asked for; the message calls it a ``kind`` (``view``).
+    A registry holds objects, or ``package.module:Name`` texts that are imported only when they are asked for.
+
+    ``kind``: What messages call the name: ``view``.
+
+    Example:
+        >>> resolve({"count": "collections:Counter"}, "count", kind="view")
+        <class 'collections.Counter'>
+
+    Raises:
+        ConfigurationError: The name is unknown, its module cannot be imported, or it is not a class or function.
     """
     entry = registry.get(name, name)
     if not isinstance(entry, str):
@@ -135,9 +159,11 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
     if not colon:
         hint = did_you_mean(name, registry)
         raise ConfigurationError(f"unknown {kind} {name!r}; {hint} (or package.module:Name for your own)")
+    # A user's module may lie in the current folder. Entries of the registry are never looked up there: data files
+    # lie there too, and a `random.py` among them must not replace a library.
     here = str(Path.cwd())
-    if name not in registry and here not in sys.path:  # data lie there: never for names of our own
-        sys.path.append(here)  # for good: loader workers import the module too
+    if name not in registry and here not in sys.path:
+        sys.path.append(here)  # and never removed: loader workers import the module too
     try:
         value = getattr(import_module(module), attribute)
     except AttributeError as error:
@@ -155,35 +181,47 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
 
 
 def problems_of(error: ValidationError, values: Any = None, *models: type[BaseModel]) -> list[Problem]:
-    """A pydantic error as one problem for each value that is wrong.
+    """Turn a pydantic error into one problem for each wrong value.
 
-    Where a value may be of several types, pydantic reports an error for each of them, at a location to which it adds
-    the type. ``values``, what was validated, tells keys from types; ``models`` know what an unknown key could have
-    meant. A problem inside a value stands for those of the value as a whole.
+    ``values``: The values that were validated; without them the problems keep pydantic's locations.
+    ``models``: Models whose keys are suggested in place of an unknown key.
+
+    1. One problem per value. Where a value may be of several types, pydantic reports an error for each type and adds
+       the type to the location: ``("layer", "int")`` and ``("layer", "list[int]")`` are both about ``layer``.
+    2. An inner value before the outer one. If ``("layers", 1)`` is wrong, then an error about ``("layers",)`` only
+       says that the other types of the union do not fit either. It is dropped.
+    3. Range before type. For 0 where a positive number or a list is allowed, "it should be greater than 0" is kept,
+       and "it should be a list" is dropped. If all errors are about types, all are kept, joined by "or".
     """
     from isoglot.core.options import keys_at  # noqa: PLC0415 - pydantic is slow to import
 
-    by_location: dict[Location, list[ErrorDetails]] = {}
+    by_location: dict[Location, list[ErrorDetails]] = {}  # 1
     for item in error.errors():
         by_location.setdefault(_location_of(item, values), []).append(item)
-    whole = {location[:end] for location in by_location for end in range(len(location))}
+    outer_locations = {location[:end] for location in by_location for end in range(len(location))}
     problems = []
     for location, items in by_location.items():
-        if location in whole:
+        if location in outer_locations:  # 2
             continue
-        telling = [item for item in items if not item["type"].endswith("_type")] or items
+        kept = [item for item in items if not item["type"].endswith("_type")] or items  # 3
         known = [key for model in models for key in keys_at(model, location[:-1])]
-        start, *more = dict.fromkeys(_reason(item, known) for item in telling)
-        prefix = f"got {shortened(telling[0]['input'])}; "
-        reason = " or ".join([start, *(text.removeprefix(prefix) for text in more)])
-        problems.append(Problem(reason, location, telling[0]["type"]))
+        first_reason, *more = dict.fromkeys(_reason(item, known) for item in kept)
+        # "got 'x'; it should be an integer or it should be a list": the value is shown once.
+        got = f"got {shortened(kept[0]['input'])}; "
+        reason = " or ".join([first_reason, *(text.removeprefix(got) for text in more)])
+        problems.append(Problem(reason, location, kept[0]["type"]))
     return problems
 
 
 def checked(model: type[M], values: Any, *models: type[BaseModel]) -> M:
-    """A model made from values; what is wrong with them, all of it, is a :class:`ConfigurationError`.
+    """Make a model from nested values, and report everything that is wrong with the values in one error.
 
-    ``models``: others whose keys an unknown one could have meant.
+    :func:`validated` does the same for options of a call, which are given flat.
+
+    ``models``: More models whose keys are suggested in place of an unknown key.
+
+    Raises:
+        ConfigurationError: All wrong values, each with its location.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - the command line does without where nothing is wrong
 
@@ -194,45 +232,60 @@ def checked(model: type[M], values: Any, *models: type[BaseModel]) -> M:
 
 
 def _location_of(item: ErrorDetails, values: Any) -> Location:
-    """The keys and indices of an error's location that lead through the values."""
-    tag = (item["ctx"]["discriminator"].strip("'"),) if item["type"] == "union_tag_invalid" else ()
+    """Return the keys and indices of a pydantic location that the user wrote.
+
+    The location also names types and tags of unions, which lead to no value: for the values ``{"layer": "x"}`` the
+    location ``("layer", "int")`` becomes ``("layer",)``.
+    """
+    # An unknown tag is reported for the whole union. The user looks for the key that holds the tag, such as `kind`.
+    tag_key: Location = ()
+    if item["type"] == "union_tag_invalid":
+        tag_key = (item["ctx"]["discriminator"].strip("'"),)
     if values is None:
-        return item["loc"] + tag
+        return item["loc"] + tag_key
     location: Location = ()
+    value = values  # where `location` has led so far
     for number, part in enumerate(item["loc"], start=1):
-        lacking = number == len(item["loc"]) and item["type"] == "missing"
-        if lacking or part in (values if isinstance(values, Mapping) else ()):
-            location, values = (*location, part), None if lacking else values[part]
-        elif isinstance(part, int) and isinstance(values, list | tuple):
-            location, values = (*location, part), values[part]
-        elif part == 0 and isinstance(values, str):  # one text, which the model takes for a list of one
+        if number == len(item["loc"]) and item["type"] == "missing":
             location = (*location, part)
-    return location + tag
+        elif isinstance(value, Mapping) and part in value:  # noqa: SIM114 - only apart do types fit
+            location = (*location, part)
+            value = value[part]
+        elif isinstance(part, int) and isinstance(value, list | tuple):
+            location = (*location, part)
+            value = value[part]
+        elif part == 0 and isinstance(value, str):  # one text, which the model takes for a list of one
+            location = (*location, part)
+    return location + tag_key
 
 
 def validated(model: type[M], values: Mapping[str, Any], *, owner: str = "") -> M:
-    """A model made from values; those of a model inside it, or of one of a union, may be given flat.
+    """Make a model from options that are given flat, as arguments and flags are.
 
-    ``owner``: What has these options, for messages: ``method hmm``.
+    Options of a model inside the model stand beside the others: if the field ``filter`` holds a model with the field
+    ``min_words``, then ``{"min_words": 2}`` becomes ``{"filter": {"min_words": 2}}``.
+
+    ``owner``: What messages say has these options: ``method hmm``.
 
     Raises:
-        ConfigurationError: All unknown names, each with the closest known one; all bad or missing values. Every message
-            begins with the option that it is about.
+        ConfigurationError: All unknown names, each with the closest known name; all wrong or missing values. Every
+            message begins with the option that it is about.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - the command line does without where nothing is wrong
 
     known: set[str] = set()
-    arranged = _arranged(model, values, known)
+    nested = _nested(model, values, known)
     unknown = f"{owner} does not have this option" if owner else "unknown option"
     problems = [f"[[{name}]]: {unknown}; {did_you_mean(name, known)}" for name in values if name not in known]
     try:
-        result = model.model_validate(arranged)
+        result = model.model_validate(nested)
     except ValidationError as error:
-        for problem in problems_of(error, arranged):
+        for problem in problems_of(error, nested):
+            # The innermost option of the location is the one that the user gave.
             names = [str(part) for part in problem.location if part in known]
             if names:
                 problems.append(f"[[{names[-1]}]]: {problem.text}")
-            elif problem.text.startswith("[[") or not owner:  # the check of several options names them itself
+            elif problem.text.startswith("[[") or not owner:  # a check of several options names them itself
                 problems.append(problem.text)
             else:
                 problems.append(f"{owner}: {problem.text}")
@@ -242,7 +295,11 @@ def validated(model: type[M], values: Mapping[str, Any], *, owner: str = "") -> 
 
 
 def one_request(model: type[M], whole: M | None, single: Mapping[str, Any], *, whole_name: str) -> M:
-    """The options of a verb, which a caller gives as one object or one by one.
+    """Return the options of a verb, which a caller gives either as one object or one by one.
+
+    ``whole``: The object, if one was given.
+    ``single``: Options that were given one by one.
+    ``whole_name``: The argument that takes the object.
 
     Example:
         >>> from isoglot.reports.options import ReportOptions
@@ -250,7 +307,7 @@ def one_request(model: type[M], whole: M | None, single: Mapping[str, Any], *, w
         'Mine'
 
     Raises:
-        ConfigurationError: Both are given, the object is another one, or an option is unknown or wrong.
+        ConfigurationError: Both were given, the object is not a ``model``, or an option is unknown or wrong.
     """
     if whole is None:
         return validated(model, single)
@@ -265,43 +322,52 @@ def one_request(model: type[M], whole: M | None, single: Mapping[str, Any], *, w
     return whole
 
 
-def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    """Values as nested as the model; the names that it has are added to ``known``."""
+def _nested(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    """Nest flat values as the model nests its fields, and add the names of all options of the model to ``known``.
+
+    1. A field that is given by its own name takes its value unchanged, even where a model could be filled.
+    2. Otherwise a field that holds a model takes those values that the outer model does not have: a name that both
+       have belongs to the outer model.
+    3. A field that holds a union takes the model that the tag among the values names, or else the first one.
+    4. A model without values is left out, unless the field is required: its default then applies.
+    """
     from isoglot.core.options import is_internal, models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
 
-    arranged: dict[str, Any] = {}
+    nested: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         if is_internal(field):
             continue
-        inside = models_in(without_none(field.annotation)[0])
-        if len(inside) > 1 and name not in values:
-            key = str(field.discriminator)
-            chosen = [
-                choice
-                for choice in inside
-                if values.get(key) in get_args(choice.model_fields[key].annotation)
-            ]
-            inside = tuple(chosen or inside)[:1]
-        if inside and name not in values:
-            # a name that both have is the outer model's alone
-            left = {key: value for key, value in values.items() if key not in model.model_fields}
-            inner = _arranged(inside[0], left, known)
-            arranged |= {name: inner} if inner or field.is_required() else {}
-        else:
+        inner_models = models_in(without_none(field.annotation)[0])
+        if name in values or not inner_models:  # 1
             known.add(name)
-            arranged |= {name: values[name]} if name in values else {}
-    return arranged
+            if name in values:
+                nested[name] = values[name]
+            continue
+        inner_model = inner_models[0]
+        if len(inner_models) > 1:  # 3
+            tag_key = str(field.discriminator)
+            for candidate in inner_models:
+                if values.get(tag_key) in get_args(candidate.model_fields[tag_key].annotation):
+                    inner_model = candidate
+                    break
+        inner_values = {key: value for key, value in values.items() if key not in model.model_fields}  # 2
+        inner = _nested(inner_model, inner_values, known)
+        if inner or field.is_required():  # 4
+            nested[name] = inner
+    return nested
 
 
 def _reason(item: ErrorDetails, known: list[str]) -> str:
+    """Say in plain words what is wrong with one value; ``known`` are the keys that an unknown key could have meant."""
     kind, message = item["type"], str(item["msg"])
-    if kind == "value_error":
+    if kind == "value_error":  # raised by a validator of ours, whose message is already plain
         return str(item["ctx"]["error"])
     if kind == "missing":
         return "too few values" if isinstance(item["loc"][-1], int) else "missing"
     if kind == "extra_forbidden":
         return f"unknown key; {did_you_mean(item['loc'][-1], known)}" if known else "unknown key"
     if kind in ("literal_error", "enum", "union_tag_invalid"):
+        # Pydantic has the choices only as text: "'a', 'b' or 'c'", for tags "'a', 'b', 'c'".
         context = item["ctx"]
         value = context.get("tag", item["input"])
         expected = context.get("expected_tags") or context["expected"].replace(" or ", ",")

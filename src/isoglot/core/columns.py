@@ -1,4 +1,4 @@
-"""Columns of each kind of corpus and data set, as Arrow schemas: what `prepare` needs of them, without `datasets`."""
+"""Columns of each kind of corpus and data set, as Arrow schemas, for `prepare`, which does without `datasets`."""
 
 import pyarrow as pa
 

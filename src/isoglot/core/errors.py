@@ -25,7 +25,7 @@ Location = tuple[str | int, ...]
 
 
 class Origin(NamedTuple):
-    """Where a value is written: a line of a file, or a flag that stands alone."""
+    """The place where a user wrote a value: a line of a file, or a flag without a line."""
 
     name: str
     line: int | None = None
@@ -43,10 +43,10 @@ class Problem:
     """One mistake.
 
     Args:
-        text: what is wrong, what is needed and what to do.
-        location: the value it is about, inside what was checked; none where it is about all of it.
-        kind: what sort of mistake it is, where code treats that sort specially.
-        origin: where the value is written.
+        text: What is wrong, what is needed and what to do.
+        location: Keys and indices of the wrong value inside the checked values; empty if the problem is about all.
+        kind: Sort of the mistake, for code that treats one sort specially: :data:`MISSING_FILE`.
+        origin: The file and line, or the flag, in which the user wrote the value.
     """
 
     text: str
@@ -59,19 +59,20 @@ class Problem:
 
     @property
     def raw(self) -> str:
-        """The whole line, with options as messages hold them."""
+        """The whole line: origin, location and text, with options still in double brackets."""
         parts = (str(self.origin or ""), ".".join(map(str, self.location)), self.text)
         return ": ".join(part for part in parts if part)
 
     def below(self, *keys: str | int) -> Problem:
-        """The same mistake, of something larger that holds what was checked under these keys."""
+        """Return the same mistake with a longer location, for a caller that checked one value of something larger."""
         return replace(self, location=(*keys, *self.location))
 
 
 class IsoglotError(Exception):
     """A mistake the user can fix; its message says how.
 
-    ``spelling`` is how the front end that the error left writes options; None for the present one.
+    The message names options as :mod:`isoglot.core.named_options` has them, and is spelled when it is shown.
+    ``spelling`` is set where an error leaves the block of a front end, and keeps that front end's way of writing.
     """
 
     spelling: WriteOption | None = None
@@ -80,7 +81,7 @@ class IsoglotError(Exception):
         return spelled(super().__str__(), self.spelling)
 
     def __format__(self, form: str) -> str:
-        """The message for another message, ``f"{path}: {error}"``, which shows its own options once more."""
+        """Return the spelled message for use in another one, ``f"{path}: {error}"``, which is spelled again."""
         return format(literal(str(self)), form)
 
 
@@ -92,29 +93,34 @@ class InputError(IsoglotError):
     """Bad content in a file, located as ``file:line``.
 
     Args:
-        message: what is wrong, what is needed and what to do.
-        path: the file, if the error is in one.
-        line: 1-based line number, if known.
+        message: What is wrong, what is needed and what to do.
+        path: The file, if the error is in one.
+        line: Line number from 1, if known.
     """
 
     def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
         self.message = message
         self.path = None if path is None else str(path)
         self.line = line
-        prefix = "" if path is None else (f"{path}:{line}: " if line is not None else f"{path}: ")
+        if path is None:
+            prefix = ""
+        elif line is None:
+            prefix = f"{path}: "
+        else:
+            prefix = f"{path}:{line}: "
         super().__init__(f"{prefix}{message}")
 
     def at(self, path: str | Path, line: int | None = None) -> InputError:
-        """The same mistake, located."""
+        """Return the same mistake with the file and line in which it stands."""
         return InputError(self.message, path=path, line=line)
 
 
 class ConfigurationError(IsoglotError):
-    """Mistakes in a recipe or in arguments, all that were found, one a line.
+    """All mistakes that were found in a recipe or in arguments, one per line.
 
     Args:
-        problems: one mistake or message, or several that are listed together.
-        heading: first line when there are several.
+        problems: One mistake or message, or several that are listed together.
+        heading: First line of a list; by default the number of mistakes.
     """
 
     def __init__(
@@ -125,15 +131,20 @@ class ConfigurationError(IsoglotError):
         if len(self.problems) == 1 and heading is None:
             text = self.problems[0].raw
         else:
-            text = "\n".join(
-                [heading or f"{len(self.problems)} mistakes:", *(f"  - {p.raw}" for p in self.problems)]
-            )
+            listed = [f"  - {problem.raw}" for problem in self.problems]
+            text = "\n".join([heading or f"{len(self.problems)} mistakes:", *listed])
         super().__init__(text)
 
 
 @contextmanager
 def collected(problems: list[Problem], *keys: str | int) -> Iterator[None]:
-    """Add the problems of a :class:`ConfigurationError` that is raised inside to a list, below ``keys``, and go on."""
+    """Catch a :class:`ConfigurationError` in the block and add its problems to a list, located below ``keys``.
+
+    A check that goes through many values goes on after the first wrong one:
+
+        with collected(problems, "train", "steps"):
+            check_steps(values["train"]["steps"])
+    """
     try:
         yield
     except ConfigurationError as error:
@@ -142,7 +153,7 @@ def collected(problems: list[Problem], *keys: str | int) -> Iterator[None]:
 
 @contextmanager
 def reported_together() -> Iterator[list[Problem]]:
-    """A list whose problems are raised as one error at the end of the block."""
+    """Yield a list for problems, and raise all problems in it as one error at the end of the block."""
     problems: list[Problem] = []
     yield problems
     if problems:
@@ -150,8 +161,8 @@ def reported_together() -> Iterator[list[Problem]]:
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception, what it was raised from, and so on."""
-    seen: set[int] = set()
+    """Yield an exception, the exception that it was raised from, and so on."""
+    seen: set[int] = set()  # a chain of causes may be circular
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
@@ -163,11 +174,11 @@ _OUT_OF_MEMORY = re.compile(
     r"std::bad_alloc",
     re.IGNORECASE,
 )
-"""torch on a CPU, torch on a device, system calls, the loader of libraries."""
+"""Words for lack of memory: of torch on a CPU and on a device, of system calls, of the loader of libraries."""
 
 
 def memory_problem(error: BaseException) -> str | None:
-    """One line where an exception, or one of its causes, says that memory ran out.
+    """Return one line for the user if an exception, or one of its causes, says that memory ran out.
 
     Example:
         >>> memory_problem(MemoryError())
@@ -175,6 +186,7 @@ def memory_problem(error: BaseException) -> str | None:
     """
     for cause in causes(error):
         number = cause.errno if isinstance(cause, OSError) else None
+        # torch raises a plain RuntimeError and a library that cannot be loaded an ImportError; only the text tells.
         worded = isinstance(cause, RuntimeError | ImportError | OSError) and _OUT_OF_MEMORY.search(str(cause))
         if isinstance(cause, MemoryError) or number == errno.ENOMEM or worded:
             return (
@@ -185,9 +197,10 @@ def memory_problem(error: BaseException) -> str | None:
 
 
 def reason(error: BaseException) -> str:
-    """The first line of an exception's message that says something, with the next where it ends in a colon.
+    """Return the first line of an exception's message, and the second if the first ends in a colon.
 
-    Of a pickle that torch refuses no message is passed on: it recommends what would run the pickle's code.
+    The message of torch about a pickle that it refuses is replaced: it recommends an option that would run the code
+    in the pickle.
     """
     if isinstance(error, UnpicklingError):
         return "it holds pickled objects other than tensors, which are never loaded"

@@ -1,4 +1,4 @@
-"""Results as notebooks show them: dictionaries, frames, tables in HTML."""
+"""Bases of results, which turn them into dictionaries, frames, and tables in notebooks."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ Row = TypeVar("Row")
 
 
 class Tabular:
-    """A result that shows itself as a table of one row."""
+    """Base of a result, a dataclass, which a notebook shows as a table of one row."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
+        """Return the fields by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def to_frame(self) -> pd.DataFrame:
-        """A frame with a column for each field."""
+        """Return a pandas frame of one row, with a column for each field."""
         import pandas as pd  # noqa: PLC0415 - only for those who want one
 
         return pd.DataFrame([self.to_dict()])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook shows."""
         return _html(self.to_frame())
 
 
 class ResultList(list[Row]):
-    """A list of results, which is a frame too.
+    """A list of results, which can be turned into a frame.
 
     Args:
         results: The results, in order.
-        frame: Makes the frame, where the results belong to rows of the user's own frame.
+        frame: Makes the frame if the results belong to rows of the user's own frame.
 
     Example:
         >>> from isoglot.results.link_counts import AlignmentScore
@@ -52,19 +52,25 @@ class ResultList(list[Row]):
     ) -> None:
         super().__init__(results)
         self._frame = frame
-        self._made = [] if frame is None else list(self)
+        self._made = (
+            [] if frame is None else list(self)
+        )  # the results as they were made, in the order of the frame
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """Each result by the names of its fields."""
+        """Return each result as a dictionary of its fields."""
         return [_values(row) for row in self]
 
     def to_frame(self) -> Any:
-        """A pandas frame with a row for each result; of data in a frame that frame, with the results as more columns.
+        """Return a frame with a row for each result.
 
-        A frame that was given has its own index, order, types and columns: a pandas frame, a polars frame (eager or
-        lazy) or a ``pyarrow.Table``. A list that was sorted or cut is a plain pandas frame of what is left.
+        1. If the results were made from a frame (pandas, polars eager or lazy, ``pyarrow.Table``), it is that frame,
+           with its index, order, types and columns, and the results as more columns.
+        2. If such a list was sorted or cut since, its results no longer belong to the rows of that frame, so it is a
+           plain pandas frame of the results in the list.
+        3. Otherwise it is a plain pandas frame too.
         """
-        if self._frame is not None and len(self) == len(self._made) and all(map(is_, self, self._made)):
+        is_unchanged = len(self) == len(self._made) and all(map(is_, self, self._made))
+        if self._frame is not None and is_unchanged:
             return self._frame(self._made)
         return self._plain_frame()
 
@@ -74,7 +80,7 @@ class ResultList(list[Row]):
         return pd.DataFrame(self.to_dict())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook shows."""
         return _html(self._plain_frame())
 
 
@@ -83,5 +89,5 @@ def _values(row: Any) -> dict[str, Any]:
 
 
 def _html(frame: pd.DataFrame) -> str:
-    """A frame as a table, escaped; of a long one the first and last rows."""
+    """Return a frame as an HTML table; of a long frame, only the first and last rows."""
     return str(frame.to_html(index=False, max_rows=20))

@@ -1,4 +1,4 @@
-"""Codes and names that data sets use for a language."""
+"""Codes and English names of languages, as data sets use them."""
 
 import re
 from collections.abc import Iterable
@@ -29,20 +29,21 @@ zu zul zulu Latn
 
 
 def _parse() -> tuple[dict[str, tuple[str, ...]], dict[str, str], dict[str, str]]:
-    three, names, scripts = {}, {}, {}
+    """Read the table: `ar ara|arb arabic Arab` has the codes of ISO 639-1 and 639-3, the name and the script."""
+    three_letters, names, scripts = {}, {}, {}
     for code, longer, name, script in re.findall(r"\b([a-z]{2}) ([a-z|]+) ([a-z]+) ([A-Z][a-z]+)", _TABLE):
-        three[code] = tuple(longer.split("|"))
+        three_letters[code] = tuple(longer.split("|"))
         names[name] = code
         scripts[code] = script
-    return three, names, scripts
+    return three_letters, names, scripts
 
 
 _THREE, NAMES, SCRIPTS = _parse()
-"""English names to codes; codes to the script that FLORES has."""
+"""Two-letter codes to three-letter codes; English names to two-letter codes; two-letter codes to FLORES' script."""
 
 
 def codes(language: str) -> tuple[str, ...]:
-    """The code itself and the ISO 639-3 codes that files may carry instead.
+    """Return a code and all other codes of ISO 639 that files may carry for the same language.
 
     Example:
         >>> codes("zh"), codes("en-x-inv")
@@ -57,7 +58,7 @@ def codes(language: str) -> tuple[str, ...]:
 
 @cache
 def two_letters(language: str) -> str:
-    """The ISO 639-1 code, or the code itself where there is none.
+    """Return the ISO 639-1 code of a language, or the given code if there is none.
 
     Example:
         >>> two_letters("deu"), two_letters("en-x-inv")
@@ -67,27 +68,29 @@ def two_letters(language: str) -> str:
 
 
 def same_language(tag: str, second: str) -> bool:
-    """Whether two tags or English names are of one language, whatever their regions and scripts.
+    """Whether two tags or English names mean the same language, whatever their regions and scripts.
 
-    Values that are not tags are not compared.
+    A value that is not a tag cannot be compared, and counts as the same.
 
     Example:
         >>> same_language("eng_Latn", "en"), same_language("en", "en-x-inv"), same_language("English", "de")
         (True, False, False)
     """
-    first, two = (_base(t) for t in (tag, second))
-    return first is None or two is None or first == two
+    first_base, second_base = _base(tag), _base(second)
+    return first_base is None or second_base is None or first_base == second_base
 
 
 def _base(tag: str) -> tuple[str, str] | None:
-    """The language and the private part (``x-…``) of a tag; ``None`` for what is none."""
+    """Return the language and the private part of a tag: ``("en", "inv")`` for ``en-x-inv``; ``None`` if not a tag."""
     head, _, rest = tag.lower().replace("_", "-").partition("-")
     head = NAMES.get(head, head)
-    return (two_letters(head), rest.partition("x-")[2]) if re.fullmatch("[a-z]{2,3}", head) else None
+    if not re.fullmatch("[a-z]{2,3}", head):
+        return None
+    return two_letters(head), rest.partition("x-")[2]
 
 
 def script_codes(language: str) -> list[str]:
-    """The names that FLORES and NTREX may have for a language: ISO 639-3 and script.
+    """Return the names that FLORES and NTREX may have for a language: an ISO 639-3 code and a script.
 
     Example:
         >>> script_codes("zh"), script_codes("de"), script_codes("bho_Deva")
@@ -101,27 +104,31 @@ def script_codes(language: str) -> list[str]:
 
 
 def name_of(language: str) -> str:
-    """The English name with a capital, or the code itself where there is none."""
+    """Return the English name of a language with a capital, or the given code if there is none."""
     return next((name.capitalize() for name, code in NAMES.items() if code == language), language)
 
 
 def common_code(code: str) -> str:
-    """One code for a language, a pair or a derived language that has several.
+    """Return one code for a language, a pair or a derived language, with two letters where ISO 639-1 has them.
 
     Example:
         >>> common_code("deu"), common_code("deu-eng"), common_code("eng-x-inv")
         ('de', 'de-en', 'en-x-inv')
     """
-    codes, mark, derived = code.partition("-x-")
-    return "-".join(map(two_letters, codes.split("-"))) + mark + derived
+    languages, mark, derived = code.partition("-x-")
+    return "-".join(map(two_letters, languages.split("-"))) + mark + derived
 
 
 def codes_of(languages: str | Iterable[str]) -> list[str]:
-    """Codes as users write them: one, several with commas, or a list.
+    """Split the codes of languages as users write them: one, several with commas, or a list.
 
     Example:
         >>> codes_of("en, de"), codes_of(("en", "de")), codes_of("en")
         (['en', 'de'], ['en', 'de'], ['en'])
     """
     tags = [languages] if isinstance(languages, str) else languages
-    return [code for tag in tags for part in str(tag).split(",") if (code := part.strip())]
+    found = []
+    for tag in tags:
+        parts = [part.strip() for part in str(tag).split(",")]
+        found += [part for part in parts if part]
+    return found

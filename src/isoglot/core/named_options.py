@@ -8,10 +8,11 @@ Python shows ``add resume=True to continue it, or choose another `out` ``, a com
 or choose another --out``, with its own flags (:class:`isoglot.cli.spelling.FlagSpelling`). A bare word is a placeholder
 for what the user fills in: ``[[out=FILE]]``.
 
-Errors are shown this way by themselves. A note or a warning is a plain text, so :func:`spelled` shows its options.
+Errors are spelled when they are shown (:mod:`isoglot.core.errors`). A note or a warning is plain text and needs a call
+of :func:`spelled`.
 
-Text of a user that a message quotes may have double brackets of its own: Wikipedia writes its links so. :func:`literal`
-keeps them as they are.
+A user's text that a message quotes may have double brackets too, such as a link in Wikipedia's markup. Pass it through
+:func:`literal`, which keeps them.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 NAMED = re.compile(r"\[\[(?P<name>[A-Za-z_][\w.]*)(?:=(?P<value>.*?))?\]\](?!\])", re.DOTALL)
-"""An option in a message. The brackets of a list at the end of a value belong to the value: ``[[layers=[4, 8]]]``."""
+"""An option in a message.
+
+No bracket may follow the two at the end, because a list at the end of a value has its own: ``[[layers=[4, 8]]]``.
+"""
 _LITERAL = "[\N{WORD JOINER}["
-"""What :func:`literal` makes of two brackets, and :func:`spelled` takes back."""
+"""Two brackets that name no option: :func:`literal` puts an invisible character between them, :func:`spelled` removes
+it."""
 NO_VALUE = object()
-"""In place of a value, where a message names an option alone."""
+"""Stands for the value of an option that a message names without a value."""
 
 
 class Placeholder(str):
@@ -38,15 +43,15 @@ class Placeholder(str):
 
 
 class WriteOption(Protocol):
-    """How one front end writes an option."""
+    """A function by which one front end writes an option."""
 
     def __call__(self, name: str, value: Any) -> str:
-        """The option's text; ``value`` is :data:`NO_VALUE` for a name alone."""
+        """Return the text of the option; ``value`` is :data:`NO_VALUE` for a name alone."""
         ...
 
 
 def as_argument(name: str, value: Any) -> str:
-    """An option as a Python call has it.
+    """Write an option as an argument of a Python call.
 
     Example:
         >>> as_argument("resume", True), as_argument("languages", ("de", "es")), as_argument("out", NO_VALUE)
@@ -56,13 +61,13 @@ def as_argument(name: str, value: Any) -> str:
     """
     if value is NO_VALUE:
         return f"`{name}`"
-    if "." in name:  # a key of a recipe
+    if "." in name:  # a key of a recipe, which Python sets by an override
         return f"overrides={_python_text([f'{name}={yaml_text(value)}'])}"
     return f"{name}={_python_text(value)}"
 
 
 def _python_text(value: Any) -> str:
-    """A value as Python code, with the double quotes that most people type."""
+    """Write a value as Python code, with double quotes around texts, as most people type them."""
     if isinstance(value, Placeholder):
         return value
     if isinstance(value, str):
@@ -80,7 +85,7 @@ def _python_text(value: Any) -> str:
 
 
 def yaml_text(value: Any) -> str:
-    """A value as recipes and ``--set`` have it: flow style of YAML.
+    """Write a value as recipes and ``--set`` have it, in YAML's flow style.
 
     Example:
         >>> yaml_text({"type": "lora", "rank": 8}), yaml_text(True), yaml_text(("de", "es"))
@@ -100,7 +105,7 @@ _current: ContextVar[WriteOption] = ContextVar("_current", default=as_argument)
 
 @contextmanager
 def spelled_by(spelling: WriteOption) -> Iterator[None]:
-    """Show the options of all messages inside the block as one front end writes them."""
+    """Let all messages inside the block show options as one front end writes them."""
     token = _current.set(spelling)
     try:
         yield
@@ -109,7 +114,7 @@ def spelled_by(spelling: WriteOption) -> Iterator[None]:
 
 
 def spelled(text: str, spelling: WriteOption | None = None) -> str:
-    """A message with its options as the front end writes them; by default the present one.
+    """Write the options in a message as a front end does; by default the front end of :func:`spelled_by`, or Python.
 
     Example:
         >>> spelled("no languages; add [[languages=('de', 'es')]], or [[data={'test': FILE}]]")
@@ -122,7 +127,7 @@ def spelled(text: str, spelling: WriteOption | None = None) -> str:
 
 
 def literal(text: str) -> str:
-    """Text of a user for a message, in which double brackets name no option.
+    """Protect a user's text in a message, so that double brackets in it name no option.
 
     Example:
         >>> spelled(f"unknown word {literal('[[Berlin]]')}; see [[lexicon]]")
@@ -132,7 +137,7 @@ def literal(text: str) -> str:
 
 
 def value_of(text: str | None) -> Any:
-    """The value behind an option's name in a message.
+    """Parse the value in ``[[name=value]]``; a bare word becomes a placeholder, no value :data:`NO_VALUE`.
 
     Example:
         >>> value_of("'de'"), value_of("5e-5"), value_of("FILE"), value_of("{'test': FILE}")
@@ -141,19 +146,20 @@ def value_of(text: str | None) -> Any:
     if text is None:
         return NO_VALUE
     try:
-        return _plain(ast.parse(text, mode="eval").body)
+        return _value_at(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError):
         return Placeholder(text)
 
 
-def _plain(node: ast.expr) -> Any:
-    """The value of a literal, in which a bare word is a placeholder."""
+def _value_at(node: ast.expr) -> Any:
+    """Evaluate a parsed value as ``ast.literal_eval`` does, except that a bare word in it is a placeholder."""
     if isinstance(node, ast.Name):
         return Placeholder(node.id)
     if isinstance(node, ast.List):
-        return [_plain(item) for item in node.elts]
+        return [_value_at(item) for item in node.elts]
     if isinstance(node, ast.Tuple):
-        return tuple(_plain(item) for item in node.elts)
+        return tuple(_value_at(item) for item in node.elts)
     if isinstance(node, ast.Dict):
-        return {_plain(key): _plain(item) for key, item in zip(node.keys, node.values, strict=True) if key}
+        pairs = zip(node.keys, node.values, strict=True)
+        return {_value_at(key): _value_at(item) for key, item in pairs if key}  # no key: {**other}
     return ast.literal_eval(node)

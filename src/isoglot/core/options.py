@@ -1,4 +1,8 @@
-"""Options of verbs, declared once: a field of a model is a flag, a recipe key, a line of help and a row in the docs."""
+"""Options of verbs, declared once: a field of a model is a flag, a recipe key, a line of help and a row in the docs.
+
+The first half has the types that fields share (`Count`, `OutputFile`), then come `Options` and `option`, which declare
+a model, and last the functions that read a declared model, for flags, suggestions and pages of reference.
+"""
 
 import os
 import sys
@@ -21,11 +25,11 @@ from pydantic.fields import FieldInfo
 LONGEST_NAME = 255
 """Bytes that a name of a file or folder may have in common file systems."""
 _LONGEST_COMPONENT = 200
-"""Of a name that gets more before or after it."""
+"""Bytes of a name to which isoglot adds a prefix or an ending."""
 
 
 def one_component(name: str) -> str:
-    """The name, if it can be one component of a path; else a ValueError."""
+    """Return the name if it can be one component of a path, and raise a ValueError otherwise."""
     if name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > _LONGEST_COMPONENT:
         raise ValueError(
             f"got {name!r}, which names a file or folder: leave out / and \\0, and do not use . or .. alone "
@@ -35,7 +39,7 @@ def one_component(name: str) -> str:
 
 
 def file_path(path: str | Path) -> Path:
-    """The path of a file to write, if it is not too long and its last slash names no folder; else a ValueError."""
+    """Return the path of a file to write; a ValueError if it names a folder (``out/``) or the name is too long."""
     if str(path).endswith("/"):
         raise ValueError(f"{path} names a folder; name a file to write, for example {path}out.txt")
     if (size := len(os.fsencode(Path(path).name))) > LONGEST_NAME:
@@ -46,14 +50,14 @@ def file_path(path: str | Path) -> Path:
 
 
 def no_stream(path: Path) -> Path:
-    """The path of a file to write that is not ``-``, which users write for standard output; else a ValueError."""
+    """Return the path of a file to write; a ValueError if the path is ``-``, the users' word for standard output."""
     if str(path) == "-":
         raise ValueError("standard output (-) is not possible here; name a file")
     return path
 
 
 FileName = Annotated[str, AfterValidator(one_component)]
-"""A name that a file or folder gets, alone or with more before or after it."""
+"""A name of a file or folder, perhaps with a prefix or an ending."""
 OutputText = Annotated[Path, BeforeValidator(file_path)]
 """A text file to write; ``-`` is standard output."""
 OutputFile = Annotated[OutputText, AfterValidator(no_stream)]
@@ -61,16 +65,16 @@ OutputFile = Annotated[OutputText, AfterValidator(no_stream)]
 
 
 def text_of_path(value: Any) -> Any:
-    """A path as its text, for options that are written into records; all else as it is."""
+    """Turn a path into text, for options that are written into records; return other values unchanged."""
     return str(value) if isinstance(value, Path) else value
 
 
 Precision = Literal["float32", "bfloat16", "float16"]
-"""Numbers that a forward pass computes in."""
+"""Type of the numbers in a forward pass."""
 
 
 def name_of_torch(value: Any) -> Any:
-    """The name of a dtype or device of torch: ``bfloat16``, ``cuda:1``; all else as it is.
+    """Turn a dtype or device of torch into its name; return other values unchanged.
 
     Example:
         >>> import torch
@@ -86,11 +90,13 @@ if TYPE_CHECKING:
     Dtype = Literal["auto", Precision] | torch.dtype
 else:
     Dtype = Annotated[Literal["auto", Precision], BeforeValidator(name_of_torch)]
-"""What an encoder computes in, by name or as torch has it."""
+"""Type of the numbers that an encoder computes with, by name or as a dtype of torch."""
 
 
 def one_or_more(value: Any) -> Any:
-    """Files or names as texts, one of them as a list of it, for options that take several; all else unchanged.
+    """Turn files or names into a list of texts, also a single one; return other values unchanged.
+
+    For options that take one value or several.
 
     Example:
         >>> one_or_more("a.tsv"), one_or_more([Path("a.tsv"), "b.tsv"])
@@ -113,11 +119,11 @@ NotNegative = Annotated[float, Field(ge=0)]
 Workers = Annotated[int, Field(ge=1, le=1024)]
 """How many processes work side by side."""
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
-"""What numpy takes as a seed, and with it transformers."""
+"""A seed that numpy accepts, and so does transformers."""
 
 
 def fits(value: Any) -> Any:
-    """The value if whole numbers in it fit into 64 bits, as the functions need that take them; else a ValueError."""
+    """Return the value; a ValueError if a whole number in it does not fit into the 64 bits that C code takes."""
     for number in value if isinstance(value, tuple | list) else (value,):
         if isinstance(number, int) and abs(number) > sys.maxsize:
             raise ValueError(f"the number is greater than {sys.maxsize:,}; use a smaller one")
@@ -127,32 +133,43 @@ def fits(value: Any) -> Any:
 class Options(BaseModel):
     """Base of option models.
 
-    Frozen. Unknown names, numbers that are not finite, and options that would do nothing beside the others
-    (``only_with`` of :func:`option`) are errors.
+    Options are frozen. Refused are unknown names, numbers that are not finite, and options that have no effect
+    because the option that they depend on is not set (``only_with`` of :func:`option`).
+
+    Example:
+        >>> class Cut(Options):
+        ...     limit: int | None = option(None, "Keep at most this many rows.", ge=1)
+        >>> Cut(limit=5).limit
+        5
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
     _fits = field_validator("*")(fits)
 
     @model_validator(mode="after")
-    def _none_is_idle(self) -> Self:
+    def _refuse_idle(self) -> Self:
         if problems := list(idle_options(self)):
             raise ValueError("; ".join(problems))
         return self
 
 
 def idle_options(options: BaseModel) -> Iterator[str]:
-    """Options that were set and would do nothing beside the others: which, and what they need."""
+    """Yield one message for each option that was set but has no effect, with the option that it needs.
+
+    ``only_with="engine=ray"`` needs that value, ``only_with="kind=nli|paws"`` one of two values, and
+    ``only_with="phrases"`` any value but nothing, False or an empty one. An option at its default is never idle.
+    """
     for name, field in type(options).model_fields.items():
         needed = extra_of(field).get("only_with")
         if needed is None or getattr(options, name) == field.get_default(call_default_factory=True):
             continue
-        other, _, listed = needed.partition("=")
-        present = getattr(options, other)
-        wanted = listed.split("|") if listed else []
-        if (present in wanted) if wanted else present not in (None, False, (), ""):
+        needed_option, _, alternatives = needed.partition("=")
+        present = getattr(options, needed_option)
+        wanted = alternatives.split("|") if alternatives else []
+        has_effect = present in wanted if wanted else present not in (None, False, (), "")
+        if has_effect:
             continue
-        remedy = " or ".join(f"[[{other}={choice!r}]]" for choice in wanted) or f"[[{other}]]"
+        remedy = " or ".join(f"[[{needed_option}={choice!r}]]" for choice in wanted) or f"[[{needed_option}]]"
         yield f"[[{name}]]: has an effect only with {remedy}; add that, or leave it out"
 
 
@@ -168,16 +185,17 @@ def option(
     only_with: str | None = None,
     **bounds: Any,
 ) -> Any:
-    """A field of an option model.
+    """Declare a field of an option model.
 
     ``description``: One line for `--help`, the recipe reference and the docs.
-    ``flags``: Flags on the command line; by default ``--field-name``. ``None`` for a field without one.
+    ``flags``: Flags on the command line; by default ``--field-name``. ``None`` for a field without a flag.
+    ``group``: Heading in `--help` under which the flag stands.
     ``metavar``: Placeholder of the value in `--help`, where the type does not say enough.
     ``commas``: Several values are written with commas in one flag (``--seed 1,2,3``) instead of by repeating it.
     ``needs``: What has to be chosen for the option to have an effect, for a check of the command.
-    ``only_with``: The option of the same model that has to be given too (``"phrases"``), or the values of it that this
-        one works with (``"engine=ray"``, ``"kind=nli|paws"``); else the option is refused.
-    ``bounds``: What else pydantic's ``Field`` takes: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``, ``exclude``.
+    ``only_with``: The option of the same model that must be set too (``"phrases"``), or the values of it with which
+        this option works (``"engine=ray"``, ``"kind=nli|paws"``). Without them the option is refused.
+    ``bounds``: More arguments of pydantic's ``Field``: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``, ``exclude``.
 
     Example:
         >>> class Cut(Options):
@@ -195,7 +213,7 @@ def option(
 
 
 def internal(value: Any = ..., **bounds: Any) -> Any:
-    """A field that the program sets, such as the tag of a model in a union: neither an argument nor a flag.
+    """Declare a field that the program sets and a user cannot give, such as the tag of a model in a union.
 
     Example:
         >>> class Hmm(Options):
@@ -210,12 +228,17 @@ def is_internal(field: FieldInfo) -> bool:
 
 
 def settings_option(description: str, *, metavar: str = "KEY=VALUE") -> Any:
-    """A field of what has no flag of its own: ``--set KEY=VALUE``, repeatable."""
+    """Declare a field for settings that have no flag of their own: ``--set KEY=VALUE``, repeatable."""
     return option({}, description, flags=["--set"], metavar=metavar)
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """A type without ``None``, and whether it was one of several."""
+    """Take ``None`` out of a union of types, and say whether it was there.
+
+    Example:
+        >>> without_none(int | None), without_none(int)
+        ((<class 'int'>, True), (<class 'int'>, False))
+    """
     if get_origin(annotation) not in (Union, UnionType):
         return annotation, False
     kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
@@ -223,65 +246,98 @@ def without_none(annotation: Any) -> tuple[Any, bool]:
 
 
 def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
-    """The models that a value of this type can be: one, those of a union, or none."""
+    """Return the models that a value of this type can be: one, all models of a union, or none.
+
+    A union that has any other member (``Hmm | str``) counts as no model: its value is not made from flat options.
+    """
     if isinstance(annotation, type):
         return (annotation,) if issubclass(annotation, BaseModel) else ()
     kinds = get_args(annotation)
     if get_origin(annotation) is Annotated:
         return models_in(kinds[0])
-    inside = [models_in(kind) for kind in kinds] if get_origin(annotation) in (Union, UnionType) else []
-    return tuple(model for models in inside for model in models) if all(inside) else ()
+    if get_origin(annotation) not in (Union, UnionType):
+        return ()
+    found: list[type[BaseModel]] = []
+    for kind in kinds:
+        models = models_in(kind)
+        if not models:
+            return ()
+        found += models
+    return tuple(found)
 
 
 def keys_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
-    """The keys that are known at a place inside a model's values; keys of mappings and indices lead through."""
+    """Return the keys that a model knows at a location inside its values.
+
+    ``("objectives", "contrast")`` leads through the field ``objectives`` to the models of its values: ``contrast`` is
+    a key that the user chose, not a field, and so is the index of a list. Such a part of the location is passed over.
+    """
     models = [model]
     for part in location:
-        fields = [inside.model_fields[str(part)] for inside in models if part in inside.model_fields]
-        models = [inner for field in fields for inner in _anywhere(field.annotation)] if fields else models
-    return [key for inside in models for key, field in inside.model_fields.items() if not field.exclude]
+        fields = [owner.model_fields[str(part)] for owner in models if part in owner.model_fields]
+        if fields:
+            models = []
+            for field in fields:
+                models += _models_anywhere_in(field.annotation)
+    keys = []
+    for owner in models:
+        keys += [key for key, field in owner.model_fields.items() if not field.exclude]
+    return keys
 
 
-def _anywhere(annotation: Any) -> list[type[BaseModel]]:
+def _models_anywhere_in(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models at any depth of a type, such as ``Stream`` in ``dict[str, list[Stream]]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for inner in get_args(annotation) for model in _anywhere(inner)]
+    found: list[type[BaseModel]] = []
+    for inner in get_args(annotation):
+        found += _models_anywhere_in(inner)
+    return found
 
 
 def fields_of(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]:
-    """Every field that has a flag, by name, and whether it is needed.
+    """Yield every field that has a flag: its name, the field, and whether the user must give it.
 
-    Those of models inside the models stand in the place of the field that holds them; what only one of several models
-    has is not needed.
+    1. A field that holds a model, or a union of models, is replaced by the fields of those models.
+    2. The first field of a name counts, where several models have one.
+    3. With several models no field is required, because the user chooses one of the models; and no field of a model
+       that may be ``None``.
     """
     seen: set[str] = set()
-    for name, field in ((name, field) for model in models for name, field in model.model_fields.items()):
-        kind, optional = without_none(field.annotation)
-        if extra_of(field).get("flags", ()) is None:
-            continue
-        if inside := models_in(kind):
-            flagged = [(n, f, needed and not optional) for n, f, needed in fields_of(*inside)]
-        else:
-            flagged = [(name, field, field.is_required())]
-        yield from ((n, f, needed and len(models) == 1) for n, f, needed in flagged if n not in seen)
-        seen.update(n for n, *_ in flagged)
+    for model in models:
+        for name, field in model.model_fields.items():
+            if extra_of(field).get("flags", ()) is None:
+                continue
+            kind, may_be_none = without_none(field.annotation)
+            inner_models = models_in(kind)
+            if inner_models:  # 1
+                flagged = [
+                    (inner_name, inner_field, required and not may_be_none)
+                    for inner_name, inner_field, required in fields_of(*inner_models)
+                ]
+            else:
+                flagged = [(name, field, field.is_required())]
+            for flagged_name, flagged_field, required in flagged:
+                if flagged_name not in seen:  # 2
+                    yield flagged_name, flagged_field, required and len(models) == 1  # 3
+            seen.update(flagged_name for flagged_name, *_ in flagged)
 
 
 def option_names(*models: type[BaseModel]) -> set[str]:
-    """Names of all options that a user can give: those of models inside too, with a flag or without."""
+    """Return the names of all options that a user can give, with a flag or without, also in models inside models."""
     names: set[str] = set()
     for model in models:
         for name, field in model.model_fields.items():
-            inside = models_in(without_none(field.annotation)[0])
-            if inside:
-                names |= option_names(*inside)
+            inner_models = models_in(without_none(field.annotation)[0])
+            if inner_models:
+                names |= option_names(*inner_models)
             elif not is_internal(field):
                 names.add(name)
     return names
 
 
 def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
-    """Fields that were set to something, those of nested models included."""
+    """Yield the fields that the user set to something other than nothing, also in models inside the options."""
     for name, field in type(options).model_fields.items():
         value = getattr(options, name)
         if isinstance(value, BaseModel):
@@ -291,11 +347,11 @@ def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
 
 
 def extra_of(field: FieldInfo) -> Mapping[str, Any]:
-    """What :func:`option` says of a field beside its type, default and description."""
+    """Return the arguments of :func:`option` that pydantic has no place for: flags, group, metavar, ..."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
 def flag_of(name: str, field: FieldInfo) -> str:
-    """The first flag of a field."""
+    """Return the first flag of a field: ``--dry-run`` for ``dry_run``, unless the field declares another."""
     named: list[str] = extra_of(field).get("flags") or []
     return named[0] if named else "--" + name.replace("_", "-")

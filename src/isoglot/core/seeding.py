@@ -1,7 +1,7 @@
-"""Randomness as a pure function of a seed and a key, never of global state.
+"""Random numbers that depend on a seed and a key alone, never on global state.
 
-A masked position, a shuffled order or a sampled dictionary depends on ``(seed, key)`` alone, so a resumed run, another
-number of loader workers or another number of ranks draws the same numbers.
+A masked position, a shuffled order or a sampled dictionary is drawn for ``(seed, key)``. So a run that is resumed, or
+that has another number of loader workers or ranks, draws the same numbers.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def seed_for(seed: int, *key: str | int) -> int:
-    """A 63-bit seed that depends on ``seed`` and every part of ``key``, the same on every platform.
+    """Return a 63-bit seed that depends on ``seed`` and every part of ``key``, the same on every platform.
 
-    The key is what the numbers are for, such as ``("view", "pair", position)``; ``1`` and ``"1"`` differ.
+    The key says what the numbers are for, such as ``("view", "pair", position)``. The parts ``1`` and ``"1"`` differ.
     """
     text = repr((int(seed), *(k if isinstance(k, str) else int(k) for k in key)))
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
@@ -24,7 +24,7 @@ def seed_for(seed: int, *key: str | int) -> int:
 
 
 def generator_for(seed: int, *key: str | int) -> torch.Generator:
-    """A CPU generator whose stream depends on ``(seed, *key)`` alone.
+    """Return a generator of torch, on the CPU, whose numbers depend on ``(seed, *key)`` alone.
 
     Example:
         >>> import torch

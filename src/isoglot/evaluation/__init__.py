@@ -1,1 +1,11 @@
-"""Measuring checkpoints on tasks: encoders as they are, and fine-tuned models."""
+"""Evaluation: a checkpoint, a task and languages in; scores, predictions and confusions out.
+
+    isoglot.evaluate   api.py          model and task as objects or names, one checkpoint or many
+                       evaluate.py     one checkpoint, one task: what is measured already, what is missing, measure it
+                       head.py         a fine-tuned model: rows -> logits -> predictions -> scores
+                       journal.py      write rows and predictions, and recognise them in a later call
+    isoglot.predict    predict.py      labels or answers for rows without labels
+    isoglot.confusion  confusion.py    which label was predicted for which
+
+Open `evaluate.py` first. An encoder without a head is measured by its task (`Probe` in `isoglot.tasks.base`).
+"""

@@ -1,4 +1,4 @@
-"""``isoglot.evaluate``: a model and a task, as objects or by their names, to rows of results."""
+"""``isoglot.evaluate``: measure models on a task; both are given as objects or by name."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     evaluate_options = validated(EvaluateOptions, fields)
     codes = codes_of(languages)
     if isinstance(model, str | Path):
-        model = checkpoints_of(model)
-    if not isinstance(model, Sequence):
+        model = checkpoints_of(model)  # a folder may hold several runs
+    if not isinstance(model, Sequence):  # a model object
         with model_folder(model, tokenizer) as checkpoint:
             return ResultList(
                 verb.evaluate(
@@ -101,11 +101,12 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
                     progress=progress,
                 )
             )
-    checkpoints = [checkpoint for place in model for checkpoint in checkpoints_of(place)]
+    checkpoints: list[str | Path] = []
+    for place in model:
+        checkpoints += checkpoints_of(place)
+    folders = prediction_folders(checkpoints, evaluate_options.predictions)
     rows = ResultList[Result]()
-    for checkpoint, folder in zip(
-        checkpoints, prediction_folders(checkpoints, evaluate_options.predictions), strict=True
-    ):
+    for checkpoint, folder in zip(checkpoints, folders, strict=True):
         with model_folder(checkpoint, tokenizer) as place:
             own = evaluate_options.model_copy(update={"predictions": folder})
             rows += verb.evaluate(place, built, languages=codes, split=split, options=own, progress=progress)

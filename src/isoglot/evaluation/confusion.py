@@ -1,10 +1,9 @@
-"""``isoglot.confusion``: which label a classifier gave for which, counted by language."""
+"""``isoglot.confusion``: count which label a classifier predicted for which, by language."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from isoglot.tasks.base import Task
 
 _GOLD = ("label", "tags")
-"""Columns of labels that are looked for where none is named: of texts and pairs, and of words."""
+"""Columns of labels that are looked for if the user names none: of texts and pairs, then of words."""
 
 
 def confusion(  # noqa: PLR0913 - the face names what users look for
@@ -53,8 +52,8 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
         columns: Column of the task to its name in the data.
         tokenizer: Tokenizer of a model object.
         split: Split to test on.
-        gold: Of rows, the column of labels; by default ``label`` or ``tags``.
-        predicted: Of rows, the column of predictions. A column ``language`` says which language a row is in.
+        gold: Column of labels in rows; by default ``label`` or ``tags``.
+        predicted: Column of predictions in rows. A column ``language`` says which language a row is in.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **options: More options of :func:`isoglot.evaluate`.
 
@@ -91,8 +90,16 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
 
 
 def _read(folder: Path, task: str) -> Confusion:
-    """The counts that lie below a folder of predictions of one model."""
-    files = sorted(folder.rglob(f"*{ENDING}")) if folder.is_dir() else [folder] if folder.is_file() else []
+    """Read the counts that lie below a folder of predictions, which must be of one model and task.
+
+    ``task``: Name of the task that was just evaluated, or empty if the user named the folder.
+    """
+    if folder.is_dir():
+        files = sorted(folder.rglob(f"*{ENDING}"))
+    elif folder.is_file():
+        files = [folder]
+    else:
+        files = []
     if not files and task:
         raise ConfigurationError(
             f"task {task} has no labels to confuse; it is for the classification of texts, pairs and words"
@@ -104,47 +111,60 @@ def _read(folder: Path, task: str) -> Confusion:
             path=folder,
         )
     found = [Confusion.read(file) for file in files]
-    identities = {
-        tuple(str(one.about.get(name)) for name in ("task", "split", "checkpoint_hash")) for one in found
-    }
+    identities = set()
+    for counts in found:
+        identities.add(tuple(str(counts.about.get(name)) for name in ("task", "split", "checkpoint_hash")))
     if len(identities) > 1:
         places = ", ".join(map(str, dict.fromkeys(file.parent for file in files)))
         raise ConfigurationError(
             f"{folder}: predictions of several models or tasks, in {places}; name one folder"
         )
-    languages = {language: matrix for one in found for language, matrix in one.languages.items()}
+    languages: dict[str, ConfusionMatrix] = {}
+    for counts in found:
+        languages |= counts.languages
+    # Language and data differ from file to file; the rest is the same in all of them.
     about = {name: value for name, value in found[0].about.items() if name not in ("language", "data")}
     return Confusion(languages, about)
 
 
 def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
-    """Count labels and predictions that stand beside each other in rows."""
+    """Count labels and predictions that stand beside each other in rows, by language.
+
+    Rows without a column ``language``, or with an empty one, are counted under ``all``. Every language has the same
+    labels, in sorted order: those that occur in any language as a label or a prediction.
+    """
     given = rows_of(rows, "rows")
     table = given if isinstance(given, RowTable) else table_of(list(given), "rows")
-    label = gold if gold is not None else next((name for name in _GOLD if table.has(name)), _GOLD[0])
-    for name, argument in ((label, "gold"), (predicted, "predicted")):
+    if gold is None:
+        gold = next((name for name in _GOLD if table.has(name)), _GOLD[0])
+    for name, argument in ((gold, "gold"), (predicted, "predicted")):
         if not table.has(name):
             listed = ", ".join(map(str, table.names))
             raise ConfigurationError(
                 f"rows: no column {name!r}, found {listed}; name it with [[{argument}='NAME']]"
             )
-    count = len(table)
-    codes = list(table.column("language")) if table.has("language") else [""] * count
+    codes = list(table.column("language")) if table.has("language") else [""] * len(table)
     by_language: dict[str, tuple[list[str], list[str]]] = {}
-    for code, said, guessed in zip(codes, _labels(table, label), _labels(table, predicted), strict=True):
-        labels, guesses = by_language.setdefault(str(code or "all"), ([], []))
-        if len(said) != len(guessed):
+    labels_and_predictions = zip(codes, _labels(table, gold), _labels(table, predicted), strict=True)
+    for code, row_labels, row_predictions in labels_and_predictions:
+        if len(row_labels) != len(row_predictions):
             raise ConfigurationError(
-                f"rows: {len(guessed)} predictions for {len(said)} words; predict every word, in order"
+                f"rows: {len(row_predictions)} predictions for {len(row_labels)} words; predict every word, in order"
             )
-        labels += said
-        guesses += guessed
-    known = sorted({*chain.from_iterable(chain.from_iterable(sides) for sides in by_language.values())})
-    return Confusion({code: ConfusionMatrix.of(*sides, known) for code, sides in by_language.items()})
+        labels, predictions = by_language.setdefault(str(code or "all"), ([], []))
+        labels += row_labels
+        predictions += row_predictions
+    known: set[str] = set()
+    for labels, predictions in by_language.values():
+        known.update(labels, predictions)
+    matrices = {}
+    for code, (labels, predictions) in by_language.items():
+        matrices[code] = ConfusionMatrix.of(labels, predictions, sorted(known))
+    return Confusion(matrices)
 
 
 def _labels(table: RowTable, column: str) -> Iterator[list[str]]:
-    """The labels of each row as texts: one, or those of its words."""
+    """Yield the labels of each row as texts: one for a text or pair, one per word for a sentence of words."""
     for value in table.column(column):
         several = value if isinstance(value, list | tuple) else [value]
         yield [str(label) for label in several]

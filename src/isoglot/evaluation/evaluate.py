@@ -1,8 +1,7 @@
-"""``isoglot evaluate``: a checkpoint, a task and languages in, rows of results out."""
+"""Measure a checkpoint on a task in several languages, for ``isoglot evaluate`` and :mod:`isoglot.evaluation.api`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ from isoglot.tasks.cards import changes_of, measured_hash, origin, seed_of
 from isoglot.tasks.description import changed_options, code_of, describe_task, identify, inherited_options
 
 _CHANGE_FIGURES = {"language_ids", "precision"}
-"""Options of an evaluation that change its figures."""
+"""Options that change the figures of an evaluation, of tasks with a head only."""
 
 
 @isolated_state()
@@ -49,17 +48,25 @@ def evaluate(
 ) -> list[Result]:
     """Measure a checkpoint on a task in several languages.
 
-    A task with a head needs a fine-tuned checkpoint, the others are put to any encoder: a folder, a run's folder, or a
-    hub name. A fine-tuned model is loaded once, an encoder once per language; rows are batched by length, and each
-    language's results are written as soon as they are known. ``languages`` are ISO codes, ``de-es`` for MLQA across
-    languages, ``en-de`` for pairs. ``measured`` gets each language's results, even where they cannot be written.
+    A task with a head needs a fine-tuned checkpoint, which is loaded once. Other tasks measure any encoder, which is
+    loaded once per language. Each language's results are written as soon as they are known, and languages whose
+    results are there already are not measured again.
+
+    Args:
+        checkpoint: Folder of a checkpoint or of a run, or a name on the hub.
+        task: The task, with its data.
+        languages: ISO codes; ``de-es`` for MLQA across languages, ``en-de`` for pairs.
+        split: Split to measure on.
+        options: How to compute, and what to write.
+        progress: Receives progress and notes.
+        measured: Called with the results of each language, before they are written.
 
     Returns:
         One row per language and metric, in %, in the order of the languages; rows that existed already are included.
 
     Raises:
-        ConfigurationError: no head for the task, or no data.
-        InputError: data that cannot be read.
+        ConfigurationError: The checkpoint has no head for the task, or there are no data.
+        InputError: The data cannot be read.
     """
     options, report = options or EvaluateOptions(), reporter_of(progress)
     languages = list(dict.fromkeys(languages))
@@ -71,9 +78,13 @@ def evaluate(
         for (language, _), paths in locations.items():
             stem = submission.stem_of(options.predictions, task, language, split)
             submission.refuse_inputs(stem, [location.path for location in paths])
+
+    # What is measured in each language, and which rows an earlier call has written.
     about = origin(source)
-    if (packed := packed_file(checkpoint)) is not None:
-        about = {**about, "run": packed.stem}  # not the folder in the cache that it is unpacked into
+    packed = packed_file(checkpoint)
+    if packed is not None:
+        # Results name the file that the user named, not the folder in the cache that it is unpacked into.
+        about = {**about, "run": packed.stem}
     task = task.with_checkpoint(source) if hasattr(task, "with_checkpoint") else task
     content = {language: identify(task, language, split) for language in languages}
     evaluations = _evaluations(source, task, about, content, split, options)
@@ -82,7 +93,9 @@ def evaluate(
             require_own_predictions(evaluation, task, options.predictions)
     rows = {language: known_rows(evaluation, task, options) for language, evaluation in evaluations.items()}
     missing = [language for language in languages if not rows[language]]
-    if missing and isinstance(task, TrainableTask):  # from now on it says which labels the data may have
+
+    # Load the model before the data: a fine-tuned model tells the task which labels the data may have.
+    if missing and isinstance(task, TrainableTask):
         measure = FinetunedModel(source, task, about, options, report).measure
     elif missing and isinstance(task, Probe):
         measure = partial(task.measure, source)
@@ -90,29 +103,36 @@ def evaluate(
         raise ConfigurationError(
             f"task {task.name} can neither be trained nor measured; see Task in isoglot.tasks.base"
         )
+    # All data are read before the first language is measured, so that a mistake in the last file is found at once.
     datasets = {language: load_rows(task, language, split) for language in missing}
     require_distinct_rows(datasets, {language: locations[language, split] for language in missing})
+
     for number, language in enumerate(languages, 1):
-        name, evaluation = f"{task.name} {language}", evaluations[language]
+        name = f"{task.name} {language}"
+        evaluation = evaluations[language]
         if language not in missing:
             report.note(f"{name} {split}: already measured")
             announce(rows[language])
         else:
-            data, step = datasets.pop(language), partial(report.progress, name)
-            apart = split != "train" and split_column(data) is not None  # of one file, but other rows
-            seen = not apart and _trained_on(about, language, content[language])
-            report.note(f"{name} {split}{' (training data of this model)' * seen}")
-            scores, predictions = measure(data, language=language, progress=step)
+            dataset = datasets.pop(language)
+            # A file with a column of splits may hold training rows too, but other rows than these.
+            has_split_column = split != "train" and split_column(dataset) is not None
+            was_trained_on = not has_split_column and _trained_on(about, language, content[language])
+            remark = " (training data of this model)" if was_trained_on else ""
+            report.note(f"{name} {split}{remark}")
+            scores, predictions = measure(dataset, language=language, progress=partial(report.progress, name))
             new = evaluation.rows(scores, len(predictions))
             announce(new)
-            counted = _counted(task, data, predictions, language) if options.predictions is not None else {}
+            counted: dict[str, Any] = {}
+            if options.predictions is not None:
+                counted = _counted(task, dataset, predictions, language)
             rows[language] = keep(evaluation, task, new, predictions, options, **counted)
         report.progress("languages", number, len(languages))
     return [row for language in languages for row in rows[language]]
 
 
 def _counted(task: Task, data: Dataset, predictions: Predictions, language: str) -> dict[str, Any]:
-    """What lies beside predictions: counts of each example and of classes, of tasks that count."""
+    """Count right predictions per example, and predicted labels per class, if the task can."""
     counted: dict[str, Any] = {}
     if hasattr(task, "counts"):
         counted["counts"] = task.counts(data, predictions, language=language)
@@ -122,7 +142,7 @@ def _counted(task: Task, data: Dataset, predictions: Predictions, language: str)
 
 
 def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> None:
-    """Refuse what can be seen before any work."""
+    """Refuse mistakes that can be seen before any work."""
     if not languages:
         raise ConfigurationError("no languages; name them with [[languages=('de', 'es')]]")
     changed = options.model_dump(include=_CHANGE_FIGURES, exclude_defaults=True)
@@ -133,7 +153,7 @@ def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> No
         )
     if options.out is not None:
         require_writable(options.out)
-        rows_in(options.out)  # whatever else stands there must not get rows
+        rows_in(options.out)  # refuses a file of anything else, to which no rows must be added
     if options.predictions is not None:
         require_writable(options.predictions, folder=True)
 
@@ -146,9 +166,13 @@ def _evaluations(
     split: str,
     options: EvaluateOptions,
 ) -> dict[str, Evaluation]:
-    """What is measured in each language, as its rows and its key have it."""
+    """Describe the evaluation in each language: the fields of its rows, and everything that its figures depend on.
+
+    ``about``: The origin of the checkpoint, as its run recorded it.
+    ``content``: Hashes of the data in each language.
+    """
     changed = options.model_dump(include=_CHANGE_FIGURES, exclude_defaults=True)
-    usual = inherited_options(task, about) if isinstance(task, TrainableTask) else {}
+    inherited = inherited_options(task, about) if isinstance(task, TrainableTask) else {}
     shared = {
         "run": options.run or str(about["run"]),
         "task": task.name,
@@ -156,7 +180,7 @@ def _evaluations(
         "seed": seed_of(source, about),
         "checkpoint_hash": measured_hash(source, about),
         "recipe_hash": str(about.get("recipe_hash", "")),
-        "options": Result.in_order({**changed_options(task, usual), **changed}),
+        "options": Result.in_order({**changed_options(task, inherited), **changed}),
         "changes": Result.in_order(changes_of(source, about)),
     }
     inputs = {
@@ -167,22 +191,27 @@ def _evaluations(
         "split": split,
         **code_of(task),
     }
-    return {
-        language: Evaluation(
+    evaluations = {}
+    for language, data in content.items():
+        evaluations[language] = Evaluation(
             {**shared, "language": language},
             {**inputs, "language": language, "data": data},
             key_of({"data": data}),
         )
-        for language, data in content.items()
-    }
+    return evaluations
 
 
 def _trained_on(about: Mapping[str, Any], language: str, content: Sequence[tuple[str, float, float]]) -> bool:
-    """Whether the model was fine-tuned on a part of these data: of a file with this hash, from a share to another."""
+    """Whether the model was fine-tuned on a part of these data.
+
+    A part is the hash of a file and the share of its rows, from 0 to 1. A model that was trained on
+    ``("9f3c…", 0, 0.8)`` has not seen ``("9f3c…", 0.8, 1)``, but has seen some rows of ``("9f3c…", 0.5, 1)``.
+    """
     if language not in about.get("languages", ()):
         return False
-    parts = product((part for data in about.get("trained_on", ()) for part in data), content)
-    return any(
-        file == learned and start < learned_end and learned_start < end
-        for (learned, learned_start, learned_end), (file, start, end) in parts
-    )
+    for dataset in about.get("trained_on", ()):
+        for trained_file, trained_start, trained_end in dataset:
+            for file, start, end in content:
+                if file == trained_file and start < trained_end and trained_start < end:
+                    return True
+    return False

@@ -1,4 +1,4 @@
-"""A fine-tuned model on its own task: rows in, labels or answers out, and their scores."""
+"""A fine-tuned model with its task: rows in; labels or answers, and their scores, out."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,12 +24,15 @@ class FinetunedModel:
     """A model with a head, loaded once and measured in any number of languages.
 
     Args:
-        source: Its folder, or its name on the hub.
-        task: Its task; it takes the labels of the head, and rows no longer than the encoder has positions.
-        about: What is known of the model, as :func:`isoglot.tasks.cards.origin` gives it.
+        source: Folder of the model, or its name on the hub.
+        task: Task of the model. It is changed: it takes the labels of the head, and cuts rows that are longer than the
+            positions of the encoder.
+        about: Record of the model's training, from :func:`isoglot.tasks.cards.origin`.
+        options: How to compute.
+        report: Receives notes.
 
     Raises:
-        ConfigurationError: It has no head, or one of another task.
+        ConfigurationError: The model has no head, or the head of another task.
     """
 
     def __init__(
@@ -59,18 +62,22 @@ class FinetunedModel:
     def measure(
         self, dataset: Dataset, *, language: str, progress: StepProgress
     ) -> tuple[dict[str, float], Predictions]:
-        """Metrics, and what was predicted for each example."""
+        """Predict every example, and return the metrics by name and the predictions."""
         predictions = self.predict(dataset, progress=progress)
         return self.task.score(dataset, predictions, language=language), predictions
 
     def predict(self, dataset: Dataset, *, progress: StepProgress) -> Predictions:
-        """What the model says of each example."""
-        return self.task.decode(dataset, *self.outputs(dataset, progress=progress))
+        """Return the prediction for each example: a label, tags or an answer."""
+        rows, outputs = self.outputs(dataset, progress=progress)
+        return self.task.decode(dataset, rows, outputs)
 
     def outputs(
         self, dataset: Dataset, *, progress: StepProgress, reduce: Callable[[Any], Any] | None = None
     ) -> tuple[list[EncodedRow], list[RowOutput]]:
-        """Encoded rows, and what ``reduce`` keeps of the logits of each; by default what the task reads."""
+        """Encode the examples and run the model; return the encoded rows, and for each what ``reduce`` keeps.
+
+        ``reduce``: Takes the logits of a row; by default it keeps what the task needs, such as the best tag per word.
+        """
         rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)
         unknown = number_rows(rows, dataset, attached(self.model))
         if unknown:

@@ -1,7 +1,13 @@
-"""What a file of results and a folder of predictions have already, and what it was made of.
+"""Journals of finished evaluations, by which rows of results and predictions are recognised and not made again.
 
-Beside either stands a journal, ``.NAME.done``: a line for each evaluation that is whole there. A file of results alone
-would not tell: a stopped evaluation leaves some rows of a language, and data may have been edited since.
+Beside a file of results or a folder of predictions stands its journal, `.NAME.done`, with a line for each evaluation.
+The results alone would not tell: a stopped evaluation leaves some of its rows, and data may have been edited since.
+
+    of results.jsonl:    HASH of the identity    KEY
+    of predictions/:     HASH of the dataset     - OWNER      while they are written
+                         HASH of the dataset     KEY OWNER    when they are whole
+
+KEY, OWNER, identity and dataset are properties of :class:`Evaluation`. The last line of a HASH counts.
 """
 
 from collections.abc import Mapping
@@ -24,53 +30,59 @@ from isoglot.tasks.base import Predictions, Task
 _IDENTITY = ("run", "task", "language", "split", "checkpoint_hash", "options")
 """Fields that distinguish the rows of one evaluation from those of others."""
 _ABOUT = (*_IDENTITY, "seed", "recipe_hash", "changes")
-"""Fields that counts of examples keep."""
+"""Fields that are written with counts of examples and of classes."""
 _BEGUN = "-"
-"""In place of a key: predictions that may not be whole."""
+"""Stands in place of a key while predictions are written."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A checkpoint on a task in one language."""
+    """One checkpoint on one task in one language.
 
-    shared: Mapping[str, Any]  # fields of its rows of results, but for metric, value and number of examples
-    inputs: Mapping[str, Any]  # everything that it depends on but the name of its run
-    data: str = ""  # stands for the examples
+    Args:
+        shared: Fields of the rows of results; metric, value and number of examples are added when they are known.
+        inputs: Everything that the figures depend on, except the name of the run.
+        data: Hash of the examples.
+    """
+
+    shared: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+    data: str = ""
 
     @property
     def key(self) -> str:
-        """Stands for everything that it depends on."""
+        """Hash of everything that the rows depend on: the inputs and the name of the run."""
         return key_of({**self.inputs, "run": self.shared["run"]})
 
     @property
     def owner(self) -> str:
-        """Stands for the model and the options that its predictions are of."""
+        """Hash of the model and the options that the predictions are of."""
         return key_of([self.shared["checkpoint_hash"], self.shared["options"]])
 
     @property
     def identity(self) -> list[Any]:
-        """What tells its rows from others."""
+        """Values that tell rows of this evaluation from others in a file of results."""
         return [self.shared[name] for name in _IDENTITY]
 
     @property
     def dataset(self) -> list[str]:
-        """What tells its predictions from others: task, language and split."""
+        """Task, language and split, which tell the predictions from others in a folder of one model."""
         return [self.shared[name] for name in ("task", "language", "split")]
 
     def rows(self, scores: Mapping[str, float], examples: int) -> list[Result]:
-        """Its rows of results, one a metric."""
+        """Make the rows of results, one per metric."""
         return [Result(**self.shared, metric=m, value=v, examples=examples) for m, v in scores.items()]
 
     def stem(self, folder: Path, task: Task) -> Path:
-        """The path of its predictions in a folder, without an ending."""
+        """Return the path of the predictions in a folder, without an ending."""
         return submission.stem_of(folder, task, *self.dataset[1:])
 
 
 def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) -> None:
-    """Refuse a folder with predictions of another model, or of this one with other options, in their place.
+    """Refuse a folder in which another model, or this model with other options, has predictions of the same data.
 
     Raises:
-        ConfigurationError: They would be overwritten.
+        ConfigurationError: The predictions would be overwritten.
     """
     stem = evaluation.stem(folder, task)
     key, _, owner = _noted(folder, evaluation.dataset).partition(" ")
@@ -82,23 +94,28 @@ def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) ->
 
 
 def known_rows(evaluation: Evaluation, task: Task, options: EvaluateOptions) -> list[Result]:
-    """Rows that an earlier call wrote of the same evaluation; none where it is not whole, or is to be made again.
+    """Return the rows that an earlier call wrote of the same evaluation; none if it must be measured.
 
-    A checkpoint's content is one run: where no name is asked for, rows under any name are its.
+    1. With ``again``, or without a file of results, everything is measured.
+    2. If the user asks for no name of the run, rows of the same checkpoint under any name count.
+    3. If predictions are asked for, they must be there, whole, and of this evaluation.
+    4. The journal must say that the rows are whole and of this evaluation.
     """
-    if options.again or options.out is None:
+    if options.again or options.out is None:  # 1
         return []
     shared, folder = evaluation.shared, options.predictions
     names = [shared["run"]]
-    if options.run is None:
-        names += [r.run for r in rows_in(options.out) if r.checkpoint_hash == shared["checkpoint_hash"]]
+    if options.run is None:  # 2
+        checkpoint_hash = shared["checkpoint_hash"]
+        names += [row.run for row in rows_in(options.out) if row.checkpoint_hash == checkpoint_hash]
     for name in dict.fromkeys(names):
         named = replace(evaluation, shared={**shared, "run": name})
-        if folder is not None:
+        if folder is not None:  # 3
             key = _noted(folder, named.dataset).partition(" ")[0]
             if key != named.key or not submission.written(named.stem(folder, task)):
                 continue
-        if rows := _rows(named, options.out):
+        rows = _rows(named, options.out)  # 4
+        if rows:
             return rows
     return []
 
@@ -112,7 +129,16 @@ def keep(
     counts: Mapping[str, ExampleCounts] | None = None,
     confusion: ConfusionMatrix | None = None,
 ) -> list[Result]:
-    """Write rows, and predictions with the ``counts`` of each example and of classes, where they are asked for.
+    """Write the rows to the file of results, and the predictions to their folder, as far as the options ask for them.
+
+    Args:
+        evaluation: What was measured.
+        task: The task, which knows the format of predictions.
+        rows: Rows of results.
+        predictions: The prediction for each example.
+        options: The files to write.
+        counts: Counts of each example, written beside the predictions.
+        confusion: Counts of classes, written beside the predictions.
 
     Returns:
         The rows, or those of another process that has measured the same in the meantime.
@@ -120,7 +146,8 @@ def keep(
     out, folder, dataset = options.out, options.predictions, evaluation.dataset
     if folder is not None:
         stem = evaluation.stem(folder, task)
-        _note(folder, dataset, f"{_BEGUN} {evaluation.owner}")  # a run that is killed here may come back
+        # Noted before the first file, so that a run that is killed here may overwrite its own predictions later.
+        _note(folder, dataset, f"{_BEGUN} {evaluation.owner}")
         submission.write(stem, predictions)
         about = {name: evaluation.shared[name] for name in _ABOUT} | {"data": evaluation.data}
         if counts:
@@ -132,35 +159,48 @@ def keep(
         _note(folder, dataset, f"{evaluation.key} {evaluation.owner}")
     if out is None:
         return rows
-    if is_stream(out):
+    if is_stream(out):  # nothing can be read back from a stream
         append(out, rows)
         return rows
     with locked(out):
-        if not options.again and (written := _rows(evaluation, out)):
+        written = [] if options.again else _rows(evaluation, out)
+        if written:
             return written
-        if options.again or rows_in(out)[-len(rows) :] != rows:  # else of a run killed before it noted them
+        # A run that was killed after it wrote its rows and before it noted them has left the same rows at the end.
+        if options.again or rows_in(out)[-len(rows) :] != rows:
             append(out, rows)
         _note(out, evaluation.identity, evaluation.key)
     return rows
 
 
 def _rows(evaluation: Evaluation, out: Path) -> list[Result]:
-    """The rows of an evaluation in a file of results; none of one that was never measured, or on other data since."""
+    """Return the rows of an evaluation in a file of results, of each metric the last row.
+
+    There are none if the evaluation was never finished, or was last measured with other inputs.
+    """
     identity = evaluation.identity
     if _noted(out, identity) != evaluation.key:
         return []
-    rows = (row for row in rows_in(out) if [getattr(row, name) for name in _IDENTITY] == identity)
-    return list({row.metric: row for row in rows}.values())
+    by_metric = {}
+    for row in rows_in(out):
+        if [getattr(row, name) for name in _IDENTITY] == identity:
+            by_metric[row.metric] = row
+    return list(by_metric.values())
 
 
 def _note(out: Path, what: list[Any], entry: str) -> None:
+    """Add a line to the journal beside ``out``: the hash of ``what``, a space, and the entry."""
     make_folder(out.parent)
     with hidden(out, ".done").open("a", encoding="utf-8") as file:
         file.write(f"{key_of(what)} {entry}\n")
 
 
 def _noted(out: Path, what: list[Any]) -> str:
-    """The last entry of an evaluation; empty if it was never made."""
+    """Return the last entry for ``what`` in the journal beside ``out``; empty if there is none."""
     path = hidden(out, ".done")
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return dict(line.partition(" ")[::2] for line in lines).get(key_of(what), "")
+    entries = {}
+    for line in lines:
+        key, _, entry = line.partition(" ")
+        entries[key] = entry
+    return entries.get(key_of(what), "")

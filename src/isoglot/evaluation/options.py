@@ -1,4 +1,4 @@
-"""How an evaluation computes and what it writes."""
+"""Options of evaluations."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from isoglot.core.options import Options, Precision, name_of_torch, option
 
 
 class MeasureOptions(Options):
-    """How an evaluation computes, and what its rows are called."""
+    """Options of the measurement itself: batches, precision, and the name of the run in rows of results."""
 
     run: str | None = option(None, "Name of the run in results; by default the checkpoint's.")
     max_tokens: int | None = option(
@@ -22,7 +22,7 @@ class MeasureOptions(Options):
 
 
 class EvaluateOptions(MeasureOptions):
-    """How an evaluation computes and what it writes."""
+    """Options of an evaluation: how to compute, and which files to write."""
 
     out: Path | None = option(None, "File of results; what it already has is not measured again.")
     predictions: Path | None = option(

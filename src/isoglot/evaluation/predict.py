@@ -1,4 +1,4 @@
-"""``isoglot.predict``: what a fine-tuned model says of examples that need no labels."""
+"""``isoglot.predict``: predict labels, tags or answers for data without labels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _NOT_READ = ("label", "tags", "answers", "id", "language")
-"""Columns that a prediction takes the place of, and those that say which row it is of."""
+"""Columns of the task that are not read from the data: labels, which are predicted, and names of rows."""
 
 
 @isolated_state()
@@ -94,7 +94,8 @@ def predict(
     """
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     settings = validated(EvaluateOptions, fields)
-    report, rows = reporter_of(progress), _rows(data, columns or {})
+    report = reporter_of(progress)
+    rows = _rows(data, columns or {})
     with model_folder(model, tokenizer) as checkpoint:
         source = checkpoint_folder(checkpoint)
         built = build_task(task, (), **options) if isinstance(task, str) else task
@@ -107,26 +108,31 @@ def predict(
         built = built.with_checkpoint(source)
         head = FinetunedModel(source, built, origin(source), settings, report)
         examples = _examples(rows, built, columns or {}, model_labels(head.model))
-        usual = _example_of(built, head, probabilities)
-        results: dict[str, list[Any]] = {name: [] for name in usual}
+        example_of = _example_of(built, head, probabilities)
+        results: dict[str, list[Any]] = {name: [] for name in example_of}
         if len(rows):
             loaded = _loaded(built, examples, rows, language, columns or {})
             results = _results(head, loaded, report, probabilities)
-    names = free_names([*usual], rows.names, "results")
-    named = dict(zip(names, results.values(), strict=True))
+    # The data may have a column `prediction` already: the result is then called `prediction_2`.
+    names = free_names([*example_of], rows.names, "results")
+    columns_of_results = dict(zip(names, results.values(), strict=True))
     table = []
-    for record, values in zip(rows.records(), zip(*named.values(), strict=True), strict=True):
+    for record, values in zip(rows.records(), zip(*results.values(), strict=True), strict=True):
         table.append({**record, **dict(zip(names, values, strict=True))})
-    return ResultList(table, partial(_frame_of, rows, named, dict(zip(names, usual.values(), strict=True))))
+    examples_of_results = dict(zip(names, example_of.values(), strict=True))
+    return ResultList(table, partial(_frame_of, rows, columns_of_results, examples_of_results))
 
 
 def _frame_of(rows: RowTable, results: Mapping[str, list[Any]], examples: Mapping[str, Any], _: Any) -> Any:
-    """The data with the results as more columns."""
+    """Return the user's data with the results as more columns; the frame of a :class:`ResultList`.
+
+    ``examples``: A possible value of each result, by which a column without rows gets its type.
+    """
     return rows.with_columns(results, examples)
 
 
 def _rows(data: Any, columns: Mapping[str, Any]) -> RowTable:
-    """Data by columns; texts, and words of sentences, are a column each."""
+    """Arrange the user's data by columns; a list of texts, of words or of pairs gets the task's own column names."""
     rows = rows_of(data, "data")
     if isinstance(rows, RowTable):
         return rows
@@ -142,9 +148,10 @@ def _rows(data: Any, columns: Mapping[str, Any]) -> RowTable:
 def _examples(
     rows: RowTable, task: TrainableTask, columns: Mapping[str, Any], labels: Sequence[str]
 ) -> Dataset:
-    """One example for each row, with something in the place of labels, which predictions do not depend on.
+    """Make one example for each row, with a placeholder for the label, on which predictions do not depend.
 
-    RowTable are numbered, whatever ids they have. Columns of splits and languages do not choose among them.
+    Rows get their number as id, whatever ids they have, because ids of users may repeat. Columns of splits and
+    languages do not select rows: every row gets a prediction.
     """
     schema: Features | None = getattr(task, "schema", None)
     if schema is None:
@@ -171,10 +178,12 @@ def _examples(
 def _loaded(
     task: TrainableTask, examples: Dataset, rows: RowTable, language: str, columns: Mapping[str, Any]
 ) -> Dataset:
-    """The examples as the task reads them: every one, each in the language that its row names."""
+    """Let the task load the examples, which may change them, and give each the language that its row names."""
     task.data = MemorySource(("data",), {("", ""): examples})
     if isinstance(task, PAWSX):
-        task.untranslated = "keep"  # its test data leave rows out, and a prediction is asked for each
+        task.untranslated = (
+            "keep"  # PAWS-X leaves untranslated test rows out, but every row needs a prediction
+        )
     loaded = task.load(language, "test")
     if len(loaded) != len(examples):
         raise ConfigurationError(
@@ -190,68 +199,79 @@ def _loaded(
 
 
 def _example_of(task: TrainableTask, head: FinetunedModel, probabilities: bool) -> dict[str, Any]:
-    """A result of each name, as it could be."""
-    by_label = dict.fromkeys(model_labels(head.model), 1.0)
+    """Return a possible value of each result, for its name and type where there are no rows."""
+    every_probability = dict.fromkeys(model_labels(head.model), 1.0)
     if isinstance(task, ClassificationTask):
         label = model_labels(head.model)[0]
-        values = {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
-        return values | ({"probabilities": by_label} if probabilities else {})
+        example = {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
+        if probabilities:
+            example["probabilities"] = every_probability
+        return example
     if isinstance(task, TaggingTask):
-        return {"prediction": [""]} | ({"probabilities": [by_label]} if probabilities else {})
+        example = {"prediction": [""]}
+        if probabilities:
+            example["probabilities"] = [every_probability]
+        return example
     return {"prediction": ""}
 
 
 def _results(
     head: FinetunedModel, loaded: Dataset, report: Reporter, probabilities: bool
 ) -> dict[str, list[Any]]:
-    """For each example the prediction, in the type of the labels that the model learned from, and its probability."""
+    """Predict every example, and return the results by name, each with one value per example.
+
+    A classified example gets the label in the type that the model learned from (a number, if labels were numbers), the
+    probability of that label, and on request the probability of every label.
+    """
     task = head.task
     progress = partial(report.progress, f"predict {task.name}")
     if isinstance(task, TaggingTask) and probabilities:
         return _tagged(head, task, loaded, progress)
     encoded, outputs = head.outputs(loaded, progress=progress)
     predictions = task.decode(loaded, encoded, outputs)
-    if isinstance(predictions, dict):
+    if isinstance(predictions, dict):  # answers by the id of their question
         predictions = [predictions[name] for name in loaded["id"]]
     if not isinstance(task, ClassificationTask):
         return {"prediction": predictions}
     values, labels = label_values(head.model), model_labels(head.model)
-    best = [0.0] * len(loaded)
-    every: list[dict[str, float]] = [{} for _ in range(len(loaded))]
-    for row, output in zip(encoded, outputs, strict=True):
-        shares = _softmax(output)
-        best[row.example] = float(np.max(shares))
-        every[row.example] = dict(zip(labels, shares.tolist(), strict=True))
+    best_probability = [0.0] * len(loaded)
+    every_probability: list[dict[str, float]] = [{} for _ in range(len(loaded))]
+    # `row.example` is the number of the example that an encoded row comes from.
+    for row, logits in zip(encoded, outputs, strict=True):
+        shares = _softmax(logits)
+        best_probability[row.example] = float(np.max(shares))
+        every_probability[row.example] = dict(zip(labels, shares.tolist(), strict=True))
     results: dict[str, list[Any]] = {
         "prediction": [values.get(text, text) for text in predictions],
-        "probability": best,
+        "probability": best_probability,
     }
     if probabilities:
-        results["probabilities"] = every
+        results["probabilities"] = every_probability
     return results
 
 
 def _tagged(
     head: FinetunedModel, task: TaggingTask, loaded: Dataset, progress: StepProgress
 ) -> dict[str, list[Any]]:
-    """Tags of the words of each sentence, and for each word the probability of every tag."""
+    """Tag the words of each sentence, and give for each word the probability of every tag."""
     encoded, outputs = head.outputs(loaded, progress=progress, reduce=_all_logits)
     best_labels = [output.argmax(-1) for output in outputs]
     labels = model_labels(head.model)
-    every: list[list[dict[str, float]]] = [[{} for _ in tags] for tags in loaded["tags"]]
+    every_probability: list[list[dict[str, float]]] = [[{} for _ in tags] for tags in loaded["tags"]]
+    # A long sentence may have several encoded rows; `row.detail` says which of its words stand where in this one.
     for row, output in zip(encoded, outputs, strict=True):
         for word, position in row.detail:
             shares = _softmax(output[position]).tolist()
-            every[row.example][word] = dict(zip(labels, shares, strict=True))
-    return {"prediction": list(task.decode(loaded, encoded, best_labels)), "probabilities": every}
+            every_probability[row.example][word] = dict(zip(labels, shares, strict=True))
+    return {"prediction": list(task.decode(loaded, encoded, best_labels)), "probabilities": every_probability}
 
 
 def _all_logits(logits: Any) -> Any:
-    """Keep the logits of every label."""
+    """Keep the logits of every label, where a task would keep the best label only."""
     return logits
 
 
 def _softmax(logits: RowOutput) -> NDArray[np.float64]:
-    """Probabilities of the labels of one output."""
-    shares = np.exp(logits - np.max(logits))
+    """Turn the logits of one output into probabilities."""
+    shares = np.exp(logits - np.max(logits))  # the maximum keeps exp from overflowing
     return np.asarray(shares / np.sum(shares))

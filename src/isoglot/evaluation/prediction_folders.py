@@ -1,4 +1,4 @@
-"""Where the predictions of each of several checkpoints go."""
+"""Folders for the predictions of several checkpoints."""
 
 import os
 import re
@@ -13,9 +13,17 @@ _OF_A_SWEEP = re.compile(r"[\w.]+=.*")
 
 
 def prediction_folders(checkpoints: Sequence[str | Path], folder: Path | None) -> list[Path | None]:
-    """Where each checkpoint's predictions go: of several, in a folder called as the checkpoint is named.
+    """Return the folder for the predictions of each checkpoint: ``folder`` itself for one, a folder below for several.
 
-    The name does not depend on the other checkpoints, so that predictions are found again beside others.
+    The folder below is named after the checkpoint alone, so predictions are found again when the same checkpoint is
+    evaluated beside others.
+
+    Example:
+        >>> [str(place) for place in prediction_folders(["runs/a/checkpoint", "runs/b"], Path("out"))]
+        ['out/runs/a', 'out/runs/b']
+
+    Raises:
+        ConfigurationError: Two checkpoints would share a folder.
     """
     if folder is None or len(checkpoints) == 1:
         return [folder] * len(checkpoints)
@@ -32,10 +40,10 @@ def prediction_folders(checkpoints: Sequence[str | Path], folder: Path | None) -
 
 
 def _folder_name(checkpoint: str | Path) -> Path:
-    """The path of a checkpoint as it was given, without `checkpoint` at its end.
+    """Return the checkpoint's path as the user wrote it, relative and without `checkpoint` at its end.
 
-    Of a path outside the current folder only the last part stays, and the folders of a sweep above it:
-    `/data/lr/learning_rate=0.01/seed-2/checkpoint` gives `learning_rate=0.01/seed-2`.
+    Of a path outside the current folder (``../runs/a``, ``/data/runs/a``) only the last part is kept, ``a``, and the
+    folders of a sweep above it: ``/data/lr/learning_rate=0.01/seed-2`` gives ``learning_rate=0.01/seed-2``.
     """
     path = Path(checkpoint)
     if path.name == CHECKPOINT and len(path.parts) > 1:

@@ -1,9 +1,18 @@
-"""Folders and files that runs leave behind: written whole, locked, recognised when they are done.
+"""Folders and files that runs leave behind: written whole, locked, and recognised when they are finished.
 
-- `record`: what a folder was made from, so that the same is not made twice
-- `fingerprint`, `code`: hashes of values, files and the user's code, which a record compares
-- `lock`: one process at a time in a folder or file
-- `files`, `listed`: files and folders that appear when they are whole, and are deleted by their lists alone
-- `folder`, `history`: what a training leaves
+    out/manifest.json        what the folder was made from; written last, so a folder that has one is finished
+    out/run.json             the same, written when a run begins that can be continued
+    out/.isoglot.json        the list of files that isoglot wrote, and may therefore delete
+    .out.…-host.partial/     a folder that is still being written, renamed to `out` when it is whole
+    .out.lock                held while a process works on `out`
+    .links.txt.parts/        finished parts of `links.txt`, kept until it is whole
+
+Open `record.py` first: it decides whether a folder is made, continued, or left alone because it is finished.
+
+- `record`, `folder`, `history`: manifests; what a training leaves
+- `fingerprint`, `code`, `cache`: hashes of values, files and the user's code, which a record compares
+- `files`, `listed`, `disk`, `lock`: writing whole files and folders; full disks; one process at a time
+- `parts`: resuming long work block by block
 - `pool`, `workers`, `cluster`, `ranks`: work in several processes
+- `sweep`, `run_each`, `reporter`: several runs of one verb; progress
 """

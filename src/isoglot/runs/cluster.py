@@ -1,4 +1,4 @@
-"""The Ray cluster that ``RAY_ADDRESS`` names, or one on this machine for as long as it is used, and work on it."""
+"""Work on a Ray cluster: the one that ``RAY_ADDRESS`` names, or one on this machine while it is used."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from isoglot.core.errors import IsoglotError
 from isoglot.runs.pool import WorkPool, no_setup
 
 _RETRIES = 5
+"""How often Ray repeats a piece whose worker died."""
 _MOST_CPUS = 8
 """CPUs of one worker that stays, at most."""
 _STEPS = 10_000
 """Ray counts shares of a GPU in steps of a ten-thousandth."""
 _FOLDER = "ISOGLOT_FOLDER"
+"""Environment variable that names the driver's folder to workers."""
 _MANY = 1 << 30
 """Pieces of work where their number is not known."""
 
 
 @contextmanager
 def connected(cpus: int | None = None) -> Iterator[Any]:
-    """Ray, an optional dependency, connected inside the block.
+    """Connect to Ray, an optional dependency, inside the block, and yield the module ``ray``.
 
-    Its workers work in the current folder, and do not look for modules there.
+    Ray's workers have the current folder of this process, but do not import modules from it.
 
-    ``cpus``: Pieces of work at a time on this machine; a cluster that is there already decides by itself.
+    ``cpus``: Pieces of work at a time, where Ray is started on this machine; an existing cluster decides by itself.
     """
     try:
         import ray  # noqa: PLC0415 - an extra
@@ -47,9 +49,11 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
     }
     settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "runtime_env": env}
     if not os.environ.get("RAY_ADDRESS"):
-        # Little passes through the object store at a time, so a small one does.
+        # Little passes through the object store at a time, so 100 MiB are enough.
         settings |= {"num_cpus": cpus, "object_store_memory": 100 << 20, "include_dashboard": False}
-    with chdir("/"):  # Ray puts the folder that it is started in first on the workers' path: data lie in ours
+    # Ray puts the folder in which it is started first on the workers' path. A data file there that is called like a
+    # module must not be imported, so Ray is started in / and the workers go to the current folder by themselves.
+    with chdir("/"):
         ray.init(**settings)
     try:
         yield ray
@@ -58,17 +62,18 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
 
 
 def enter_folder() -> None:
-    """What a Ray worker does first: go to the driver's folder, where it is there."""
+    """Go to the driver's folder, if this machine has it; the first thing that a Ray worker does."""
     folder = Path(os.environ[_FOLDER])
     if folder.is_dir():
         os.chdir(folder)
 
 
 class RayPool(WorkPool):
-    """Work on all machines of a Ray cluster, each piece a Ray task that is done again where its worker dies.
+    """A pool on all machines of a Ray cluster. Each piece of work is a Ray task, which is repeated if its worker dies.
 
-    The folders that it reads and writes must be on every machine. ``workers``: Pieces at a time; by default one per
-    CPU.
+    The folders that the work reads and writes must be on every machine.
+
+    ``workers``: Pieces at a time; by default one per CPU.
     """
 
     def __init__(
@@ -84,7 +89,7 @@ class RayPool(WorkPool):
 
     @property
     def size(self) -> int:
-        """How many pieces the machines of the cluster do side by side."""
+        """Number of pieces of work that the machines of the cluster do side by side."""
         return self._workers or max(1, self._cpus)
 
     def __enter__(self) -> RayPool:
@@ -105,12 +110,12 @@ class RayPool(WorkPool):
         self._stack.close()
 
     def submit(self, function: Callable[..., Any], *arguments: object, gpu: bool = False) -> Future[Any]:
-        """Do one piece of work on some machine."""
+        """Hand one piece of work to some machine of the cluster."""
         work = self._work.options(num_gpus=1) if gpu and self._gpus else self._work
         return self._handed_over(work.remote(*self._work_setup, function, *arguments))
 
     def _handed_over(self, reference: Any, then: Callable[[], None] = lambda: None) -> Future[Any]:
-        """The result that a reference of Ray's stands for; ``then`` is called when it is there."""
+        """Return a future for the result of a piece that Ray works on; ``then`` is called when the work has ended."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 
@@ -123,20 +128,22 @@ class RayPool(WorkPool):
                 )
                 problem.__cause__ = error
             then()
-            future.set_result(result) if problem is None else future.set_exception(problem)
+            if problem is None:
+                future.set_result(result)
+            else:
+                future.set_exception(problem)
 
         reference.future().add_done_callback(hand_over)
         return future
 
 
 class ResidentPool(RayPool):
-    """Workers on a Ray cluster that stay, because what ``setup`` loads is large; each has GPUs where there are any.
+    """A pool of Ray workers that stay alive between pieces, because ``setup`` loads something large, such as a model.
 
-    A worker that is lost starts again, elsewhere if need be, and does its piece again.
+    A worker that is lost is started again, on another machine if necessary, and repeats its piece.
 
-    ``workers``: Pieces at a time, as far as there is room for them; by default one per GPU, or without any one per two
-    CPUs.
-    ``most``: Number of pieces at all, where it is known.
+    ``workers``: Pieces at a time, as far as there is room; by default one per GPU, or one per two CPUs without GPUs.
+    ``most``: Number of pieces in all, where it is known.
     ``gpu``: Whether workers use GPUs.
     """
 
@@ -158,32 +165,42 @@ class ResidentPool(RayPool):
         size, needs = resident_workers(machines, self._workers, self._most, gpu=self._gpu)
         actor = ray.remote(max_restarts=-1, max_task_retries=-1, **needs)(_Resident)
         self._actors = [actor.remote() for _ in range(size)]
-        self._given = [0] * size
+        self._under_way = [0] * size  # pieces of each worker
         # The next piece waits in front of each worker while this process reads on.
         self.ahead = 2 * size
         return self
 
     def submit(self, function: Callable[..., Any], *arguments: object, gpu: bool = False) -> Future[Any]:
-        """Do one piece of work in the worker that has the fewest to do."""
+        """Hand one piece of work to the worker that has the fewest pieces; the first of several such workers."""
         del gpu
-        number = self._given.index(min(self._given))
-        self._given[number] += 1
+        number = self._under_way.index(min(self._under_way))
+        self._under_way[number] += 1
         call = *self._work_setup, function, *arguments
-        return self._handed_over(self._actors[number].do.remote(*call), then=lambda: self._taken_back(number))
+        return self._handed_over(self._actors[number].do.remote(*call), then=lambda: self._ended(number))
 
-    def _taken_back(self, number: int) -> None:
-        """Note that a worker has done a piece."""
-        self._given[number] -= 1
+    def _ended(self, number: int) -> None:
+        """Note that a worker has finished a piece."""
+        self._under_way[number] -= 1
 
 
 def resident_workers(
     machines: Sequence[Mapping[str, float]], workers: int, most: int, *, gpu: bool
 ) -> tuple[int, dict[str, float]]:
-    """How many workers stay, and what each takes of its machine.
+    """Return how many workers stay on a cluster, and the CPUs and GPUs that each of them takes.
 
-    All of them fit at the same time: Ray would let the others wait for ever, and the work that is given to them.
+    All workers must fit at the same time: Ray would let the others wait for ever, with the work that they are given.
 
-    ``machines``: Resources of each, as Ray has them; the others as :class:`ResidentPool` has them.
+    1. With GPUs: one worker per GPU, or ``workers`` in all, but at most ``most``. If workers share GPUs, all take the
+       same part of a GPU, because no worker can have parts of two: 5 workers on 2 GPUs take a third each, not two
+       fifths. Ray counts in ten-thousandths, so a third is rounded down to 0.3333.
+    2. Each worker also needs one CPU of the machine of its GPU: a machine with 2 CPUs and 4 GPUs has room for two.
+    3. Without GPUs: one worker per two CPUs, or ``workers`` in all, but at most one per CPU. Each takes as many CPUs,
+       up to 8, as leave room for all: machines of 5 CPUs and 1 CPU have room for 3 workers only with one CPU each.
+
+    ``machines``: Resources of each machine, as Ray reports them.
+    ``workers``: Number of workers; 0 for as many as there is room for.
+    ``most``: Number of pieces of work in all, which more workers than that would not help.
+    ``gpu``: Whether workers use GPUs.
 
     Example:
         >>> resident_workers([{"CPU": 8, "GPU": 2}], 5, 100, gpu=True)
@@ -191,26 +208,33 @@ def resident_workers(
         >>> resident_workers([{"CPU": 5}, {"CPU": 1}], 3, 100, gpu=False)
         (3, {'num_cpus': 1})
     """
-    cpus, gpus = ([int(machine.get(kind, 0)) for machine in machines] for kind in ("CPU", "GPU"))
+    cpus = [int(machine.get("CPU", 0)) for machine in machines]
+    gpus = [int(machine.get("GPU", 0)) for machine in machines]
     if gpu and any(gpus):
-        needed = min(workers or sum(gpus), most)
-        each = -(-needed // sum(gpus))  # workers of one GPU, none of which can have parts of two
-        room = sum(min(available, each * count) for available, count in zip(cpus, gpus, strict=True))
-        return max(1, min(needed, room)), {"num_cpus": 1, "num_gpus": _STEPS // each / _STEPS}
-    size = max(1, min(workers or sum(cpus) // 2, most, sum(cpus)))
-    fitting = (n for n in range(_MOST_CPUS, 0, -1) if sum(available // n for available in cpus) >= size)
-    return size, {"num_cpus": next(fitting, 1)}
+        wanted = min(workers or sum(gpus), most)
+        workers_per_gpu = -(-wanted // sum(gpus))  # 1: rounded up
+        room = 0
+        for machine_cpus, machine_gpus in zip(cpus, gpus, strict=True):
+            room += min(machine_cpus, workers_per_gpu * machine_gpus)  # 2
+        gpu_share = _STEPS // workers_per_gpu / _STEPS
+        return max(1, min(wanted, room)), {"num_cpus": 1, "num_gpus": gpu_share}
+    size = max(1, min(workers or sum(cpus) // 2, most, sum(cpus)))  # 3
+    for cpus_per_worker in range(_MOST_CPUS, 0, -1):
+        room = sum(machine_cpus // cpus_per_worker for machine_cpus in cpus)
+        if room >= size:
+            return size, {"num_cpus": cpus_per_worker}
+    return size, {"num_cpus": 1}
 
 
 class _Resident:
-    """A Ray actor. What ``setup`` does is not in its constructor: Ray starts one that fails there again and again."""
+    """A Ray actor. Its constructor does not set the worker up: Ray would restart a failing constructor for ever."""
 
     def do(self, *work: Any) -> tuple[Any, Exception | None]:
         return _work(*work)
 
 
 _ready: list[str] = []
-"""The run that this worker was set up for."""
+"""The one run that this worker process was set up for; a worker process may serve another run later."""
 
 
 def _work(
@@ -220,7 +244,10 @@ def _work(
     function: Callable[..., Any],
     *arguments: object,
 ) -> tuple[Any, Exception | None]:
-    """Result or problem: Ray would wrap an error, and its message with it."""
+    """Do one piece of work in a Ray worker, and return the result or the error.
+
+    An error is returned and not raised, because Ray would wrap it and its message.
+    """
     try:
         if _ready != [run]:
             setup(settings)

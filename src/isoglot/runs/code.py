@@ -1,6 +1,8 @@
-"""Code of one's own that results depend on: the module of a class or function, and what it imports of its folder.
+"""Hashes of the user's own code that results depend on, so that a run is not taken for finished when its code changed.
 
-What a notebook or script defines (``__main__``) goes by itself: its functions and values, and those that they name.
+Hashed are the module of a class or function, and the modules it imports from the same folder. Of a notebook or script
+(``__main__``) only the class or function itself is hashed, with everything in ``__main__`` that it names: another cell
+of the notebook may change. Start with :func:`code_hashes`.
 """
 
 from __future__ import annotations
@@ -22,14 +24,17 @@ _MAIN = "__main__"
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib"))
 _VALUES = (str, bytes, int, float, complex, tuple, list, dict, type(None))
 _IMPORTED: dict[Path, tuple[Any, str]] = {}
-"""What a file held when its module, known by its specification, was first asked for."""
+"""For each file, the specification of its module and the hash of its content when the hash was first asked for."""
 
 
 def code_hashes(*objects: Any) -> dict[str, str]:
-    """Hashes of the code that classes, functions or objects are made of, by file; none for what isoglot ships.
+    """Hash the user's code that classes, functions or objects are made of, by file; isoglot's own code does not count.
+
+    A class of the module ``heads.py``, which imports ``layers.py`` beside it, gives
+    ``{"heads.py": "5b1f…", "layers.py": "90ac…"}``. A function of a notebook gives ``{"__main__:score": "c03d…"}``.
 
     Raises:
-        ConfigurationError: A file was changed after it was imported, so that another code would run.
+        ConfigurationError: A file was changed after it was imported, so that other code would run than was hashed.
     """
     files, texts = dict[Path, str](), dict[str, bytes]()
     for item in objects:
@@ -41,7 +46,7 @@ def code_hashes(*objects: Any) -> dict[str, str]:
 
 
 def code_files(*objects: Any) -> list[Path]:
-    """The files of :func:`code_hashes`."""
+    """Return the files that :func:`code_hashes` hashes."""
     files = dict[Path, str]()
     for item in objects:
         _collect(item, files, {})
@@ -49,11 +54,15 @@ def code_files(*objects: Any) -> list[Path]:
 
 
 def _collect(item: Any, files: dict[Path, str], texts: dict[str, bytes]) -> None:
-    """Add the files of a class with its bases, of a function or of a module, and texts of what has no file."""
+    """Add the code of one class, function, module or object.
+
+    ``files``: Path to name; receives the files of modules.
+    ``texts``: Name to text; receives definitions of ``__main__``, which a notebook keeps in no file.
+    """
     if isinstance(item, ModuleType):
         _add_module(item.__name__, files)
         return
-    item = getattr(item, "__func__", item)
+    item = getattr(item, "__func__", item)  # of a method its function
     if not inspect.isfunction(item) and not isinstance(item, type):
         item = type(item)
     for definition in inspect.getmro(item) if isinstance(item, type) else [item]:
@@ -64,15 +73,21 @@ def _collect(item: Any, files: dict[Path, str], texts: dict[str, bytes]) -> None
 
 
 def _add_module(name: str, files: dict[Path, str]) -> None:
-    """The file of a module, and those of its folder that it imports; of what is installed, nothing."""
+    """Add the file of a module, and the files it imports that lie in the same folder or below.
+
+    Nothing is added for isoglot, the standard library and installed packages: their versions are recorded instead.
+    """
     path = getattr(sys.modules.get(name), "__file__", None)
     if path is None or name.partition(".")[0] == "isoglot":
         return
     file = Path(path).resolve()
     if any(file.is_relative_to(folder) for folder in _INSTALLED):
         return
+    # The folder from which `a.b` is imported: two folders above a/b.py, three above a/b/__init__.py.
     parts = name.split(".")
-    root = file.parents[len(parts) - (file.name != "__init__.py")]
+    depth = len(parts) + (file.name == "__init__.py")
+    root = file.parents[depth - 1]
+    # Importing a.b runs a/__init__.py first.
     waiting = [file, *(root.joinpath(*parts[:end], "__init__.py") for end in range(1, len(parts)))]
     while waiting:
         file = waiting.pop()
@@ -82,7 +97,11 @@ def _add_module(name: str, files: dict[Path, str]) -> None:
 
 
 def _imported(file: Path, root: Path) -> Iterator[Path]:
-    """Where the modules that a file imports would stand in its folder."""
+    """Yield the files where the modules that a file imports would be below ``root``, whether they exist or not.
+
+    ``from a import b`` may mean the module ``a.b`` or a name in ``a``, so it yields a.py, a/__init__.py, a/b.py and
+    a/b/__init__.py.
+    """
     try:
         tree = ast.parse(file.read_bytes())
     except SyntaxError:
@@ -92,54 +111,66 @@ def _imported(file: Path, root: Path) -> Iterator[Path]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            folder = file.parents[node.level - 1] if node.level else root
+            if node.level:  # from . import b: one folder above the file for each dot
+                folder = file.parents[node.level - 1]
             base = [node.module] if node.module else []
             names = [*base, *(".".join([*base, alias.name]) for alias in node.names)]
-        for parts in (name.split(".") for name in names):
+        for name in names:
+            parts = name.split(".")
             for end in range(1, len(parts) + 1):
                 yield folder.joinpath(*parts[: end - 1], f"{parts[end - 1]}.py")
                 yield folder.joinpath(*parts[:end], "__init__.py")
 
 
 def _require_as_imported(file: Path, name: str, content: str) -> None:
-    """Refuse a file that was changed since its module was imported."""
+    """Refuse a file that was changed since its module was imported; ``content`` is the hash of the file now.
+
+    A module that is imported again, by ``importlib.reload``, has a new specification, and its file may be another.
+    """
     module = next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == str(file)), None)
-    loaded = getattr(module, "__spec__", None)
-    if loaded is None:
+    specification = getattr(module, "__spec__", None)
+    if specification is None:
         return
-    before, first = _IMPORTED.setdefault(file, (loaded, content))
-    if before is loaded and first != content:
+    known_specification, first_content = _IMPORTED.setdefault(file, (specification, content))
+    if known_specification is specification and first_content != content:
         raise ConfigurationError(
             f"{file}: was changed after it was imported, so that the code before would run; restart Python, or "
             f"importlib.reload({Path(name).stem})"
         )
-    _IMPORTED[file] = loaded, content
+    _IMPORTED[file] = specification, content
 
 
 def _add_text(definition: Any, files: dict[Path, str], texts: dict[str, bytes]) -> None:
-    """The text of a class or function of ``__main__``, and of what it names there or in modules of one's own."""
+    """Add the text of a class or function of ``__main__``, and of everything it names.
+
+    1. A function, method or property adds its source; a plain value of a class adds ``name=value``.
+    2. A class, function or module that the code names in ``__main__`` is added too, with everything it names.
+    3. A plain value that the code names in ``__main__``, such as a constant, adds ``name=value``.
+    """
     name = f"{_MAIN}:{definition.__qualname__}"
     if name in texts:
         return
-    texts[name] = b""
+    texts[name] = b""  # before the rest: functions may name each other
     parts = list(vars(definition).items()) if isinstance(definition, type) else [("", definition)]
-    named, around = set[str](), vars(sys.modules[_MAIN])
-    for key, part in parts:
+    named = set[str]()
+    for key, part in parts:  # 1
         function = inspect.unwrap(getattr(part, "fget", None) or getattr(part, "__func__", part))
         if inspect.isfunction(function):
             texts[name] += _source(function)
             named |= _names(function.__code__)
         elif isinstance(part, _VALUES) and not key.startswith("__"):
             texts[name] += f"{key}={part!r}\n".encode()
-    for key in sorted(named & around.keys()):
-        used = around[key]
-        if isinstance(used, type | ModuleType) or inspect.isfunction(used):
+    main_names = vars(sys.modules[_MAIN])
+    for key in sorted(named & main_names.keys()):
+        used = main_names[key]
+        if isinstance(used, type | ModuleType) or inspect.isfunction(used):  # 2
             _collect(used, files, texts)
-        elif isinstance(used, _VALUES):
+        elif isinstance(used, _VALUES):  # 3
             texts[name] += f"{key}={used!r}\n".encode()
 
 
 def _source(function: Any) -> bytes:
+    """Return the source of a function, or its compiled code where there is no source."""
     try:
         return inspect.getsource(function).encode()
     except (OSError, TypeError):  # typed into an interpreter, or made by a decorator
@@ -147,12 +178,16 @@ def _source(function: Any) -> bytes:
 
 
 def _compiled(code: CodeType) -> list[Any]:
+    """Return what identifies compiled code, the same in every process: sets of constants are sorted."""
     constants = [sorted(map(repr, c)) if isinstance(c, frozenset) else c for c in code.co_consts]
     inner = [_compiled(c) if isinstance(c, CodeType) else c for c in constants]
     return [code.co_code, inner, code.co_names]
 
 
 def _names(code: CodeType) -> set[str]:
-    """All names that code reads, functions inside it included."""
-    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
-    return set(code.co_names).union(*inner)
+    """Return all names that code reads, also in functions inside it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _names(constant)
+    return names

@@ -1,4 +1,4 @@
-"""A disk that is full or broken, as every library words it."""
+"""Recognise a full or broken disk in the errors of any library, and report it in one line."""
 
 import errno
 import re
@@ -18,13 +18,13 @@ _REASONS = {
     errno.EROFS: "the disk is read-only",
 }
 _NUMBERED = re.compile(r"\((?:os error|errno:?) (\d+)\)|\[errno (\d+)\]", re.IGNORECASE)
-"""An errno in a message: safetensors and tokenizers (Rust), pyarrow."""
+"""An errno in a message, as safetensors and tokenizers (Rust) and pyarrow write it."""
 _CUT_SHORT = (" requested and ", "PytorchStreamWriter failed", "basic_ios::clear: iostream error")
-"""Where no errno is left: NumPy's tofile, torch's archive writer."""
+"""Messages about a failed write without an errno: of NumPy's tofile and of torch's archive writer."""
 
 
 def disk_problem(error: BaseException | None) -> str | None:
-    """What is wrong with the disk, in words; ``None`` if an exception and its causes say nothing of it.
+    """Say what is wrong with the disk; ``None`` if neither an exception nor its causes are about the disk.
 
     Example:
         >>> disk_problem(RuntimeError("I/O error: No space left on device (os error 28)"))
@@ -40,7 +40,10 @@ def disk_problem(error: BaseException | None) -> str | None:
 
 
 def _number_in(text: str) -> int | None:
-    """The errno that a library's message gives or stands for."""
+    """Return the errno that a library's message contains or stands for.
+
+    A write that was cut short has two likely reasons: a limit on the size of files, if there is one, or a full disk.
+    """
     if (match := _NUMBERED.search(text)) is not None:
         return int(match[1] or match[2])
     if not any(words in text for words in _CUT_SHORT):
@@ -51,7 +54,7 @@ def _number_in(text: str) -> int | None:
 
 @contextmanager
 def full_disk_named(path: str | Path) -> Iterator[None]:
-    """Turn whatever a library raises on a full or broken disk into one line that names the output.
+    """Turn any error about a full or broken disk into a :class:`DiskError` of one line that names the output.
 
     ``path``: The output, or the folder of temporary files.
     """

@@ -32,18 +32,18 @@ from isoglot.runs.disk import disk_problem, full_disk_named
 _SUFFIX = ".partial"
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 _ANOTHER_MACHINE = 7 * 24 * 3600.0
-"""Seconds after which an untouched temporary file of another machine counts as left behind."""
+"""Seconds after which an unchanged temporary file of another machine counts as left behind."""
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write a text file in one go; its folder is made where it is missing."""
+    """Write a text file, which appears when it is whole; make its folder if it is missing."""
     with whole_file(path) as file:
         file.write(text)
     return Path(path)
 
 
 def write_json(path: str | Path, values: Mapping[str, Any]) -> Path:
-    """Write a JSON object in one go, indented; what JSON does not know is written as its text."""
+    """Write an indented JSON file, which appears when it is whole; values unknown to JSON are written as text."""
     text = json.dumps(values, indent=2, ensure_ascii=False, default=str)
     try:
         text.encode()
@@ -53,7 +53,7 @@ def write_json(path: str | Path, values: Mapping[str, Any]) -> Path:
 
 
 def read_json(path: str | Path) -> dict[str, Any] | None:
-    """A JSON object from a file; ``None`` if there is none or it is cut off."""
+    """Read a JSON object from a file; ``None`` if the file is missing, cut off or holds no object."""
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
@@ -73,11 +73,11 @@ _PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
     ".zst": _zstandard,
     ".bz2": lambda file: bz2.BZ2File(file, "wb"),
 }
-"""What packs a file of each ending."""
+"""Functions that compress a file, by the ending of its name."""
 
 
 def bare_suffix(path: str | Path) -> str:
-    """The ending of a file's name, in lower case and without that of its compression: ``.tsv`` of ``a.TSV.gz``."""
+    """Return the ending of a file's name in lower case, without that of a compression: ``.tsv`` of ``a.TSV.gz``."""
     name = Path(path).name.lower()
     for suffix in _PACKED:
         name = name.removesuffix(suffix)
@@ -86,19 +86,19 @@ def bare_suffix(path: str | Path) -> str:
 
 @contextmanager
 def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    r"""Open a file for writing that takes its place when the block ends without an error.
+    r"""Open a file for writing that appears under its name when the block ends without an error.
 
-    Permissions stay, and a symbolic link keeps pointing to the file. What is not a regular file (a device, a FIFO,
-    ``/dev/stdout``) is never replaced: it is written to directly. Text whose name ends in ``.gz``, ``.xz``, ``.zst`` or
-    ``.bz2`` is packed.
+    The text goes to a temporary file beside ``path``, which is renamed at the end. Permissions stay, and a symbolic
+    link keeps pointing to the file. Devices, FIFOs and ``/dev/stdout`` are not replaced but written to directly. Text
+    is compressed if the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``.
 
     Args:
-        path: Where the file goes; its folder is made where it is missing.
+        path: Path of the file; its folder is made if it is missing.
         binary: Write bytes instead of UTF-8 text with ``\n`` line ends.
 
     Raises:
         ConfigurationError: The path is a folder, or its folder cannot be made.
-        OSError: The file cannot be written; what stood there before is unchanged.
+        OSError: The file cannot be written; an older file under the name is unchanged.
     """
     how: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"}
     pack = None if binary else _PACKED.get(Path(path).suffix.lower())
@@ -114,7 +114,7 @@ def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
 
 @contextmanager
 def text_output(path: str | Path) -> Iterator[IO[str]]:
-    """As :func:`whole_file`; ``-`` is standard output, in UTF-8 as a file would be, whatever the terminal shows."""
+    """Open a text file as :func:`whole_file` does, or standard output for ``-``, in UTF-8 on any terminal."""
     if str(path) != "-":
         with whole_file(path) as file:
             yield file
@@ -126,7 +126,10 @@ def text_output(path: str | Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def whole_path(path: str | Path) -> Iterator[Path]:
-    """As :func:`whole_file`, for libraries that write to a path: yields the name to write to."""
+    """Yield a temporary path to write to, which takes the place of ``path`` when the block ends without an error.
+
+    As :func:`whole_file`, for libraries that write to a path: ``pq.write_table(table, temporary)``.
+    """
     target = followed(file_to_write(path))
     if is_stream(target):
         yield target
@@ -140,10 +143,10 @@ def whole_path(path: str | Path) -> Iterator[Path]:
     if before is not None and not os.access(target, os.W_OK):
         raise PermissionError(13, "Permission denied", str(path))
     with beside(target, path) as temporary:
-        # nobody else can have put a link there; and nobody can read what only some may read
-        os.close(
-            os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666 if before is None else 0o600)
-        )
+        # O_EXCL and O_NOFOLLOW: nobody can have put a link under this name that leads the output elsewhere. 0600: where
+        # the old file may be readable for some only, the temporary one is not readable for others in the meantime.
+        permissions = 0o666 if before is None else 0o600
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, permissions))
         mode = stat.S_IMODE((before or temporary.stat()).st_mode)
         yield temporary
         temporary.chmod(mode)  # a library may have replaced the file by one that only its owner may read
@@ -156,7 +159,10 @@ def whole_path(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def beside(target: Path, path: str | Path) -> Iterator[Path]:
-    """A temporary name beside a target, and nothing under it afterwards; errors name the path that was asked for."""
+    """Yield an unused temporary path beside ``target``, and delete what is left there at the end.
+
+    Errors name ``path``, the output that the user asked for.
+    """
     temporary = _temporary(target)
     try:
         with full_disk_named(path):
@@ -189,10 +195,10 @@ def make_folder(path: str | Path) -> Path:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The path of a name in a folder.
+    """Return the path of a name in a folder.
 
     Raises:
-        ConfigurationError: The name is none, or would lead elsewhere.
+        ConfigurationError: The name is empty, or would lead out of the folder.
     """
     try:
         return folder / one_component(name)
@@ -201,9 +207,9 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def require_writable(path: str | Path, *, folder: bool = False) -> None:
-    """Refuse an output that cannot be written, before the work; nothing is made.
+    """Refuse an output that cannot be written, before the work begins; nothing is made.
 
-    ``folder``: It is one, or files in it.
+    ``folder``: Whether the output is a folder, or files in it.
     """
     target = followed(file_to_write(path) if not folder else Path(path))
     if is_stream(target):
@@ -214,6 +220,7 @@ def require_writable(path: str | Path, *, folder: bool = False) -> None:
     try:
         if target.is_file():
             os.close(os.open(target, os.O_WRONLY | os.O_APPEND))
+        # A file can be made in the nearest folder that exists: others are made below it.
         above = target if folder else target.parent
         parent = next(parent for parent in (above, *above.parents) if parent.exists())
         tempfile.TemporaryFile(dir=parent).close()
@@ -223,7 +230,7 @@ def require_writable(path: str | Path, *, folder: bool = False) -> None:
 
 
 def file_to_write(path: str | Path) -> Path:
-    """The path of a file to write; refused is a name with a slash at its end, which is a folder's."""
+    """Return the path of a file to write, and refuse a name that ends in a slash, which means a folder."""
     try:
         return file_path(path)
     except ValueError as error:
@@ -253,14 +260,16 @@ def check_outputs(
     *,
     folders: Collection[str | Path | None] = (),
 ) -> None:
-    """Refuse outputs that cannot be written, that are an input, or of which one is written over another.
+    """Refuse outputs that cannot be written, that are an input, or that would overwrite another output.
 
-    Before any work, and nothing is made. ``folders``: Those outputs that are folders; ``-`` is standard output.
+    Called before any work; nothing is made.
+
+    ``folders``: The outputs that are folders. ``-`` is standard output.
     """
     for first, second in permutations(outputs, 2):
-        standard_output = "-" in map(str, (first, second))
+        is_standard_output = str(first) == "-" or str(second) == "-"
         if str(first) == str(second) or (
-            not standard_output and Path(second).resolve().is_relative_to(Path(first).resolve())
+            not is_standard_output and Path(second).resolve().is_relative_to(Path(first).resolve())
         ):
             raise ConfigurationError(
                 f"{first} and {second}: two outputs are the same file or folder, and one would overwrite the other; "
@@ -273,9 +282,10 @@ def check_outputs(
 
 
 def digest_of(paths: Iterable[Path], *, size: int, named: bool = False) -> str:
-    """BLAKE2b of the content of files one after another, ``size`` bytes in hexadecimal digits.
+    """Hash the content of files one after another with BLAKE2b.
 
-    ``named``: Their names count too.
+    ``size``: Bytes of the hash, each two hexadecimal digits.
+    ``named``: Whether the names of the files count too.
     """
     digest = hashlib.blake2b(digest_size=size)
     for path in paths:
@@ -288,7 +298,7 @@ def digest_of(paths: Iterable[Path], *, size: int, named: bool = False) -> str:
 
 
 def refuse_pipe(path: Path) -> None:
-    """A pipe is read once and inputs are read several times, the first time for good where nobody writes to it.
+    """Refuse a pipe as an input: it can be read only once, and reading waits for ever if nobody writes to it.
 
     Raises:
         InputError: The path is a pipe.
@@ -300,7 +310,7 @@ def refuse_pipe(path: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Have a file or folder on the disk, before the rename that announces it."""
+    """Wait until a file or folder is on the disk, before the rename that makes it visible."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -309,8 +319,8 @@ def flush(path: Path) -> None:
 
 
 def followed(path: Path) -> Path:
-    """The end of a chain of symbolic links, or the link in it that stands for an open stream."""
-    for _ in range(40):
+    """Follow a chain of symbolic links to its end, or to a link that stands for an open stream (``/dev/stdout``)."""
+    for _ in range(40):  # as many as Linux follows
         if not path.is_symlink() or str(path).startswith(_STREAMS):
             break
         path = path.parent / path.readlink()
@@ -318,7 +328,7 @@ def followed(path: Path) -> Path:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is written through instead of replaced: a device, a FIFO, ``/dev/stdout``."""
+    """Whether output goes directly to a path instead of replacing a file: a device, a FIFO, ``/dev/stdout``."""
     path = followed(path)
     if path.exists() and str(path).startswith(_STREAMS):
         return not path.is_dir()
@@ -326,13 +336,16 @@ def is_stream(path: Path) -> bool:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a file or folder is what a writer here gives its name only when it is whole."""
+    """Whether a path is the temporary name under which isoglot writes a file or folder until it is whole."""
     return path.name.startswith(".") and path.name.endswith(_SUFFIX)
 
 
 def _temporary(target: Path) -> Path:
-    """A name beside the target that no other writer has; what killed writers left there is removed."""
-    # a lock or a temporary file of a temporary file has its name, with more before and after it
+    """Return an unused temporary path beside the target, and remove those that killed writers left.
+
+    The name of `out.txt` is `.out.txt.4711-9f3c…-myhost.partial`: process, random digits, machine.
+    """
+    # A temporary file may have a lock of its own: `..out.txt.4711-9f3c…-myhost.partial.lock`.
     names = "|".join(map(re.escape, (target.name, _short(target.name))))
     pattern = re.compile(rf"\.+(?:{names})\.(\d+)-[0-9a-f]+-(.+?){re.escape(_SUFFIX)}(\..+)?")
     with contextlib.suppress(PermissionError):  # a folder that may be written to and not be listed
@@ -344,34 +357,37 @@ def _temporary(target: Path) -> Path:
 
 
 def hidden(target: Path, ending: str) -> Path:
-    """A hidden path beside another one, of its name and an ending; a name that would be too long is shortened."""
-    if target.name in ("", ".."):  # of "." and the like the folder's own name
+    """Return a hidden path beside another one: `.links.txt.parts` for `links.txt` and `.parts`; shorten a long name."""
+    if target.name in ("", ".."):  # "." and the like: take the folder's own name
         target = target.resolve()
-    if not target.name:
+    if not target.name:  # the root folder
         return target / ending
     name = f".{target.name}{ending}"
-    return target.with_name(
-        name if len(os.fsencode(name)) <= LONGEST_NAME else f".{_short(target.name)}{ending}"
-    )
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        name = f".{_short(target.name)}{ending}"
+    return target.with_name(name)
 
 
 def _short(name: str) -> str:
-    """A name of 100 bytes at most, which no other one has."""
+    """Shorten a name to 100 bytes at most, with a hash so that no two names become one."""
     encoded = os.fsencode(name)
     return f"{encoded[:80].decode(errors='ignore')}~{hashlib.blake2b(encoded, digest_size=8).hexdigest()}"
 
 
 def _drop(path: Path) -> None:
-    """Delete a temporary file or folder; of a link that somebody put in its place the link alone."""
+    """Delete a temporary file or folder; if somebody put a link in its place, delete only the link."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        with contextlib.suppress(OSError):  # on a read-only disk it is refused even where nothing is there
+        with contextlib.suppress(OSError):  # a read-only disk refuses it even where nothing is there
             path.unlink(missing_ok=True)
 
 
 def _left_behind(path: Path, process: int, machine: str) -> bool:
-    """Whether the process that began a temporary file or folder is gone."""
+    """Whether the process that made a temporary file or folder is gone.
+
+    A process of another machine cannot be looked up: it counts as gone if nothing was written for a week.
+    """
     if machine == socket.gethostname():
         return not psutil.pid_exists(process)
     try:

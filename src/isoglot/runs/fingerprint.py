@@ -1,8 +1,8 @@
-"""Whether inputs are the same: hashes of values, and of files, remembered while size, times and inode of a file stay.
+"""Hashes of values and files, by which a record tells whether inputs are the same as before.
 
-Names, sizes and times never stand for content. They only tell that a file whose hash is known need not be read again,
-and not even that while it is a few seconds old: a change in the same tick of the clock would leave no trace in them.
-:func:`forget` has everything read again.
+Only the content of a file counts. The hash of a large file is remembered, so that the file is read again only if its
+size, times or inode have changed. Start with :func:`fingerprint` (a file or folder) and :func:`key_of` (values);
+:func:`digest` has the rules of remembering, and :func:`forget` forgets all remembered hashes.
 """
 
 import json
@@ -20,35 +20,44 @@ from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import digest_of, read_json, write_json
 
 _SMALL = 1 << 20
-"""Bytes below which files are always read: it takes as long as looking a hash up."""
+"""Bytes below which files are always read: reading them takes no longer than looking a hash up."""
 _SETTLED = 5.0
-"""Seconds without a change after which the times of a file tell of the next one."""
+"""Seconds without a change after which the next change of a file surely gives it other times."""
 _HASHES = "hashes"
+"""Folder of remembered hashes, in the cache folder."""
 _ENTRY = re.compile(r"[0-9a-f]{32}\.json")
 
 
 class FileState(NamedTuple):
-    """What tells without reading it that a file may have changed."""
+    """Facts about a file that change when the file is written, and that are known without reading it."""
 
-    path: str  # the real one
+    path: str  # the real one, behind links
     size: int
-    modified: int
-    changed: int  # also of its permissions and names
+    modified: int  # nanoseconds
+    changed: int  # nanoseconds; a change of permissions or names counts too
     inode: int
 
 
 def key_of(values: Any) -> str:
-    """16 hexadecimal digits that stand for plain values, whatever the order of their keys."""
+    """Hash plain values to 16 hexadecimal digits, regardless of the order of their keys.
+
+    Example:
+        >>> key_of({"layer": 4, "seed": 1}) == key_of({"seed": 1, "layer": 4})
+        True
+    """
     return blake2b(canonical(values).encode(), digest_size=8).hexdigest()
 
 
 def canonical(values: Any) -> str:
-    """Plain values as JSON, with keys in order; what JSON does not have is written as its text."""
+    """Return plain values as JSON with sorted keys; values that JSON does not have are written as text."""
     return json.dumps(values, sort_keys=True, default=str)
 
 
 def fingerprint(path: str | Path) -> str:
-    """32 hexadecimal digits of a file's content, or of a folder's files with their names; hidden files do not count."""
+    """Hash the content of a file, or the files of a folder with their names, to 32 hexadecimal digits.
+
+    Hidden files of a folder do not count.
+    """
     root = Path(path)
     if not root.is_dir():
         return digest([root], size=16)
@@ -57,34 +66,44 @@ def fingerprint(path: str | Path) -> str:
 
 
 def digest(files: Sequence[Path], *, size: int, named: bool = False) -> str:
-    """As :func:`isoglot.runs.files.digest_of`; large files that have not changed since are not read again."""
+    """Hash files as :func:`isoglot.runs.files.digest_of` does, but do not read large unchanged files again.
+
+    1. Files of less than 1 MiB in all are always read.
+    2. The hash of larger files is remembered in the cache folder, with the states of the files when they were read. It
+       is used while the states are the same.
+    3. A hash is remembered only if the files were not changed while they were read, nor in the five seconds before.
+       A file that was written twice within one tick of the clock has the same times for both contents.
+    """
     before = states(files)
-    if sum(state.size for state in before) < _SMALL:
+    if sum(state.size for state in before) < _SMALL:  # 1
         return digest_of(files, size=size, named=named)
     names = [[state.path, file.name] for state, file in zip(before, files, strict=True)]
-    entry = cache_folder() / _HASHES / f"{_hashed([names, size, named])}.json"
-    key = [list(state[1:]) for state in before]
-    with suppress(OSError):  # a cache that cannot be read is done without
-        remembered = read_json(entry) or {}
-        if remembered.get("states") == key:
+    remembered_in = cache_folder() / _HASHES / f"{_hashed([names, size, named])}.json"
+    states_without_paths = [list(state[1:]) for state in before]
+    with suppress(OSError):  # without a readable cache, the files are read
+        remembered = read_json(remembered_in) or {}
+        if remembered.get("states") == states_without_paths:  # 2
             return str(remembered["hash"])
     began = time.time()
     content = digest_of(files, size=size, named=named)
-    latest = max(max(state.modified, state.changed) for state in before)
-    if began - latest / 1e9 > _SETTLED and states(files) == before:
-        with suppress(OSError, ConfigurationError):  # a cache that cannot be written is done without
-            write_json(entry, {"states": key, "hash": content})
+    last_change = max(max(state.modified, state.changed) for state in before) / 1e9
+    if began - last_change > _SETTLED and states(files) == before:  # 3
+        with suppress(OSError, ConfigurationError):  # without a writable cache, nothing is remembered
+            write_json(remembered_in, {"states": states_without_paths, "hash": content})
     return content
 
 
 def states(files: Sequence[Path]) -> list[FileState]:
-    """The states of files as they are now."""
-    stats = [(os.path.realpath(file), file.stat()) for file in files]
-    return [FileState(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for path, s in stats]
+    """Return the present states of files."""
+    found = []
+    for file in files:
+        path, status = os.path.realpath(file), file.stat()
+        found.append(FileState(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+    return found
 
 
 def forget() -> None:
-    """Forget all hashes, so that every file is read again, in whatever process.
+    """Forget all remembered hashes, so that every process reads every file again.
 
     Raises:
         ConfigurationError: The cache cannot be written.
@@ -102,15 +121,22 @@ def forget() -> None:
 
 
 def files_of(path: str | Path) -> list[Path]:
-    """The files that a path stands for; none for standard input and data-set names.
+    """Return the files that a path stands for: itself, or all files of a folder, sorted.
 
-    Hidden ones of a folder do not count: opening a corpus leaves some there.
+    Standard input and names of data sets stand for no files. Hidden files of a folder, and files in hidden folders, do
+    not count: opening a corpus leaves some there.
     """
     folder = Path(path)
-    if folder.is_dir():
-        files = (f for f in folder.rglob("*") if f.is_file())
-        return sorted(f for f in files if not any(p.startswith(".") for p in f.relative_to(folder).parts))
-    return [folder] if folder.is_file() else []
+    if folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        return []
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return sorted(file for file in files if not _is_hidden(file.relative_to(folder)))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _hashed(values: Any) -> str:

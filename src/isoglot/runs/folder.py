@@ -1,4 +1,4 @@
-"""A run's folder: what is in it, how it is cleared, and the hash of its checkpoint."""
+"""Names of the files in a run's folder, deleting them, and the hash of the run's checkpoint."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +13,11 @@ from isoglot.runs.record import MANIFEST, RUN
 
 CHECKPOINT = "checkpoint"
 RECIPE = "recipe.yaml"
-"""In a run's folder: the recipe with everything explicit."""
+"""Name in a run's folder of the recipe with every value explicit."""
 WORK = "work"
-"""Where fine-tuning keeps what it resumes from."""
+"""Folder of the checkpoints from which fine-tuning resumes."""
 STAGING = ".saving"
-"""Where a trainer's checkpoint is written before it has its name."""
+"""Folder in which a trainer's checkpoint is written before it is renamed."""
 _RECORDS = (
     RUN, MANIFEST, RECIPE, HISTORY, f"grid/*/{MANIFEST}", f"grid/*/{HISTORY}", "trainer_state.json",
     "**/events.out.tfevents.*", f"**/{STAGING}/**/*",
@@ -32,25 +32,30 @@ _CHECKPOINT_FILES = ("*.safetensors", "config.json", *TOKENIZER_FILES)
 
 
 def clear(folder: Path, *names: str, keep: bool = False) -> None:
-    """Delete what a run wrote into its folder; everything else stays.
+    """Delete what a run wrote into its folder; the user's files stay.
 
-    ``names``: More that it wrote.
-    ``keep``: The folder itself stays, even empty.
+    ``names``: More names or patterns of files that the run wrote.
+    ``keep``: Whether the folder itself stays, even empty.
     """
-    for checkpoint in [path for pattern in _CHECKPOINTS for path in folder.glob(pattern)]:
+    checkpoints: list[Path] = []
+    for pattern in _CHECKPOINTS:
+        checkpoints += folder.glob(pattern)
+    for checkpoint in checkpoints:
         remove(checkpoint)
     remove(folder, *_RECORDS, *names, keep=keep)
 
 
 def checkpoint_entry(folder: Path) -> dict[str, Any]:
-    """How a run's manifest names the checkpoint in its folder."""
+    """Return the entries of a run's manifest that name the checkpoint in its folder."""
     return {"checkpoint": CHECKPOINT, "checkpoint_hash": hash_checkpoint(folder / CHECKPOINT)}
 
 
 def hash_checkpoint(folder: Path | str, patterns: Sequence[str] = _CHECKPOINT_FILES) -> str:
-    """16 hexadecimal digits of a checkpoint's weights, configuration and tokenizer; of one on the hub its name.
+    """Hash a checkpoint's weights, configuration and tokenizer to 16 hexadecimal digits.
 
-    ``patterns``: Of the files that count.
+    A checkpoint on the hub, given as a text, stands for itself: its name is returned.
+
+    ``patterns``: Patterns of the files that count.
     """
     if isinstance(folder, str):
         return folder
@@ -59,8 +64,12 @@ def hash_checkpoint(folder: Path | str, patterns: Sequence[str] = _CHECKPOINT_FI
 
 
 def require_checkpoint(folder: Path) -> None:
-    """Refuse a finished run whose checkpoint is there and is not the one that its manifest speaks of."""
-    recorded, checkpoint = (read_json(folder / MANIFEST) or {}).get("checkpoint_hash"), folder / CHECKPOINT
+    """Refuse a finished run whose checkpoint was changed since the manifest was written.
+
+    A checkpoint that is missing is not refused.
+    """
+    recorded = (read_json(folder / MANIFEST) or {}).get("checkpoint_hash")
+    checkpoint = folder / CHECKPOINT
     if recorded is not None and checkpoint.is_dir() and recorded != hash_checkpoint(checkpoint):
         raise ConfigurationError(
             f"{checkpoint}: was changed after it was trained; restore it, or delete {folder} to train again"

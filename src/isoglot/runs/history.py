@@ -1,4 +1,4 @@
-"""What a training logged, step by step, and the checkpoint's path that shows it."""
+"""The history of a training: what was logged at each step, and the checkpoint's path that shows it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     _Path = Path
 else:
-    _Path = type(Path())  # that of this system, which alone can be extended before Python 3.12
+    _Path = type(Path())  # PosixPath or WindowsPath: before Python 3.12, Path itself cannot be inherited from
 
 HISTORY = "history.jsonl"
-"""In a run's folder: one line per step with what was logged."""
+"""Name in a run's folder of the history: one line per step."""
 _SUMMARY = "train_runtime"
-"""Name in what the trainer logs at the end about the whole run."""
+"""Key of the last entry that a trainer logs, which is about the whole run and belongs to no step."""
 
 
 class Checkpoint(_Path):
-    """The folder of trained weights, a path like any other, which also shows how the training went.
+    """The path of a folder of trained weights, which also shows how the training went.
 
     Example:
         >>> checkpoint = Checkpoint("runs/tlm/checkpoint")
@@ -33,7 +33,7 @@ class Checkpoint(_Path):
 
     @property
     def history(self) -> pd.DataFrame:
-        """Losses and scores by step, one row each; without rows where nothing was logged.
+        """Losses and scores, one row per step; no rows if nothing was logged.
 
         Raises:
             InputError: A line of the file is not a JSON object.
@@ -49,8 +49,9 @@ class Checkpoint(_Path):
 def write_history(folder: Path, logged: Iterable[Mapping[str, Any]]) -> None:
     """Write what a trainer logged into a run's folder, one line per step.
 
-    Values stand in the order of their names: a trainer that resumes reads its log from a file that sorts them, and the
-    history must not say whether a run was interrupted.
+    A step may be logged several times, by training and by evaluation; its values go into one line. Values are sorted by
+    name, because a trainer that resumes reads its log from a file that sorts them, and the history must be the same
+    whether a run was interrupted or not.
     """
     steps: dict[int, dict[str, Any]] = {}
     for entry in logged:

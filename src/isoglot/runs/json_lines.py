@@ -17,21 +17,26 @@ Record = TypeVar("Record", bound=BaseModel)
 
 
 def parse_json(text: str, *, path: str | Path | None = None, line: int | None = None) -> Any:
-    """A JSON value from a user's file.
+    """Parse JSON from a user's file, more strictly than Python does.
 
-    ``line``: Its line; by default the line in ``text`` where it is wrong.
+    Refused are names that an object repeats, NaN and Infinity, numbers too large for a float, and halves of surrogate
+    pairs: none of these could be written again as it was.
+
+    ``line``: Line of the file; by default the line in ``text`` where the mistake is.
+
+    Raises:
+        InputError: The text is not valid JSON.
     """
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_not_json, parse_float=_number)
-        if "\\ud" in text.lower():  # half a surrogate pair, perhaps, which no file can hold
+        if "\\ud" in text.lower():  # perhaps half a surrogate pair, which cannot be encoded
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except (ValueError, RecursionError) as error:
-        reason = (
-            f"{error.msg.removesuffix(' at')} at column {error.colno}"
-            if isinstance(error, json.JSONDecodeError)
-            else str(error)
-        )
+        if isinstance(error, json.JSONDecodeError):
+            reason = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        else:
+            reason = str(error)
         if line is None:
             line = getattr(error, "lineno", None)
         raise InputError(f"is not valid JSON ({reason}); correct it", path=path, line=line) from error
@@ -42,7 +47,7 @@ def _not_json(name: str) -> NoReturn:
 
 
 def _number(text: str) -> float:
-    """A number with a point or an exponent, which is not beyond what can be written again."""
+    """Parse a number with a point or an exponent, and refuse one that only infinity could stand for."""
     number = float(text)
     if isinf(number):
         raise ValueError(f"{shortened(text)} is beyond the largest number, 1.8e308; write it as text")
@@ -50,7 +55,7 @@ def _number(text: str) -> float:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names are all different."""
+    """Make a dictionary of an object's members, and refuse a name that is repeated."""
     members = dict(pairs)
     if len(members) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
@@ -59,7 +64,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_object(text: str, *, path: str | Path | None = None, line: int | None = None) -> dict[str, Any]:
-    """One line of a file of JSON lines."""
+    """Parse one line of a file of JSON lines, which must be an object."""
     value = parse_json(text, path=path, line=line)
     if not isinstance(value, dict):
         raise InputError(
@@ -71,24 +76,25 @@ def parse_object(text: str, *, path: str | Path | None = None, line: int | None 
 
 
 def json_line(row: Mapping[str, Any], *, allow_null: bool = True) -> str:
-    """An object as a line of JSON; a date or the like is written as text, and a number that is not finite as null.
+    """Return an object as a line of JSON; a date or the like becomes text, and a number that is not finite ``null``.
 
-    ``allow_null``: Without it such a number is a ValueError.
+    ``allow_null``: Whether such a number becomes ``null``; otherwise it is a ValueError.
 
     Raises:
-        ConfigurationError: A value is bytes that are not text, which JSON does not have.
+        ConfigurationError: A value is bytes that are not UTF-8 text, which JSON does not have.
     """
     try:
         return json.dumps(row, ensure_ascii=False, default=_as_text, allow_nan=False) + "\n"
     except ValueError:
         if not allow_null:
             raise
+        # Python writes such numbers as NaN and Infinity; reading them back replaces each by null.
         finite = json.loads(json.dumps(row, default=_as_text), parse_constant=lambda _: None)
         return json.dumps(finite, ensure_ascii=False) + "\n"
 
 
 def _as_text(value: Any) -> str:
-    """A value that JSON does not have, as text: UTF-8 bytes as what they say, a date as it is printed."""
+    """Turn a value that JSON does not have into text: bytes are decoded as UTF-8, a date is printed."""
     if not isinstance(value, bytes):
         return str(value)
     try:
@@ -101,10 +107,10 @@ def _as_text(value: Any) -> str:
 
 
 def row_id(row: Mapping[str, Any]) -> str | None:
-    """What a row's ``id`` calls it; none where it is missing or null. The number 1 and the text "1" are one id.
+    """Return the ``id`` of a row as text, or ``None`` if it is missing or null. The number 1 and "1" are one id.
 
     Raises:
-        InputError: It is something else than a whole number or a text.
+        InputError: The id is neither a whole number nor a text.
     """
     name = row.get("id")
     if name is not None and type(name) not in (int, str):
@@ -113,20 +119,23 @@ def row_id(row: Mapping[str, Any]) -> str | None:
 
 
 def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> list[Record]:
-    """The records of a file; blank lines are skipped.
+    """Read the records of a file, one per line; blank lines are skipped.
 
-    ``what``: What a line is called (``row``), for the message.
-    ``wrong``: What a line that is none is called (``no result row``).
+    ``what``: Name of a record in messages: ``row``.
+    ``wrong``: Name in messages of a line that is not a record: ``no result row``.
+
+    Raises:
+        InputError: A line is not a record.
     """
     records = []
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
+            if number == 1:
+                line = line.removeprefix(BOM_UTF8)  # noqa: PLW2901 - Windows editors add the mark
             try:
-                records.append(
-                    model.model_validate_json(line.removeprefix(BOM_UTF8) if number == 1 else line)
-                )
+                records.append(model.model_validate_json(line))
             except (ValidationError, IsoglotError) as error:
                 reason = problems_of(error)[0] if isinstance(error, ValidationError) else error
                 raise InputError(
@@ -138,14 +147,21 @@ def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> l
 
 
 def files_named(paths: str | Path | Iterable[str | Path], name: str, *, made_by: str) -> list[Path]:
-    """Files as given; of folders every file of this name below them, sorted by path.
+    """Find files: a file stands for itself, a folder for every file of the given name below it, sorted by path.
+
+    ``made_by``: The command that makes such a file, for the message.
 
     Raises:
-        InputError: A file is missing, or a folder has none; ``made_by`` says what to type.
+        InputError: A file is missing, or a folder has no file of this name.
     """
     files: list[Path] = []
     for path in map(Path, [paths] if isinstance(paths, str | Path) else paths):
-        matches = sorted(path.rglob(name)) if path.is_dir() else [path] if path.is_file() else []
+        if path.is_dir():
+            matches = sorted(path.rglob(name))
+        elif path.is_file():
+            matches = [path]
+        else:
+            matches = []
         if not matches:
             reason = f"holds no {name}" if path.is_dir() else "file not found"
             raise InputError(f"{reason}; type `{made_by}` to make one", path=path)

@@ -1,4 +1,8 @@
-"""Folders that list what isoglot wrote into them: whole or not there, checked, and deleted by their list alone."""
+"""Folders with a list of the files that isoglot wrote into them.
+
+Such a folder appears under its name when it is whole, can be checked against the list, and only listed files are ever
+deleted: a user's file in it is safe. Start with :func:`whole_folder`, which makes one.
+"""
 
 import os
 import re
@@ -24,20 +28,30 @@ from isoglot.runs.fingerprint import digest
 from isoglot.runs.lock import locked
 
 LIST = ".isoglot.json"
-"""In a folder: its files with sizes and hashes."""
+"""Name of the list in a folder: its files with sizes and hashes."""
 _SHOWN = 3
+"""Foreign files in a message, at most."""
 _READINGS = 20
-"""How often a folder is read again that is replaced while it is read."""
+"""Attempts to read a folder that is replaced while it is read."""
 Value = TypeVar("Value")
-_UNPACKED = re.compile(r"[0-9a-f]+\.(arrow|json)")  # of earlier releases, without a folder of their own
+_UNPACKED = re.compile(r"[0-9a-f]+\.(arrow|json)")
+"""Rows that earlier releases unpacked into `.cache` itself, without a folder of their own."""
 
 
 @contextmanager
 def whole_folder(path: str | Path) -> Iterator[Path]:
-    """Yield a new folder that takes its place when the block ends without an error.
+    """Yield a temporary folder that gets the name ``path`` when the block ends without an error.
 
-    What stands there is replaced when the new folder is complete; a folder that holds anything else than what isoglot
-    wrote is refused before the block.
+    A folder that is there already is replaced only then. If it holds files that isoglot did not write, it is refused
+    before the block.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> out = Path(mkdtemp(), "out")
+        >>> with whole_folder(out) as folder:
+        ...     _ = (folder / "words.txt").write_text("Haus")
+        >>> sorted(file.name for file in out.iterdir())
+        ['.isoglot.json', 'words.txt']
     """
     target = followed(Path(path))
     if target.name in ("", ".."):
@@ -59,14 +73,16 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
 
 def exchange(new: Path, target: Path, *, unlisted: str = "") -> None:
-    """List a finished folder's files and give it its name; what was there goes only then, by its own list.
+    """Write the list of a finished folder and rename the folder to ``target``, then delete the folder it replaces.
 
-    Of several processes that write one folder each waits for the other's exchange; the last one's folder stays.
+    Of the replaced folder only the files in its own list are deleted. If several processes write one folder, they
+    exchange it one after another, and the folder of the last one stays.
 
     ``unlisted``: The name of a file that the list leaves out.
     """
     names = sorted(str(file.relative_to(new)) for file in _files(new))
     listed = {name: entry(new / name) for name in names if name not in (LIST, unlisted)}
+    # Everything is on the disk before the rename that makes the folder visible.
     for name in listed:
         flush(new / name)
     write_json(new / LIST, {"files": listed})
@@ -77,35 +93,41 @@ def exchange(new: Path, target: Path, *, unlisted: str = "") -> None:
 
 
 def _take_place(new: Path, target: Path) -> None:
-    """Give a folder its name, under the lock of that name."""
+    """Rename ``new`` to ``target``, under the lock of ``target``.
+
+    No file system renames a folder over another one with files in it, so two renames are needed: ``target`` to
+    ``.target.replaced.partial``, then ``new`` to ``target``. A writer that is killed between the two leaves no
+    ``target``; the next writer or reader undoes the first rename (:func:`_put_back`).
+    """
     _put_back(target)
     old = _replaced(target)
     if old.exists():
-        remove(old)  # of a writer that was killed after its two renames
+        remove(old)  # a writer was killed after its two renames
     if not target.exists() or not any(target.iterdir()):
         new.replace(target)
-    else:
-        target.rename(old)
-        try:
-            require_own(old, called=target)  # somebody may have put something there in the meantime
-            new.rename(target)
-        except BaseException:
-            old.rename(target)
-            raise
-        remove(old)
+        return
+    target.rename(old)
+    try:
+        # Somebody may have added a file since the first check.
+        require_own(old, called=target)
+        new.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    remove(old)
 
 
 def _put_back(target: Path) -> None:
-    """Undo the first of two renames, between which a writer was killed; under the lock no other writer is there."""
+    """Undo the first rename of a writer that was killed between its two; call it under the lock of ``target``."""
     if not target.exists() and _replaced(target).exists():
         _replaced(target).rename(target)
 
 
 def recovered(path: str | Path) -> Path:
-    """The folder to read: what it replaced, too, if its writer was killed between two renames.
+    """Return the folder to read; put a folder back whose writer was killed while it was replaced.
 
-    A writer that is still between them is waited for. Where the folder can only be read, what was replaced is read in
-    its place.
+    If a writer is at work between its two renames, wait for it. If the folder cannot be put back, because the disk is
+    read-only, return the folder under the name it has now.
     """
     target = followed(Path(path))
     if target.exists() or not _replaced(target).exists():
@@ -119,9 +141,10 @@ def recovered(path: str | Path) -> Path:
 
 
 def read_whole(path: str | Path, read: Callable[[Path], Value]) -> Value:
-    """What ``read`` makes of a folder that another process may replace meanwhile: all of it from one state.
+    """Return what ``read`` returns for a folder, from one state of it, even if another process replaces the folder.
 
-    ``read`` runs again if the folder was replaced while it ran, whether it failed or returned a mixture of both.
+    If the folder was replaced while ``read`` ran, ``read`` runs again, because it may have failed or returned a mixture
+    of the old files and the new ones.
     """
     for _ in range(_READINGS):
         folder = recovered(path)
@@ -138,7 +161,7 @@ def read_whole(path: str | Path, read: Callable[[Path], Value]) -> Value:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from one that took its place."""
+    """Return device and inode, which tell a folder from another that took its name."""
     try:
         status = folder.stat()
     except OSError:
@@ -147,59 +170,67 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def add_to_list(file: Path) -> None:
-    """Note a file that was written later in the list of its folder, where there is one."""
+    """Add a file that was written later to the list of its folder, if the folder has a list."""
     contents = read_json(file.parent / LIST)
     if contents is not None:
         write_json(file.parent / LIST, {**contents, "files": {**contents["files"], file.name: entry(file)}})
 
 
 def entry(file: Path, *, remembered: bool = False) -> list[Any]:
-    """Size and hash of a file, as lists have them."""
+    """Return the size and hash of a file, as lists have them.
+
+    ``remembered``: Whether the hash of a large file may come from the cache of hashes.
+    """
     return [file.stat().st_size, (digest if remembered else digest_of)([file], size=16)]
 
 
 def damage(folder: Path, *, remembered: bool = False) -> str | None:
-    """A listed file that is missing or not as it was written; ``None`` if all are as the list has them.
+    """Return the name of a listed file that is missing or changed; ``None`` if all files are as the list has them.
 
     ``remembered``: Large files that have not changed since they were last read are not read again.
     """
     for name, recorded in listed_in(folder).items():
         file = folder / name
-        size = (
-            recorded[:1] if isinstance(recorded, list) else None
-        )  # a list that somebody changed may hold anything
-        if (
-            not file.is_file()
-            or [file.stat().st_size] != size
-            or entry(file, remembered=remembered) != recorded
-        ):
+        if not file.is_file():
+            return name
+        # Somebody may have edited the list, so an entry may be anything.
+        recorded_size = recorded[:1] if isinstance(recorded, list) else None
+        if [file.stat().st_size] != recorded_size:  # the size first: it needs no reading
+            return name
+        if entry(file, remembered=remembered) != recorded:
             return name
     return None
 
 
 def require_own(folder: Path, *, called: Path | None = None) -> None:
-    """Refuse a folder, ``called`` so in the message, with anything that isoglot did not write and list there."""
+    """Refuse a folder that holds a file which isoglot did not write and list there.
+
+    ``called``: The folder's name in the message, where it was renamed.
+    """
     if not folder.is_dir():
         return
-    listed = set(_own_files(folder))
-    foreign = sorted(str(file.relative_to(folder)) for file in _files(folder) if file not in listed)
-    if foreign:
-        names = ", ".join(foreign[:_SHOWN]) + (
-            f" and {len(foreign) - _SHOWN} more" if foreign[_SHOWN:] else ""
-        )
-        raise ConfigurationError(
-            f"{called or folder}: holds files that isoglot did not write and will not delete ({names}); move them, "
-            "or choose another folder"
-        )
+    own = set(_own_files(folder))
+    foreign = sorted(str(file.relative_to(folder)) for file in _files(folder) if file not in own)
+    if not foreign:
+        return
+    names = ", ".join(foreign[:_SHOWN])
+    if len(foreign) > _SHOWN:
+        names += f" and {len(foreign) - _SHOWN} more"
+    raise ConfigurationError(
+        f"{called or folder}: holds files that isoglot did not write and will not delete ({names}); move them, "
+        "or choose another folder"
+    )
 
 
 def remove(folder: Path, *patterns: str, keep: bool = False) -> None:
-    """Delete the files that a folder's list names, and those of patterns, and the folders that are empty then.
+    """Delete the files that a folder's list names or that match a pattern, then the folders that are empty.
 
-    ``keep``: The folder itself stays, even empty.
+    ``keep``: Whether the folder itself stays, even empty.
     """
-    named = [file for pattern in patterns for file in folder.glob(pattern) if not file.is_dir()]
-    for file in [*named, *_own_files(folder)]:
+    matching = []
+    for pattern in patterns:
+        matching += [file for file in folder.glob(pattern) if not file.is_dir()]
+    for file in [*matching, *_own_files(folder)]:
         if file.is_file() or file.is_symlink():
             file.unlink(missing_ok=True)
     for path, *_ in os.walk(folder, topdown=False):
@@ -209,43 +240,51 @@ def remove(folder: Path, *patterns: str, keep: bool = False) -> None:
 
 
 def listed_in(folder: Path) -> dict[str, Any]:
-    """The files that a folder's list names, with sizes and hashes; none if there is no readable list.
+    """Return the files that a folder's list names, with sizes and hashes; none if there is no readable list.
 
-    Names that lead out of the folder are none of its files, whoever wrote the list.
+    A name that leads out of the folder (``../notes.txt``, or through a link) is left out: whoever wrote the list, files
+    elsewhere must not be deleted by it.
     """
     files = (read_json(folder / LIST) or {}).get("files")
     if not isinstance(files, dict):
         return {}
-    inside = folder.resolve()
-    return {
-        name: state
-        for name, state in files.items()
-        if "\0" not in name
-        and ".." not in Path(name).parts
-        and (folder / name).parent.resolve().is_relative_to(inside)
-    }
+    resolved_folder = folder.resolve()
+    listed = {}
+    for name, state in files.items():
+        if "\0" in name or ".." in Path(name).parts:
+            continue
+        if (folder / name).parent.resolve().is_relative_to(resolved_folder):
+            listed[name] = state
+    return listed
 
 
 def _own_files(folder: Path) -> list[Path]:
-    """What isoglot wrote into a folder: what its list and listed lists name, and is kept beside; the list last."""
+    """Return the files that isoglot wrote into a folder, its list last, so that a killed deletion can go on.
+
+    1. Files that the folder's list names.
+    2. Where a listed file is itself a list, the files of the folder below that it belongs to.
+    3. Helpers beside listed files, which no list names: locks, caches, temporary files (:func:`_helpers_in`).
+    """
     listed = [folder / name for name in listed_in(folder)]
-    inner = [file.parent for file in listed if file.name == LIST]
-    files = [file for file in listed if file.name != LIST]
-    files += [file for inner_folder in inner for file in _own_files(inner_folder)]
-    for inner_folder in {folder, *(file.parent for file in files)}:
-        files += _kept_in(inner_folder)
+    files = [file for file in listed if file.name != LIST]  # 1
+    for file in listed:
+        if file.name == LIST:
+            files += _own_files(file.parent)  # 2
+    for place in {folder, *(file.parent for file in files)}:
+        files += _helpers_in(place)  # 3
     return [*files, folder / LIST]
 
 
-def _kept_in(folder: Path) -> Iterator[Path]:
-    """What is beside listed files: unpacked rows, locks, what a killed writer left."""
-    for entry in folder.iterdir() if folder.is_dir() else ():
-        if is_temporary(entry):
-            yield from _files(entry) if entry.is_dir() and not entry.is_symlink() else (entry,)
-        elif entry.name.startswith(".") and entry.suffix == ".lock" and not entry.lstat().st_size:
-            yield entry
-        elif entry.name == ".cache" and entry.is_dir() and not entry.is_symlink():
-            for cached in entry.iterdir():
+def _helpers_in(folder: Path) -> Iterator[Path]:
+    """Yield files that isoglot leaves beside listed files: temporary files, locks, and rows unpacked in `.cache`."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        is_real_folder = path.is_dir() and not path.is_symlink()
+        if is_temporary(path):  # a killed writer left it
+            yield from _files(path) if is_real_folder else (path,)
+        elif path.name.startswith(".") and path.suffix == ".lock" and not path.lstat().st_size:
+            yield path
+        elif path.name == ".cache" and is_real_folder:
+            for cached in path.iterdir():
                 if cached.is_dir():
                     yield from _own_files(cached)
                 elif _UNPACKED.fullmatch(cached.name):
@@ -253,12 +292,15 @@ def _kept_in(folder: Path) -> Iterator[Path]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Everything in a folder and its folders but these themselves."""
+    """Yield all files in a folder and below it, and links to folders, which count as files."""
     for path, folders, names in os.walk(folder):
-        yield from (Path(path) / name for name in names)
-        yield from (Path(path) / name for name in folders if (Path(path) / name).is_symlink())
+        for name in names:
+            yield Path(path) / name
+        for name in folders:
+            if (Path(path) / name).is_symlink():
+                yield Path(path) / name
 
 
 def _replaced(target: Path) -> Path:
-    """Where a folder waits while its successor takes its name; no other writer's clearing touches it."""
+    """Return the name of a folder while its successor takes its place; other writers do not clean it up."""
     return hidden(target, ".replaced.partial")

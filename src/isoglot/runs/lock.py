@@ -14,7 +14,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.runs.files import hidden, make_folder
 
 RUN_LOCK = ".run.lock"
-"""In a run's folder while a process works there."""
+"""Name of the lock in a run's folder, there while a process works on the run."""
 _LOGGER = logging.getLogger(__name__)
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 _PATIENCE = 1.0
@@ -23,14 +23,15 @@ _PATIENCE = 1.0
 
 @contextmanager
 def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
-    """Keep other processes from the same block for the same path. The same thread may enter twice.
+    """Let only one process at a time into the block for a path. The same thread may enter again.
 
-    A lock of a process that was killed is free. Where the folder is read-only nothing is locked: nothing can be
-    written there either.
+    1. The lock is a hidden file beside the path, `.out.lock` for `out`, which is deleted at the end of the block.
+    2. The system releases the lock of a process that was killed.
+    3. If the folder is read-only there is no lock: no process can write there either.
 
     Args:
-        path: What is worked on; the lock is a hidden file beside it, which goes with the block.
-        wait: Wait for the other process; otherwise refuse.
+        path: The path that the block works on.
+        wait: Whether to wait for another process; otherwise the block is refused.
 
     Raises:
         ConfigurationError: Another process holds the lock, and ``wait`` is false.
@@ -40,7 +41,7 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
     file = hidden(target, ".lock")
     lock = FileLock(file, is_singleton=True)
     try:
-        # FileLock would wait for a place where no file can be made
+        # FileLock would wait for ever where the file cannot be made, so it is made here first.
         os.close(os.open(file, os.O_CREAT | os.O_RDONLY | os.O_NOFOLLOW, 0o666))
         _acquire(lock, Path(path), wait=wait)
     except FileNotFoundError as error:
@@ -48,23 +49,24 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
             f"{path} is not writable ({error.strerror}); choose a writable place"
         ) from error
     except OSError as error:
-        if error.errno == errno.ELOOP:
+        if error.errno == errno.ELOOP:  # what O_NOFOLLOW makes of a link
             raise ConfigurationError(f"{file}: is a link, and a lock is not; delete it") from error
         if error.errno not in _READ_ONLY:
             raise
-        yield
+        yield  # 3
         return
     try:
         yield
     finally:
-        if lock.lock_counter == 1:
-            file.unlink(missing_ok=True)  # while it is held: who waits for it sees that the file is gone
+        if lock.lock_counter == 1:  # the outermost block of this thread
+            # Before the release: a process that waits sees that the file is gone, and makes a new one.
+            file.unlink(missing_ok=True)
         lock.release()
 
 
 @contextmanager
 def occupied(folder: str | Path) -> Iterator[None]:
-    """Make a run's folder and keep other processes out of it; a folder that stays empty is removed again."""
+    """Make a run's folder and refuse it to other processes; delete a new folder that is still empty at the end."""
     path = Path(folder)
     existed = path.exists()
     make_folder(path)

@@ -1,12 +1,15 @@
-"""Finished parts of long work, kept beside its output until that is whole: a killed run goes on where it was.
+"""Finished parts of long work, kept beside the output until the output is whole, so that a killed run can resume.
 
-A verb reads its rows in order, cuts them into blocks, and works on each block by itself: links of words, scores of
-pairs, vectors of sentences. The work is done in this process or on a Ray cluster. Results come back in the order of the
-blocks, and the verb writes its output from them as if nothing had ever been kept, so the output of a run that was
-killed is that of an undisturbed one.
+A verb reads its rows in order, cuts them into blocks, and works on each block by itself: word links, scores of pairs,
+vectors of sentences. The work is done in this process or on a Ray cluster. Results come back in the order of the
+blocks, and the verb writes its output from them. So a run that was killed and resumed writes the same output as an
+undisturbed one.
 
-Results are kept in a hidden folder beside the output: `links.txt` has `.links.txt.parts`. Its `run.json` says what they
-were made from, and each block has a hash of its own rows. Work of a few seconds is not kept.
+    links.txt                             the output, which appears when it is whole
+    .links.txt.parts/run.json             what the parts were made from
+    .links.txt.parts/00000003-00000005.parquet    a part: the results of blocks 3 and 4, each with a hash of its rows
+
+Work of a few seconds is not kept. Open :func:`kept_parts` first, then :meth:`Parts.results`.
 """
 
 from __future__ import annotations
@@ -35,21 +38,21 @@ from isoglot.runs.pool import WorkPool
 from isoglot.runs.record import RUN, Record
 
 SECONDS_OF_WORK = 10.0
-"""A run keeps its finished blocks whenever they have taken this long; a kill costs no more than this and one block."""
+"""Work after which finished blocks are written; a kill costs at most this much work and one block per worker."""
 _BLOCKS = b"blocks"
-"""In the metadata of a part: number, hash, rows and reports of each of its blocks."""
+"""Key in the metadata of a part: number, hash, count of rows, kinds of columns and reports of each block."""
 _LOGGER = logging.getLogger(__name__)
 Rows = TypeVar("Rows")
 
 
 class BlockResult(NamedTuple):
-    """What work on a block has found.
+    """Result of the work on a block.
 
     Args:
-        columns: Values by name, one for each row of the block.
-        kinds: What the values of each column are: ``texts``, ``numbers``, ``flags``, ``lists of texts``,
+        columns: Values by name of the column, one for each row of the block.
+        kinds: Kind of the values of each column: ``texts``, ``numbers``, ``flags``, ``lists of texts``,
             ``lists of numbers``, ``lists of integers``, ``vectors`` (a matrix), or ``arrow`` for an array of Arrow.
-        reports: What else is known of the block, as JSON has it.
+        reports: More facts about the block, in plain values that JSON can hold.
     """
 
     columns: Mapping[str, Any]
@@ -58,31 +61,33 @@ class BlockResult(NamedTuple):
 
 
 class _Block(NamedTuple):
-    number: int
-    content: str
-    found: BlockResult
+    """A block as a part holds it."""
+
+    number: int  # from 0, in the order of the input
+    rows_hash: str
+    result: BlockResult
 
 
 class Parts:
-    """Results of blocks, in memory alone or also in a folder, where a later run finds them.
+    """Results of blocks, kept in a folder where a later run finds them.
 
     Made by :func:`kept_parts`.
 
     Args:
-        folder: Where parts are kept; None for nowhere.
-        made_from: What the results depend on beside the rows; called when the first part is written.
+        folder: Folder of the parts; None to keep nothing.
+        made_from: Returns what the results depend on beside the rows; called when the first part is written or found.
         what: What messages call the run: ``alignment``.
     """
 
     def __init__(self, folder: Path | None, made_from: Callable[[], Mapping[str, Any]], *, what: str) -> None:
         self._folder, self._made_from, self._what = folder, made_from, what
-        self._stack = ExitStack()
+        self._stack = ExitStack()  # holds the lock of the folder
         self._mutex = threading.Lock()  # workers of a cluster report from threads of their own
-        self._files: dict[int, Path] = {}
-        self._waiting: list[_Block] = []
-        self._opened: tuple[Path | None, dict[int, _Block]] = None, {}
-        self._since: float | None = None  # when work began that is not written yet; loading a model is none
-        self._begun = False
+        self._has_record = False  # the folder is locked, and its `run.json` is written
+        self._part_of: dict[int, Path] = {}  # number of a kept block -> the file that holds it
+        self._unwritten: list[_Block] = []
+        self._unwritten_since: float | None = None  # when work on them began; None before the first work
+        self._last_read: tuple[Path | None, dict[int, _Block]] = None, {}  # one part at a time is in memory
 
     @property
     def is_kept(self) -> bool:
@@ -90,21 +95,21 @@ class Parts:
         return self._folder is not None
 
     def begin(self, *, resume: bool) -> None:
-        """Find the parts of an earlier run.
+        """Find the parts of an earlier run, and lock their folder.
 
         Raises:
-            ConfigurationError: There are some, and ``resume`` was not given, or they were made from something else.
+            ConfigurationError: There are parts, and ``resume`` was not given, or they were made from something else.
         """
         folder = self._folder
         if folder is None or not folder.is_dir() or not any(folder.iterdir()):
             return
         self._stack.enter_context(locked(folder, wait=False))
-        found = {
-            number: file
-            for file in folder.glob("*.parquet")
-            for number in range(*map(int, file.stem.split("-")))
-        }
-        if not found:  # killed before the first part
+        part_of = {}
+        for file in folder.glob("*.parquet"):
+            first, end = map(int, file.stem.split("-"))  # 00000003-00000005.parquet holds blocks 3 and 4
+            for number in range(first, end):
+                part_of[number] = file
+        if not part_of:  # the earlier run was killed before it wrote its first part
             return
         if not resume:
             raise ConfigurationError(
@@ -112,116 +117,118 @@ class Parts:
                 "continue it, or delete the folder to start again"
             )
         record = Record(folder, self._made_from(), what=self._what)
-        self._begun = record.state() != "new"
-        self._files = found
+        self._has_record = record.state() != "new"  # refuses parts that were made from something else
+        self._part_of = part_of
 
     def results(
         self,
         blocks: Iterable[Rows],
         work: Callable[[Rows], BlockResult],
         pool: WorkPool,
-        content: Callable[[Rows], str],
+        hash_rows: Callable[[Rows], str],
     ) -> Iterator[tuple[Rows, BlockResult]]:
-        """Each block with what was found for it, in order; work on blocks that are kept is not repeated.
+        """Yield each block with its result, in the order of the blocks; blocks that are kept are not worked on again.
 
         Args:
             blocks: Rows, some of them at a time, read only a little ahead of the results.
             work: Works on a block, in this process or another one.
-            pool: Where it works.
-            content: A hash of the rows of a block.
+            pool: Processes that do the work.
+            hash_rows: Hashes the rows of a block, so that kept results are used for the same rows only.
         """
         numbered = enumerate(blocks)
         pending: deque[tuple[Rows, Future[BlockResult]]] = deque()
         while True:
+            # Fill the pool up to the number of blocks that are worth having under way ...
             for number, rows in islice(numbered, int(pool.ahead) - len(pending)):
-                key = content(rows) if self.is_kept else ""
-                future = self._kept(number, key)
-                if future is None:
-                    self._since = time.monotonic() if self._since is None else self._since
+                rows_hash = hash_rows(rows) if self.is_kept else ""
+                earlier = self.kept(number, rows_hash)
+                if earlier is not None:
+                    future: Future[BlockResult] = Future()
+                    future.set_result(earlier)
+                else:
+                    if self._unwritten_since is None:
+                        self._unwritten_since = time.monotonic()
                     future = pool.submit(work, rows)
-                    future.add_done_callback(self._keeper(number, key))
+                    future.add_done_callback(self._when_done(number, rows_hash))
                 pending.append((rows, future))
             if not pending:
                 return
+            # ... and hand on the oldest block, which waits for its work.
             rows, future = pending.popleft()
             yield rows, pool.result(future)
 
-    def keep(self, number: int, content: str, found: BlockResult) -> None:
-        """Write the result of a block at once."""
+    def keep(self, number: int, rows_hash: str, result: BlockResult) -> None:
+        """Keep the result of a block, and write it at once."""
         with self._mutex:
-            self._waiting.append(_Block(number, content, found))
+            self._unwritten.append(_Block(number, rows_hash, result))
             self._write()
 
-    def kept(self, number: int, content: str) -> BlockResult | None:
-        """The result of a block that this run or an earlier one has kept."""
-        future = self._kept(number, content)
-        return None if future is None else future.result()
-
-    def _kept(self, number: int, content: str) -> Future[BlockResult] | None:
-        """The result of a block that an earlier run has kept.
+    def kept(self, number: int, rows_hash: str) -> BlockResult | None:
+        """Return the result of a block that this run or an earlier one has written; None if there is none.
 
         Raises:
-            ConfigurationError: The rows of the block are others now.
+            ConfigurationError: The block has other rows now.
         """
-        file = self._files.get(number)
+        file = self._part_of.get(number)
         if file is None:
             return None
-        if self._opened[0] != file:
-            self._opened = file, {block.number: block for block in _blocks_in(file)}
-        block = self._opened[1][number]
-        if block.content != content:
+        if self._last_read[0] != file:
+            self._last_read = file, {block.number: block for block in _blocks_in(file)}
+        block = self._last_read[1][number]
+        if block.rows_hash != rows_hash:
             raise ConfigurationError(
                 f"{self._folder}: holds parts of other rows, so the input has changed since that {self._what} was "
                 "stopped; delete the folder to start again, or choose another [[out]]"
             )
-        future: Future[BlockResult] = Future()
-        future.set_result(block.found)
-        return future
+        return block.result
 
-    def _keeper(self, number: int, content: str) -> Callable[[Future[BlockResult]], None]:
-        """What is called when a block is done, maybe in another thread."""
+    def _when_done(self, number: int, rows_hash: str) -> Callable[[Future[BlockResult]], None]:
+        """Return the function that keeps a block when its work is done; it may be called in another thread."""
 
-        def keep(future: Future[BlockResult]) -> None:
+        def keep_if_successful(future: Future[BlockResult]) -> None:
             if not future.cancelled() and future.exception() is None:
-                self._keep(_Block(number, content, future.result()))
+                self._keep_in_memory(_Block(number, rows_hash, future.result()))
 
-        return keep
+        return keep_if_successful
 
-    def _keep(self, block: _Block) -> None:
-        """Keep a block for now, and write all of them when they have taken long enough."""
+    def _keep_in_memory(self, block: _Block) -> None:
+        """Keep a block in memory, and write all of them when their work has taken long enough."""
         if self._folder is None:
             return
         with self._mutex:
-            self._waiting.append(block)
-            if self._since is None or time.monotonic() - self._since >= SECONDS_OF_WORK:
+            self._unwritten.append(block)
+            since = self._unwritten_since
+            if since is None or time.monotonic() - since >= SECONDS_OF_WORK:
                 self._write()
 
     def _write(self) -> None:
-        """Write the blocks that wait; if they cannot be written, the run does without."""
-        self._since = time.monotonic()
-        runs: list[list[_Block]] = []
-        for block in sorted(self._waiting, key=lambda block: block.number):
-            if not runs or runs[-1][-1].number + 1 != block.number:
-                runs.append([])
-            runs[-1].append(block)
-        self._waiting = []
+        """Write the blocks that are only in memory; if that fails, the run goes on without keeping parts."""
+        self._unwritten_since = time.monotonic()
+        # A file holds blocks that follow one another: blocks 3, 4, 7 become files 3-5 and 7-8.
+        groups: list[list[_Block]] = []
+        for block in sorted(self._unwritten, key=lambda block: block.number):
+            if not groups or groups[-1][-1].number + 1 != block.number:
+                groups.append([])
+            groups[-1].append(block)
+        self._unwritten = []
         try:
             self._open_folder()
-            for run in runs:
-                self._write_part(run)
+            for group in groups:
+                self._write_part(group)
         except (OSError, IsoglotError) as error:
             _LOGGER.warning("%s: finished parts cannot be kept (%s); the work goes on", self._folder, error)
             self._folder = None
 
     def _open_folder(self) -> None:
+        """Make and lock the folder, and record what its parts are made from, unless that was done."""
         folder = self._folder
-        if self._begun or folder is None:
+        if self._has_record or folder is None:
             return
         with full_disk_named(folder):
             folder.mkdir(exist_ok=True)
             self._stack.enter_context(locked(folder, wait=False))
             Record(folder, {}, what=self._what).begin(self._made_from())
-        self._begun = True
+        self._has_record = True
 
     @property
     def _place(self) -> Path:
@@ -235,22 +242,24 @@ class Parts:
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         file = self._place / f"{blocks[0].number:08d}-{blocks[-1].number + 1:08d}.parquet"
-        tables, listed = [], []
-        for number, content, found in blocks:
-            columns = {name: _arrow(values, found.kinds[name]) for name, values in found.columns.items()}
-            tables.append(pa.table(columns))
-            listed.append([number, content, tables[-1].num_rows, dict(found.kinds), dict(found.reports)])
-        table = pa.concat_tables(tables)
+        tables, described = [], []
+        for number, rows_hash, result in blocks:
+            columns = {name: _arrow(values, result.kinds[name]) for name, values in result.columns.items()}
+            table = pa.table(columns)
+            tables.append(table)
+            described.append([number, rows_hash, table.num_rows, dict(result.kinds), dict(result.reports)])
+        whole = pa.concat_tables(tables).replace_schema_metadata({_BLOCKS: json.dumps(described)})
         with whole_path(file) as temporary:
-            pq.write_table(table.replace_schema_metadata({_BLOCKS: json.dumps(listed)}), temporary)
-        self._files.update(dict.fromkeys((block.number for block in blocks), file))
+            pq.write_table(whole, temporary)
+        for block in blocks:
+            self._part_of[block.number] = file
 
     def stop(self) -> None:
-        """Write what is finished when the run ends before its output is whole, and say how to go on."""
+        """Write the finished blocks of a run that ends before its output is whole, and say how to continue it."""
         with self._mutex:
-            if self._folder is not None and self._begun and self._waiting:
+            if self._folder is not None and self._has_record and self._unwritten:
                 self._write()
-        if self._folder is not None and self._begun:
+        if self._folder is not None and self._has_record:
             _LOGGER.warning(
                 spelled(
                     "finished parts are kept in %s; the same command with [[resume=True]] goes on from there"
@@ -259,17 +268,17 @@ class Parts:
             )
 
     def finish(self) -> None:
-        """Remove the parts: the output is whole."""
-        if self._folder is not None and self._begun:
+        """Remove the parts, because the output is whole."""
+        if self._folder is not None and self._has_record:
             remove(self._folder, RUN, "*.parquet")
 
     def close(self) -> None:
-        """Let other processes use the folder."""
+        """Release the lock, so that other processes can use the folder."""
         self._stack.close()
 
 
 def _arrow(values: Any, kind: str) -> Any:
-    """A column as it is written."""
+    """Turn the values of a column into an Arrow array; :func:`_values` is the way back."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import
 
     if kind == "arrow":
@@ -289,7 +298,7 @@ def _arrow(values: Any, kind: str) -> Any:
 
 
 def _values(column: Any, kind: str) -> Any:
-    """A column as it was found."""
+    """Turn a column of a part back into the values that the work returned."""
     if kind == "arrow":
         return column.combine_chunks()
     if kind == "vectors":
@@ -299,16 +308,16 @@ def _values(column: Any, kind: str) -> Any:
 
 
 def _blocks_in(file: Path) -> Iterator[_Block]:
-    """The blocks of a part."""
+    """Read the blocks of a part."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
 
     table = pq.ParquetFile(file).read()  # read_table would import pandas
-    first = 0
-    for number, content, rows, kinds, reports in json.loads(table.schema.metadata[_BLOCKS]):
-        cut = table.slice(first, rows)
-        columns = {name: _values(cut.column(name), kind) for name, kind in kinds.items()}
-        yield _Block(number, content, BlockResult(columns, kinds, reports))
-        first += rows
+    first_row = 0
+    for number, rows_hash, row_count, kinds, reports in json.loads(table.schema.metadata[_BLOCKS]):
+        rows = table.slice(first_row, row_count)
+        columns = {name: _values(rows.column(name), kind) for name, kind in kinds.items()}
+        yield _Block(number, rows_hash, BlockResult(columns, kinds, reports))
+        first_row += row_count
 
 
 @contextmanager
@@ -320,9 +329,13 @@ def kept_parts(
     resume: bool = False,
     engine: str = "local",
 ) -> Iterator[Parts]:
-    """Keep finished parts beside an output that is written in the block, and remove them when the block has ended.
+    """Keep finished parts beside an output that is written in the block, and remove them at the end of the block.
 
     If the block fails or is interrupted, the parts stay for the same command with ``resume``.
+
+        with kept_parts("links.txt", made_from, what="alignment") as parts:
+            for block, result in parts.results(blocks, work, pool, hash_rows):
+                ...  # write the rows of the block
 
     Args:
         out: The output. Nothing is kept for standard output and other streams.
@@ -330,7 +343,7 @@ def kept_parts(
             or are first written.
         what: What messages call the run: ``alignment``.
         resume: Use the parts of an earlier run.
-        engine: Where the work is done; on a cluster the same command goes on even without ``resume``.
+        engine: Where the work is done. With ``ray`` the same command resumes without ``resume``.
 
     Raises:
         ConfigurationError: There are parts of an earlier run, and ``resume`` is not given or they are of another run.
@@ -354,7 +367,7 @@ def kept_parts(
 
 
 def content_of(values: Iterable[Any]) -> str:
-    """A hash of rows, given as plain values."""
+    """Hash rows that are given as plain values."""
     digest = blake2b(digest_size=16)
     for value in values:
         digest.update(repr(value).encode("utf-8", "surrogatepass"))
@@ -363,6 +376,6 @@ def content_of(values: Iterable[Any]) -> str:
 
 
 def input_sizes(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
-    """The names of input files with their sizes: a file that has grown is noticed before the first row is read."""
+    """List the names and sizes of input files, by which a file that has grown is noticed before it is read."""
     files = [file for path in paths for file in files_of(path)]
     return [{"path": file.name, "size": file.stat().st_size} for file in files]

@@ -1,4 +1,4 @@
-"""Work in this process or in several; :mod:`isoglot.runs.cluster` has the same for the machines of a Ray cluster."""
+"""Work in this process or in several processes; :mod:`isoglot.runs.cluster` does the same on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -19,29 +19,32 @@ ResultT = TypeVar("ResultT")
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on (a container or a batch system may grant fewer than there are)."""
+    """Count the cores that this process may use; a container or batch system may grant fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def no_setup(settings: object) -> None:
-    """Need no setting up."""
+    """Do nothing, for workers that need no setup."""
     del settings
 
 
 class WorkPool:
-    """Worker processes, or this one alone, with a bounded number of pieces under way. Use as a context manager.
+    """A pool of worker processes, or this process alone, with a bounded number of pieces of work under way.
+
+    Use it as a context manager.
 
     Workers ignore Ctrl-C (the main process tells them to stop) and end by themselves if the main process is killed.
 
     Args:
         workers: Number of processes; with 1, this process does the work.
         setup: Called once in every worker, with ``settings``, before its first piece.
-        settings: What every worker needs.
-        preload: Modules that hold all that is sent to a worker. Workers are then forked from a clean server process
-            that has imported them, and never run the caller's script; without it each is a new interpreter.
-        fewer: What a message calls the option that lowers the number of workers.
+        settings: Argument of ``setup``, such as a path to load; sent to every worker once.
+        preload: Modules that define everything that is sent to a worker. Workers are then forked from a clean server
+            process that has imported these modules, and never run the caller's script. Without ``preload`` each worker
+            is a new interpreter.
+        fewer: Name of the option that lowers the number of workers, for messages.
     """
 
     def __init__(
@@ -61,11 +64,11 @@ class WorkPool:
         self._executor: ProcessPoolExecutor | None = None
         self._starting = starting_apart if preload else starting
         self.ahead: float = 1
-        """How many pieces are worth having under way."""
+        """Pieces to have under way: those at work, and enough more that no worker waits for the next one."""
 
     @property
     def size(self) -> int:
-        """How many pieces are done side by side."""
+        """Number of pieces of work that are done side by side."""
         return self._workers
 
     def __enter__(self) -> WorkPool:
@@ -76,7 +79,8 @@ class WorkPool:
         context = multiprocessing.get_context("forkserver" if self._preload else "spawn")
         if self._preload:
             context.set_forkserver_preload(self._preload)
-        with self._starting():  # also what cleans up after all workers
+        # The process that cleans up after all workers (multiprocessing's resource tracker) starts here too.
+        with self._starting():
             self._executor = ProcessPoolExecutor(
                 self._workers,
                 context,
@@ -87,13 +91,13 @@ class WorkPool:
 
     def __exit__(self, *_: object) -> None:
         if self._executor is not None:
-            with uninterrupted():  # a worker that is just starting needs what this process holds
+            with uninterrupted():  # a worker that is just starting still reads from this process
                 self._executor.shutdown(wait=True, cancel_futures=True)
 
     def submit(self, function: Callable[..., Any], *arguments: object, gpu: bool = False) -> Future[Any]:
-        """Do one piece of work; without workers, now.
+        """Hand one piece of work to a worker; without worker processes, do it before returning.
 
-        ``gpu``: Whether it needs its own GPU, in a cluster that has any.
+        ``gpu``: Whether the piece needs a GPU of its own, in a cluster that has GPUs.
         """
         del gpu
         if self._executor is not None:
@@ -107,10 +111,10 @@ class WorkPool:
         return future
 
     def result(self, future: Future[ResultT]) -> ResultT:
-        """What a piece of work gave, or its error.
+        """Wait for a piece of work, and return its result or raise its error.
 
         Raises:
-            IsoglotError: Its worker was killed.
+            IsoglotError: The worker was killed.
         """
         try:
             return future.result()
@@ -127,14 +131,22 @@ class WorkPool:
         *,
         ignore: Callable[[PieceT], bool] | None = None,
     ) -> Iterator[ResultT]:
-        """Results in the order of the pieces, which are read only a little ahead.
+        """Yield results in the order of the pieces, of which only a few are read ahead.
 
-        The first error in that order is the one that is raised, whichever process meets it first. ``ignore``: whether
-        a piece, in its turn, is of no interest any more; its result or error is dropped.
+        If several pieces fail, the error of the first one in that order is raised, so that a run with many workers
+        reports the same mistake as a run with one.
+
+        ``ignore``: Asked before the result of a piece is yielded; if true, the result or error is dropped.
+
+        Example:
+            >>> with WorkPool(1) as pool:
+            ...     list(pool.map(len, ["a", "bcd"]))
+            [1, 3]
         """
         pending: deque[tuple[PieceT, Future[ResultT]]] = deque()
         iterator = iter(pieces)
         while True:
+            # Fill the pool up to `ahead` pieces, then wait for the oldest one.
             for piece in islice(iterator, int(self.ahead) - len(pending)):
                 pending.append((piece, self.submit(function, piece)))
             if not pending:
@@ -148,13 +160,15 @@ class WorkPool:
     def map_unordered(
         self, function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT], *, gpu: bool = False
     ) -> Iterator[ResultT]:
-        """Results as they come; ``gpu`` is that of :meth:`submit`."""
-        pending, iterator = set[Future[ResultT]](), iter(pieces)
+        """Yield results as they are finished, in any order.
+
+        ``gpu``: Whether each piece needs a GPU of its own, in a cluster that has GPUs.
+        """
+        pending: set[Future[ResultT]] = set()
+        iterator = iter(pieces)
         while True:
-            pending |= {
-                self.submit(function, piece, gpu=gpu)
-                for piece in islice(iterator, int(self.ahead) - len(pending))
-            }
+            for piece in islice(iterator, int(self.ahead) - len(pending)):
+                pending.add(self.submit(function, piece, gpu=gpu))
             if not pending:
                 return
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)

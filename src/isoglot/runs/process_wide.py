@@ -1,4 +1,4 @@
-"""Settings of the whole process that blocks change for a while, in threads too."""
+"""Settings of the whole process that a block changes for a while, also in several threads at once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ Restore = Callable[[], None]
 
 
 class ProcessWide:
-    """Makes blocks: the first of overlapping ones changes a setting, the last one gives the old value back.
+    """A setting that blocks change: the first of overlapping blocks changes it, the last one restores the old value.
 
-    If each block gave back what it had found, one that began inside another thread's would leave that one's value.
+    If each block restored the value it had found, a block that began while another thread's block was open would find
+    the changed value, and leave it for ever.
 
     Args:
-        change: Changes the setting and returns what undoes that.
+        change: Changes the setting, and returns a function that restores it.
 
     Example:
         >>> import logging

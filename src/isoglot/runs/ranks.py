@@ -1,4 +1,4 @@
-"""What ``torchrun`` tells each of its processes."""
+"""Environment variables by which ``torchrun`` numbers its processes."""
 
 import os
 
@@ -9,7 +9,7 @@ _NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT")
 
 
 def require_numbers() -> None:
-    """Refuse environment variables that no ``torchrun`` has set."""
+    """Refuse such an environment variable that is not a number, so ``torchrun`` cannot have set it."""
     wrong = [name for name in _NAMES if not is_number(os.environ.get(name, "0"))]
     if wrong:
         raise ConfigurationError(
@@ -19,7 +19,10 @@ def require_numbers() -> None:
 
 
 def require_one_process(command: str, work: str) -> None:
-    """Refuse to be one of several processes."""
+    """Refuse to run as one of several processes of ``torchrun``.
+
+    ``command``, ``work``: Parts of the message: "torchrun started COMMAND, which WORK in one process".
+    """
     if world_size() > 1:
         raise ConfigurationError(
             f"torchrun started {command}, which {work} in one process; start it without torchrun"
@@ -27,6 +30,6 @@ def require_one_process(command: str, work: str) -> None:
 
 
 def world_size() -> int:
-    """The number of processes that work together."""
+    """Return the number of processes that ``torchrun`` started; 1 without it."""
     require_numbers()
     return int(os.environ.get("WORLD_SIZE", "1"))

@@ -1,14 +1,14 @@
-"""The record of a folder: what it was made from, so that the same is not made twice and nothing else is replaced.
+"""The record of a folder: what it was made from, so that nothing is made twice and no other folder is overwritten.
 
 A folder's `manifest.json` says what the folder was made from. It is written last: a folder that has one is finished. A
-run that can be continued writes the same into `run.json` first. Whoever makes a folder uses these few words:
+run that can be continued writes the same values into `run.json` first. To make a folder:
 
     record = Record(out, {"request": ..., "inputs": [...]}, what="derived corpus", overwrite=overwrite)
     manifest, is_new = record.make(write)  # write(folder) fills a new folder, which then takes the name `out`
 
-`make` holds the folder's lock: of two processes that want the same folder one makes it and the other waits. A training
-takes hours, so a second one is refused instead (`isoglot.runs.lock.occupied`), and it calls `state`, `begin` and
-`finish` itself.
+`make` holds the folder's lock: if two processes want the same folder, one makes it and the other waits. Training takes
+hours, so a second training of the same folder is refused instead (`isoglot.runs.lock.occupied`); training calls
+`state`, `begin` and `finish` itself.
 """
 
 import json
@@ -32,7 +32,7 @@ from isoglot.runs.lock import RUN_LOCK, locked
 MANIFEST = "manifest.json"
 """In a finished folder: what it was made from, and what its maker says about it."""
 RUN = "run.json"
-"""In the folder of a run that can be continued: what it is made from, from the beginning on."""
+"""In the folder of a run that can be continued: what the run is made from, written when the run begins."""
 FORMER_NAMES = {
     "aligned corpus": "alignment.json",
     "exported encoder": "export.json",
@@ -41,8 +41,9 @@ FORMER_NAMES = {
     "unpacked aligner": "unpacked.json",
     "world": "world.json",
 }
-"""What earlier releases called the manifest of such a folder. It is still read, and no longer written."""
+"""Names that earlier releases gave the manifest of a kind of folder. They are still read, but no longer written."""
 _SHOWN = 8
+"""Names of different values in a message, at most."""
 _PACKAGES = ("isoglot", "torch", "transformers", "accelerate", "datasets", "tokenizers", "pyarrow", "numpy")
 _LOGGER = logging.getLogger(__name__)
 
@@ -51,17 +52,17 @@ FolderState = Literal["new", "unfinished", "finished"]
 
 @dataclass(frozen=True)
 class Record:
-    """What a folder is made from, compared with what its manifest says.
+    """The values that a folder is made from, compared with those in its manifest.
 
     Args:
         folder: The folder.
-        made_from: Inputs and options by name; every one must be as the manifest has it.
+        made_from: Inputs and options by name; the manifest must have the same value for every name.
         what: What such a folder is called in messages: ``fine-tuning run``.
         overwrite: Whether to replace a folder of the same kind that was made from something else; ``None`` where the
             user cannot ask for that.
         explained_by: Readable values behind a hash in ``made_from``, used to say what differs.
-        part: Name of the part of the manifest that is this record's, where the folder has a manifest of its own: an
-            aligned corpus is a corpus, and a step of a study may be a run.
+        part: Key of the manifest under which this record is kept, where the folder has a manifest for another reason
+            too: an aligned corpus is also a corpus, and a step of a study may also be a run.
     """
 
     folder: str | Path
@@ -72,7 +73,7 @@ class Record:
     part: str = ""
 
     def read(self) -> dict[str, Any] | None:
-        """The manifest, or this record's part of it; ``None`` if the folder is not finished."""
+        """Return the manifest, or this record's part of it; ``None`` if the folder is not finished."""
         folder = recovered(self.folder)
         manifest = read_json(folder / MANIFEST)
         if self.part:
@@ -83,34 +84,40 @@ class Record:
         return manifest if isinstance(manifest, dict) else None
 
     def state(self, *, resume: bool = True) -> FolderState:
-        """Whether the folder is new, unfinished or finished.
+        """Return whether the folder is new, unfinished or finished.
 
-        ``resume``: Whether an unfinished run may be continued.
+        1. A folder that is missing or empty is new. A lock and temporary files of a killed run do not count.
+        2. A folder without a record of this kind is refused: its files belong to somebody else.
+        3. A folder that was made from something else is refused, or counts as new with ``overwrite``.
+        4. A folder with a manifest is finished.
+        5. A folder with `run.json` alone is unfinished: its run was killed, and can be continued.
+
+        ``resume``: Whether an unfinished run may be continued; otherwise it is refused.
 
         Raises:
-            ConfigurationError: The folder holds something else, which must not be replaced.
+            ConfigurationError: The folder is refused.
         """
         folder, path = self.folder, Path(self.folder)
         if path.exists() and not path.is_dir():
             raise ConfigurationError(
                 f"{folder}: is a file, and {self.what}s are folders; choose another [[out]]"
             )
-        # A run that was killed while it began has left a temporary file, which the next run removes.
-        if not path.exists() or all(p.name == RUN_LOCK or is_temporary(p) for p in path.iterdir()):
+        if not path.exists() or all(p.name == RUN_LOCK or is_temporary(p) for p in path.iterdir()):  # 1
             return "new"
-        manifest, started = self.read(), None if self.part else read_json(path / RUN)
+        manifest = self.read()
+        started = None if self.part else read_json(path / RUN)
         recorded = {**(started or {}), **(manifest or {})}
-        if not self._is_mine(recorded):
+        if not self._is_mine(recorded):  # 2
             raise ConfigurationError(
                 f"{folder}: is not empty and holds no {self.what}; choose another [[out]], or empty it"
             )
-        if _differences(recorded, self.made_from):
+        if _differences(recorded, self.made_from):  # 3
             if self.overwrite:
                 return "new"
             self._refuse_other(recorded)
-        if manifest is not None:
+        if manifest is not None:  # 4
             return "finished"
-        if not resume:
+        if not resume:  # 5
             raise ConfigurationError(
                 f"{folder}: holds an unfinished {self.what}; add [[resume=True]] to continue it, or delete it to start "
                 "again"
@@ -119,11 +126,11 @@ class Record:
         return "unfinished"
 
     def begin(self, values: Mapping[str, Any]) -> None:
-        """Write what a run is made from, by which a killed run is recognised and continued."""
+        """Write `run.json`: what a run is made from, so that it can be continued if it is killed."""
         write_json(Path(self.folder) / RUN, {**values, "versions": versions(), "started": _now()})
 
     def finish(self, values: Mapping[str, Any]) -> None:
-        """Write the manifest, with what :meth:`begin` wrote: from now on the folder counts as finished."""
+        """Write the manifest, which includes what :meth:`begin` wrote; after that the folder counts as finished."""
         started = None if self.part else read_json(Path(self.folder) / RUN)
         ended = {"versions": versions(), "finished": _now()}
         self._write(Path(self.folder), {**(started or {}), **values, **ended})
@@ -131,30 +138,32 @@ class Record:
     def make(
         self, write: Callable[[Path], Mapping[str, Any]], *, resumes: bool = False, cached: bool = False
     ) -> tuple[dict[str, Any], bool]:
-        """Make the folder unless it is finished; its manifest, and whether the folder was made now.
+        """Make the folder unless it is finished; return its manifest, and whether the folder was made now.
 
-        Of several processes one makes the folder and the others wait.
+        If several processes want the same folder, one makes it and the others wait.
 
         Args:
-            write: Fills the folder that it is given and returns what else the manifest should say.
-            resumes: Whether ``write`` continues in an unfinished folder; otherwise it gets a new one, which takes its
-                name when it is whole.
-            cached: Whether the folder is only kept to save time: it is made again if its files changed.
+            write: Fills the folder that it is given, and returns more values for the manifest.
+            resumes: Whether ``write`` continues in an unfinished folder; otherwise it gets a temporary folder, which
+                is renamed when it is whole.
+            cached: Whether the folder only saves time: it is made again if its files were changed.
         """
-        with locked(self.folder):  # also to look: a lock that a killed process left goes with it
+        # The lock is needed for looking too: it also removes the lock file that a killed process left.
+        with locked(self.folder):
             recovered(self.folder)
             if cached:
                 self._remove_changed()
             manifest = self.read() if self.state() == "finished" else None
             if manifest is not None:
                 return manifest, False
-            with nullcontext(make_folder(self.folder)) if resumes else whole_folder(self.folder) as folder:
+            opened = nullcontext(make_folder(self.folder)) if resumes else whole_folder(self.folder)
+            with opened as folder:
                 manifest = {**self.made_from, **write(folder), "versions": versions()}
                 self._write(folder, manifest)
                 return manifest, True
 
     def _is_mine(self, recorded: Mapping[str, Any] | None) -> bool:
-        """Whether a manifest says what a folder of this kind is made from."""
+        """Whether a manifest has every name of ``made_from``, as manifests of this kind of folder do."""
         return recorded is not None and self.made_from.keys() <= recorded.keys()
 
     def _write(self, folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -163,17 +172,17 @@ class Record:
         write_json(folder / MANIFEST, manifest)
 
     def _refuse_other(self, recorded: Mapping[str, Any]) -> None:
-        """Say by name what the folder was made from otherwise."""
+        """Refuse a folder that was made from something else, and name the values that differ."""
         differ = _differences(recorded, self.explained_by or self.made_from)
         names = ", ".join(name.removeprefix("values.") for name in differ[:_SHOWN])
+        different = f" (different: {names})" if names else ""
         hint = "or delete it" if self.overwrite is None else "or add [[overwrite=True]]"
         raise ConfigurationError(
-            f"{self.folder}: holds another {self.what}{f' (different: {names})' if names else ''}; choose another "
-            f"[[out]], {hint}"
+            f"{self.folder}: holds another {self.what}{different}; choose another [[out]], {hint}"
         )
 
     def _remove_changed(self) -> None:
-        """Delete a folder of the cache whose files are not as they were written."""
+        """Delete a folder of the cache if a file in it was changed, or if it has no list of its files."""
         path = Path(self.folder)
         if not path.is_dir() or not any(path.iterdir()):
             return
@@ -189,7 +198,7 @@ class Record:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that a result depends on."""
+    """Return the versions of Python, Unicode and the packages that a result depends on."""
     numbers = {"python": platform.python_version(), "unicode": unicodedata.unidata_version}
     for package in _PACKAGES:
         try:
@@ -200,9 +209,9 @@ def versions() -> dict[str, str]:
 
 
 def has_manifest(folder: str | Path) -> bool:
-    """Whether a folder has a manifest, readable or not, of what stands in the folder itself.
+    """Whether a folder has a manifest, readable or not, about the files in the folder itself.
 
-    The manifest of a world, or of a step of a study, is none of these: below them each task has a folder of its own.
+    The manifest of a world, or of a step of a study, is about the folders of tasks below it and does not count.
     """
     path = recovered(folder) / MANIFEST
     if not path.is_file():
@@ -212,10 +221,11 @@ def has_manifest(folder: str | Path) -> bool:
 
 
 def _differences(recorded: Mapping[str, Any], made_from: Mapping[str, Any]) -> list[str]:
-    """Dotted names of the values in ``made_from`` that the record has otherwise: ``inputs.a.txt.size``.
+    """Return dotted names of the values in ``made_from`` that the record has otherwise: ``inputs.a.txt.size``.
 
-    Input files go by their paths. Where no path differs they go by their numbers, because their order counts, and
-    because several inputs may have one path.
+    1. Input files are first compared by their paths: if `a.txt` has grown, ``inputs.a.txt.size`` differs.
+    2. If no path differs they are compared by their numbers in the list, because their order counts, and because
+       several inputs may have one path: for the same files in another order, ``inputs.0.path`` differs.
     """
     before = {name: recorded.get(name) for name in made_from}
     now = json.loads(canonical(made_from))
@@ -228,24 +238,32 @@ def _differences(recorded: Mapping[str, Any], made_from: Mapping[str, Any]) -> l
 
 
 def _flat(value: Any, prefix: str = "", *, by_path: bool) -> dict[str, Any]:
-    inner = value
+    """Flatten nested values into one dictionary with dotted names.
+
+    ``{"inputs": [{"path": "a.txt", "size": 3}]}`` becomes ``{"inputs.a.txt.path": "a.txt", "inputs.a.txt.size": 3}``
+    with ``by_path``, and ``{"inputs.0.path": "a.txt", "inputs.0.size": 3}`` without.
+    """
+    named = value
     if isinstance(value, list):
-        inner = {
-            v.get("path", i) if by_path and isinstance(v, Mapping) else i: v for i, v in enumerate(value)
-        }
-    if not isinstance(inner, Mapping) or not inner:
+        named = {}
+        for number, item in enumerate(value):
+            name = item.get("path", number) if by_path and isinstance(item, Mapping) else number
+            named[name] = item
+    if not isinstance(named, Mapping) or not named:
         return {prefix: value}
-    flat = [_flat(v, f"{prefix}.{k}" if prefix else str(k), by_path=by_path) for k, v in inner.items()]
-    return {name: leaf for part in flat for name, leaf in part.items()}
+    flat: dict[str, Any] = {}
+    for name, item in named.items():
+        flat |= _flat(item, f"{prefix}.{name}" if prefix else str(name), by_path=by_path)
+    return flat
 
 
 def _warn_of_versions(folder: Path, before: Any) -> None:
+    """Warn of packages whose version changed between the start of a run and its continuation."""
     now = versions()
-    changed = [
-        f"{name} {old} -> {now[name]}"
-        for name, old in dict(before or {}).items()
-        if now.get(name, old) != old
-    ]
+    changed = []
+    for name, old in dict(before or {}).items():
+        if now.get(name, old) != old:
+            changed.append(f"{name} {old} -> {now[name]}")
     if changed:
         _LOGGER.warning(
             "%s: was started with other versions (%s); the run will not be bit-identical",

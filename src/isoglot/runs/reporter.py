@@ -1,4 +1,4 @@
-"""What a verb reports while it works: lines and bars on the command line, bars in notebooks and on terminals."""
+"""Reporters, which show what a verb does while it works: lines and bars by a command, bars in notebooks."""
 
 import sys
 import warnings
@@ -13,14 +13,14 @@ Item = TypeVar("Item")
 
 
 class Reporter(Protocol):
-    """Takes what a verb has to say."""
+    """Receives the reports of a verb."""
 
     def note(self, text: str) -> None:
-        """One line on what was done or is about to be."""
+        """Show one line about what was done or is about to be done."""
         ...
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """How far a step of this name is: ``done`` in any unit, ``total`` 0 where it is unknown."""
+        """Show how far the step called ``label`` is: ``done`` of ``total`` in any unit; 0 for an unknown total."""
         ...
 
 
@@ -32,23 +32,23 @@ def detail(report: Reporter, label: str, text: str) -> None:
 
 
 class Silent:
-    """Says nothing."""
+    """A reporter that shows nothing."""
 
     def note(self, text: str) -> None:
-        """Drop a line."""
+        """Ignore a line."""
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """Drop a step's progress."""
+        """Ignore the progress of a step."""
 
 
 class ProgressBars(Silent):
-    """Shows a bar for each step that takes longer than a second; lines are dropped."""
+    """A reporter that shows a bar for each step of more than a second, and no lines."""
 
     def __init__(self) -> None:
         self._bars: dict[str, Any] = {}
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """Move the step's bar; a step that is done, and begins anew, gets another."""
+        """Move the bar of a step. A step that was done, and begins again, gets a new bar."""
         if label not in self._bars:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # without ipywidgets a notebook's bar is one of text
@@ -63,24 +63,24 @@ class ProgressBars(Silent):
             self._bars.pop(label).close()
 
     def detail(self, label: str, text: str) -> None:
-        """Show a text behind the step's bar."""
+        """Show a text behind the bar of a step."""
         if label in self._bars:
             self._bars[label].set_postfix_str(text)
 
 
 class _LineReporter(Silent):
-    """Hands lines to a function."""
+    """A reporter that calls a function with each line."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
 
     def note(self, text: str) -> None:
-        """Hand it on."""
+        """Call the function with a line."""
         self._write(text)
 
 
 def time_left(seconds: float) -> str:
-    """How long something still takes, as the end of a line that says what begins.
+    """Say how long something still takes, as the end of a line.
 
     Example:
         >>> time_left(170), time_left(20)
@@ -97,16 +97,16 @@ AnyReporter = bool | Reporter | Callable[[str], object]
 line on what was done; an object has the methods of :class:`Reporter`.
 """
 _DELAY = 1.0
-"""Seconds without a bar."""
+"""Seconds before a bar is shown."""
 _LARGE = 1_000_000
-"""From here on numbers are shown as 1.2M."""
+"""Totals from which numbers are shown as 1.2M."""
 
 
 def reporter_of(progress: AnyReporter | None) -> Reporter:
-    """What takes a verb's reports; nothing does without one.
+    """Return the reporter for an argument ``progress``.
 
     Raises:
-        ConfigurationError: It is neither true or false, nor a reporter, nor a function.
+        ConfigurationError: The argument is not a boolean, a reporter, a function or None.
     """
     if progress is True and _shows_bars():
         return ProgressBars()
@@ -123,7 +123,7 @@ def reporter_of(progress: AnyReporter | None) -> Reporter:
 
 
 def _shows_bars() -> bool:
-    """Whether bars move in place here: on a terminal or in a notebook, not in a log file."""
+    """Whether bars can move in place: on a terminal or in a notebook, but not in a log file."""
     if sys.stderr is not None and sys.stderr.isatty():
         return True
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -133,7 +133,7 @@ def _shows_bars() -> bool:
 def with_progress(
     items: Iterable[Item], report: Reporter, label: str, *, total: int = 0, every: int = 1
 ) -> Iterator[Item]:
-    """Pass items on, and report how many have passed after each, or after ``every`` so many."""
+    """Yield the items unchanged, and report the number so far after every item, or after every ``every`` items."""
     for done, item in enumerate(items, 1):
         if done % every == 0:
             report.progress(label, done, total)
@@ -141,6 +141,7 @@ def with_progress(
 
 
 def _hide_bars() -> Restore:
+    """Hide the progress bars of `datasets`; the function that is returned shows them again."""
     from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars  # noqa: PLC0415 - slow
 
     if are_progress_bars_disabled():
@@ -151,6 +152,7 @@ def _hide_bars() -> Restore:
 
 
 def _hide_bars_in_files() -> Restore:
+    """Hide the progress bars of `datasets`, unless they move on a terminal."""
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     return (lambda: None) if on_terminal else _hide_bars()
 

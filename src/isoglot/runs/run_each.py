@@ -1,4 +1,4 @@
-"""Make several runs, one after the other or in several processes; a run that fails leaves the others going."""
+"""Make several runs, one after the other or in several processes; if a run fails, the others go on."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 class MakeRun(Protocol[ResultT_co]):
-    """Makes one run; a process of its own gets it pickled, where there are several."""
+    """A function that makes one run; it is pickled if runs are made in worker processes."""
 
     def __call__(self, run: PlannedRun, progress: Reporter) -> ResultT_co:
-        """Make the run, or recognise that it is finished, and give what the caller wants of it."""
+        """Make the run, or recognise that it is finished, and return what the caller wants to know about the run."""
         ...
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[ResultT]):
-    """What became of a run: its result, or why it failed."""
+    """The result of a run, or why the run failed."""
 
     result: ResultT | None = None
-    problem: str = ""  # with options as messages hold them
-    trace: str = ""  # of a failure that is not a user's mistake
+    problem: str = ""  # options are still in double brackets
+    trace: str = ""  # only if the failure is not a user's mistake
 
     def hand_on(self, run: PlannedRun, take: Callable[[PlannedRun, ResultT], None]) -> None:
-        """Give the result on, if there is one."""
+        """Pass the result to ``take``, unless the run failed."""
         if not self.problem:
             take(run, self.result)  # type: ignore[arg-type]
 
@@ -54,19 +54,20 @@ def run_each(
     verb: str,
     done: Callable[[PlannedRun, ResultT], None] | None = None,
 ) -> list[ResultT]:
-    """Make every run and give the results in the order of the runs.
+    """Make every run and return the results in the order of the runs.
 
     Args:
         runs: The runs, which are checked already.
-        make: Makes one.
-        workers: How many go on at a time; with one all are made in this process.
-        progress: Receives a line for each run that begins; a run in this process reports to it too.
+        make: Makes one run.
+        workers: How many runs go on at a time; with one, all runs are made in this process.
+        progress: Receives a line for each run that begins, and what a run in this process reports.
         verb: The command, for messages.
-        done: Takes the result of each run as soon as it is there, in this process.
+        done: Called in this process with each run and its result, as soon as the run has ended.
 
     Raises:
-        IsoglotError: The runs that failed, each with its folder and the reason, after all others are done. Under
-            ``torchrun`` the first failure ends everything, because the other processes would wait for this one.
+        IsoglotError: Some runs failed. It names the folder of each and the reason, and is raised when all other runs
+            are done. Under ``torchrun`` the first failure ends everything, because the other processes would wait for
+            this one. A single run raises its own error.
     """
     take = done or (lambda run, result: None)
     if len(runs) == 1:
@@ -134,6 +135,11 @@ def _outcome_apart(make: MakeRun[ResultT], run: PlannedRun) -> Outcome[ResultT]:
 
 
 def _outcome(make: MakeRun[ResultT], run: PlannedRun, progress: Reporter) -> Outcome[ResultT]:
+    """Make a run, and return its result or why it failed.
+
+    A mistake of the user is returned without a trace, any other error with one. Under ``torchrun`` all errors are
+    raised.
+    """
     try:
         return Outcome(make(run, progress))
     except Exception as error:
@@ -146,38 +152,39 @@ def _outcome(make: MakeRun[ResultT], run: PlannedRun, progress: Reporter) -> Out
 
 
 class _Announcer:
-    """Says which run begins, how many are left and about how long they take."""
+    """Announce each run as it begins, with the time that the remaining runs will take."""
 
     def __init__(self, total: int, at_once: int, progress: Reporter) -> None:
         self._total, self._at_once, self._progress = total, at_once, progress
         self._begun = 0
-        self._seconds: list[float] = []
+        self._seconds: list[float] = []  # of each run that succeeded
 
     def begin(self, run: PlannedRun) -> float:
-        """Announce a run; the time at which it began."""
+        """Announce a run, and return the time at which it began."""
         self._begun += 1
         self._progress.note(f"run {self._begun} of {self._total}: {run.label}{self._time_left()}")
         return time.monotonic()
 
     def end(self, run: PlannedRun, outcome: Outcome[Any], began: float) -> None:
-        """Note how long a run took, and show at once why it failed."""
+        """Note how long a run took; if the run failed, show at once why."""
         if outcome.problem:
             self._progress.note(f"failed: {run.label}: {outcome.trace or outcome.problem}")
         else:
             self._seconds.append(time.monotonic() - began)
 
     def _time_left(self) -> str:
-        """The time of this run and of those behind it, by the mean of the finished ones."""
+        """Estimate the time of this run and the runs after it, from the mean of the finished runs."""
         if not self._seconds:
             return ""
-        # A run that was finished before takes a moment, and tells nothing of the others.
+        # A run that an earlier command finished takes a moment and says nothing about the others: only runs that took
+        # more than a tenth of the longest one count.
         trained = [seconds for seconds in self._seconds if seconds > max(self._seconds) / 10]
-        left = self._total - self._begun + 1
-        return time_left(fmean(trained) * left / self._at_once)
+        runs_left = self._total - self._begun + 1
+        return time_left(fmean(trained) * runs_left / self._at_once)
 
 
 def _require_all(runs: Sequence[PlannedRun], outcomes: dict[int, Outcome[Any]]) -> None:
-    """Raise which runs failed and why, and what to do about it."""
+    """Raise one error for all runs that failed, with the reason of each and what to do about it."""
     failed = {number: outcome for number, outcome in outcomes.items() if outcome.problem}
     if not failed:
         return

@@ -4,8 +4,10 @@
 
     OUT/layer=4/seed-1   OUT/layer=4/seed-2   OUT/layer=8/seed-1   OUT/layer=8/seed-2
 
-Several seeds without a sweep make `OUT/seed-1` and `OUT/seed-2`. A folder's name depends on the values alone, so that
-the same command finds its runs again, and one with more values or seeds adds to them.
+Several seeds without a sweep make `OUT/seed-1` and `OUT/seed-2`. A folder's name depends on the values alone, so the
+same command finds its runs again, and a command with more values or seeds adds to them.
+
+Start with `planned_runs`; `run_each.py` makes the runs.
 """
 
 from __future__ import annotations
@@ -29,14 +31,14 @@ from isoglot.runs.record import MANIFEST, RUN
 ResultT = TypeVar("ResultT")
 
 _LONGEST_FOLDER = 120
-"""Characters of a folder's name that are kept; results and checkpoints below it need some of a path's length too."""
+"""Bytes of a folder's name that are kept; paths of results and checkpoints below the folder must fit too."""
 _UNSAFE = re.compile(r"[^\w.,=+-]+")
-"""Everything that some file system, shell or URL gives a meaning."""
+"""Characters that have a meaning to some file system, shell or URL."""
 _HASH_BYTES = 4
 
 
 class SweepRequest(Options):
-    """Which values are tried, each in a run of its own, and how many runs go on at a time."""
+    """The values that are tried, each in a run of its own, and the number of runs at a time."""
 
     sweep: dict[str, tuple[Any, ...]] = option(
         {},
@@ -51,7 +53,7 @@ class SweepRequest(Options):
     @field_validator("sweep", mode="before")
     @classmethod
     def _listed(cls, sweep: Any) -> Any:
-        """Every key with a list of plain values: of numpy's numbers Python's, of one value a list of it."""
+        """Give every key several plain values: numpy's numbers become Python's, and one value a list of one."""
         if not isinstance(sweep, Mapping):
             return sweep
         return {str(key): _plain_values(values) for key, values in sweep.items()}
@@ -59,6 +61,7 @@ class SweepRequest(Options):
     @field_validator("sweep")
     @classmethod
     def _each_once(cls, sweep: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+        """Refuse a swept seed, a key without values, and a value that is repeated."""
         for key, values in sweep.items():
             if key in ("seed", "name"):
                 raise ValueError("a seed is not swept; give several with [[seed=(1, 2, 3)]]")
@@ -72,14 +75,14 @@ class SweepRequest(Options):
 
 
 def checked_seeds(seed: Any) -> tuple[int, ...]:
-    """The seeds of a call, each once.
+    """Return the seeds of a call, each once; one seed may be given as a number.
 
     Example:
         >>> checked_seeds(1), checked_seeds([1, 2, 3, 1])
         ((1,), (1, 2, 3))
 
     Raises:
-        ConfigurationError: No seed, one that is no whole number, or one that numpy does not take.
+        ConfigurationError: No seed was given, or one that is not a whole number or that numpy does not accept.
     """
     seeds = _plain_values(seed)
     wrong = [value for value in seeds if isinstance(value, bool) or not isinstance(value, int)]
@@ -96,7 +99,7 @@ class _Seeds(Options):
 
 
 def _plain_values(values: Any) -> Any:
-    """Values as a list of Python's own types; one value alone as a list of it."""
+    """Return one value or several as a tuple of Python's own types: ``4`` and ``numpy.array([4])`` as ``(4,)``."""
     if hasattr(values, "tolist"):  # an array, or one of its numbers
         values = values.tolist()
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
@@ -115,8 +118,8 @@ class PlannedRun:
     """One of several runs.
 
     Args:
-        folder: Where the run is kept.
-        label: The folder below the folder of all runs, for messages: ``layer=4/seed-1``.
+        folder: Folder of the run.
+        label: The same folder, relative to the folder of all runs, for messages: ``layer=4/seed-1``.
         seed: Seed of the run; ``None`` for the recipe's own.
         values: The swept values of the run, by key.
     """
@@ -134,12 +137,12 @@ def planned_runs(
     *,
     always_by_seed: bool = False,
 ) -> list[PlannedRun]:
-    """Every combination of the swept values with every seed, in the order in which they are given.
+    """Plan one run for every combination of swept values and every seed, in the order in which they are given.
 
     A single run without a sweep is kept in ``out`` itself, unless ``always_by_seed``.
 
     Raises:
-        ConfigurationError: A folder that would hold other runs is a run already, or two values get one folder.
+        ConfigurationError: A folder that would hold other runs is a run already, or two runs would share a folder.
 
     Example:
         >>> [run.label for run in planned_runs("runs", {"align.layer": [4, 8]}, [1])]
@@ -155,19 +158,21 @@ def planned_runs(
                 parts.append(f"seed-{seed}")
             runs.append(PlannedRun(Path(out, *parts), "/".join(parts), seed, values))
     _require_own_folders(runs)
-    for folder in {Path(out), *(run.folder.parent for run in runs)} if by_seed else ():
-        if (folder / RUN).is_file() or (folder / MANIFEST).is_file():
-            raise ConfigurationError(
-                f"{folder}: holds a run, and several runs need a folder that holds nothing else; choose another [[out]]"
-            )
+    if by_seed:
+        for folder in {Path(out), *(run.folder.parent for run in runs)}:
+            if (folder / RUN).is_file() or (folder / MANIFEST).is_file():
+                raise ConfigurationError(
+                    f"{folder}: holds a run, and several runs need a folder that holds nothing else; choose another "
+                    "[[out]]"
+                )
     return runs
 
 
 def _require_own_folders(runs: Sequence[PlannedRun]) -> None:
-    """Refuse two runs of one folder, also where a file system does not tell capitals from small letters."""
-    first: dict[str, PlannedRun] = {}
+    """Refuse two runs that would share a folder, also where a file system ignores case: `kind=A` and `kind=a`."""
+    run_in: dict[str, PlannedRun] = {}
     for run in runs:
-        other = first.setdefault(str(run.folder).casefold(), run)
+        other = run_in.setdefault(str(run.folder).casefold(), run)
         if other is not run:
             raise ConfigurationError(
                 f"[[sweep]]: {dict(other.values)} and {dict(run.values)} would both be kept in {run.folder}; sweep "
@@ -176,9 +181,12 @@ def _require_own_folders(runs: Sequence[PlannedRun]) -> None:
 
 
 def sweep_folder(values: Mapping[str, Any]) -> str:
-    """The name of the folder of a combination of values.
+    """Return the name of the folder for a combination of values.
 
-    A text that a file system or a shell could misread is kept as far as it is plain, with a hash of all of it.
+    1. A key has as many of its last parts as tell it from the other keys (:func:`short_names`).
+    2. Characters that have a meaning to a file system, shell or URL become ``_``. A value that loses characters gets a
+       hash of the whole value, so that two values never share a name.
+    3. A name longer than 120 bytes is cut, and gets a hash of all values.
 
     Example:
         >>> sweep_folder({"objectives.contrast.layer": 4, "objectives.contrast.weight": 0.5})
@@ -186,20 +194,23 @@ def sweep_folder(values: Mapping[str, Any]) -> str:
         >>> sweep_folder({"model.path": "encoders/large one"})
         'path=large_one-b94dd2ab'
     """
-    short = short_names(list(values))
-    name = ",".join(f"{_UNSAFE.sub('_', short[key])}={_safe_text(value)}" for key, value in values.items())
-    if len(name.encode()) > _LONGEST_FOLDER:
-        kept = name.encode()[:_LONGEST_FOLDER].decode(errors="ignore")
+    short = short_names(list(values))  # 1
+    parts = [f"{_UNSAFE.sub('_', short[key])}={_safe_text(value)}" for key, value in values.items()]  # 2
+    name = ",".join(parts)
+    encoded = name.encode()
+    if len(encoded) > _LONGEST_FOLDER:  # 3
+        kept = encoded[:_LONGEST_FOLDER].decode(errors="ignore")
         name = f"{kept}-{_hash(dict(values))}"
     return name
 
 
 def _safe_text(value: Any) -> str:
-    """A value as a part of a folder's name; with a hash where the name does not have all of it."""
+    """Return a value as a part of a folder's name, with a hash if the part does not show the whole value."""
     if isinstance(value, list | tuple):
         return "+".join(map(_safe_text, value))
     text = shown_value(value)
     plain = _UNSAFE.sub("_", text).strip("_")
+    # Of a path only the last part is shown, so a text is compared with the whole value.
     is_whole = plain == (value if isinstance(value, str) else text)
     return plain if is_whole else f"{plain}-{_hash(value)}"
 
@@ -210,7 +221,7 @@ def _hash(value: Any) -> str:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """For each dotted name the fewest last parts that no other of the names ends in.
+    """Shorten dotted names: each keeps as few of its last parts as no other of the names ends in.
 
     Example:
         >>> short_names(["objectives.contrast.layer", "objectives.anchor.layer", "steps"])
@@ -221,6 +232,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
         parts = name.split(".")
         for count in range(1, len(parts) + 1):
             ending = ".".join(parts[-count:])
+            # The dots make whole parts match: `layer` is not an ending of `player`.
             if not any(other != name and f".{other}".endswith(f".{ending}") for other in names):
                 break
         short[name] = ending
@@ -228,37 +240,37 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def shown_value(value: Any) -> str:
-    """A value as it is typed; of a path its last part, because results travel."""
+    """Return a value as a user types it; only the last part of a path, because results travel to other machines."""
     if isinstance(value, str):
         return Path(value).name if "/" in value else value
     return json.dumps(value, default=str)
 
 
 def refuse_given_twice(sweep: Mapping[str, Any], given: Iterable[str]) -> None:
-    """Refuse a swept key that has a single value too."""
+    """Refuse a swept key that also has a single value; ``given`` are the keys with a single value."""
     for key in given:
         if key in sweep:
             raise ConfigurationError(f"[[sweep]]: {key} has a single value too; give it once")
 
 
 def check_each(runs: Sequence[PlannedRun], check: Callable[[Mapping[str, Any]], ResultT]) -> list[ResultT]:
-    """Check every combination of values before the first run starts, and give what each check returned.
+    """Check every combination of values before the first run starts, and return the result of each run's check.
 
     Args:
-        runs: The runs; those that differ only in their seeds are checked once.
-        check: Takes the swept values of a run, and raises :class:`ConfigurationError` for what is wrong with them.
+        runs: The runs; runs that differ only in their seeds are checked once.
+        check: Takes the swept values of a run, and raises :class:`ConfigurationError` if something is wrong with them.
 
     Raises:
-        ConfigurationError: All mistakes of all combinations, each once, with the swept value that it is about.
+        ConfigurationError: All mistakes of all combinations, each once, with the swept value that caused it.
     """
-    checked: dict[str, ResultT] = {}
+    checked: dict[str, ResultT] = {}  # by the values as JSON
     problems: dict[Any, Problem] = {}
     for run in runs:
-        text = json.dumps(run.values, sort_keys=True, default=str)
-        if text in checked:
+        values_text = json.dumps(run.values, sort_keys=True, default=str)
+        if values_text in checked:
             continue
         try:
-            checked[text] = check(run.values)
+            checked[values_text] = check(run.values)
         except ConfigurationError as error:
             if not run.values:
                 raise
@@ -266,7 +278,7 @@ def check_each(runs: Sequence[PlannedRun], check: Callable[[Mapping[str, Any]], 
                 # A misspelt key is one mistake, however many values it has.
                 problems.setdefault((problem.location, problem.text), _of_sweep(problem, run.values))
     if problems and not any("[[sweep=" in problem.raw for problem in problems.values()):
-        raise ConfigurationError(problems.values())  # a single run would have them too
+        raise ConfigurationError(problems.values())  # a single run would have the same mistakes
     if problems:
         count = f"{len(problems)} mistake{'s' if len(problems) > 1 else ''}"
         raise ConfigurationError(problems.values(), heading=f"[[sweep]]: {count}; nothing was run")
@@ -274,25 +286,33 @@ def check_each(runs: Sequence[PlannedRun], check: Callable[[Mapping[str, Any]], 
 
 
 def _of_sweep(problem: Problem, values: Mapping[str, Any]) -> Problem:
-    """A problem that names the sweep in place of the option that a single run would have been given."""
+    """Let a problem name ``[[sweep=...]]`` in place of the option that a single run would have been given.
+
+    With the swept values ``{"layer": 99}``, the first rule that fits counts; the values are tried in turn:
+
+    1. The problem stands in an override of a recipe, ``[[overrides='layer=99']]``: its origin is replaced.
+    2. The text names the option, ``[[layer]]`` or ``[[layer=99]]``: the name is replaced.
+    3. The text mentions ``'layer'``: the sweep is put in front of the text.
+    4. Anything else is not about a swept value, and stays.
+    """
     for key, value in values.items():
         named = f"[[sweep={ {key: value}!r}]]"
-        if problem.origin == _origin_of_override(key, value):
+        if problem.origin == _origin_of_override(key, value):  # 1
             return Problem(problem.text, problem.location, problem.kind, Origin(named))
-        own = re.search(rf"\[\[{re.escape(key)}(=.*?)?\]\]", problem.text)
-        if own is not None:
-            text = problem.text.replace(own[0], named)
+        option_in_text = re.search(rf"\[\[{re.escape(key)}(=.*?)?\]\]", problem.text)
+        if option_in_text is not None:  # 2
+            text = problem.text.replace(option_in_text[0], named)
             return Problem(text, problem.location, problem.kind, problem.origin)
-        if repr(key) in problem.text:
+        if repr(key) in problem.text:  # 3
             return Problem(f"{named}: {problem.text}", problem.location, problem.kind, problem.origin)
-    return problem
+    return problem  # 4
 
 
 def override(key: str, value: Any) -> str:
-    """A swept value as a recipe's override: ``objectives.contrast.layer=4``."""
+    """Return a swept value as a recipe's override: ``objectives.contrast.layer=4``."""
     return f"{key}={json.dumps(value, default=str)}"
 
 
 def _origin_of_override(key: str, value: Any) -> Origin:
-    """Where a mistake of a swept value is said to be, when a recipe is read with it as an override."""
+    """Return the origin that a problem of a swept value has when a recipe is read with the value as an override."""
     return Origin(f"[[overrides={override(key, value)!r}]]")

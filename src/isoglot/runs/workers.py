@@ -16,25 +16,30 @@ _SAFE = "PYTHONSAFEPATH"
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Keep Ctrl-C back until the end of the block, and for good in processes that it starts."""
-    pressed, ours = list[int](), signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Delay Ctrl-C until the end of the block; processes that are started in the block never receive it.
+
+    A process inherits the signals that its parent blocks. In the parent, another thread may take the signal although
+    this thread blocks it, and Python would then raise it in the main thread, so the handler is replaced too.
+    """
+    pressed: list[int] = []
+    blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     handler = signal.getsignal(signal.SIGINT)
-    mine = callable(handler) and threading.current_thread() is threading.main_thread()
-    if mine:  # another thread may take the signal, and the main one then raises it whatever it blocks
+    replaces_handler = callable(handler) and threading.current_thread() is threading.main_thread()
+    if replaces_handler:
         signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
     try:
         yield
     finally:
-        if mine:
+        if replaces_handler:
             signal.signal(signal.SIGINT, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ours)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked_before)
         if pressed and callable(handler):
             handler(signal.SIGINT, None)
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C end a worker process in the block, which :func:`uninterrupted` kept it from."""
+    """Let Ctrl-C end a worker process inside the block, although it was started in :func:`uninterrupted`."""
     before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
         yield
@@ -44,15 +49,15 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Start processes in the block: none looks for modules in the current folder, and none ends by Ctrl-C.
+    """Start worker processes in the block that ignore Ctrl-C and do not import modules from the current folder.
 
-    A new interpreter has the current folder first on its path until it receives its parent's. Data lie there, and a
-    ``random.py`` beside them is not what the library means. Ctrl-C reaches every process of a terminal; the main one
-    tells the others to stop.
+    1. A new interpreter has the current folder first on its path until it receives its parent's path. A data file
+       there that is called ``random.py`` would be imported in place of the library, so ``PYTHONSAFEPATH`` is set.
+    2. Ctrl-C in a terminal reaches every process. The main process tells the others to stop.
     """
     before = os.environ.get(_SAFE)
-    with uninterrupted():
-        os.environ[_SAFE] = "1"
+    with uninterrupted():  # 2
+        os.environ[_SAFE] = "1"  # 1
         try:
             yield
         finally:
@@ -64,15 +69,16 @@ def starting() -> Iterator[None]:
 
 @contextmanager
 def starting_apart() -> Iterator[None]:
-    """As :func:`starting`, and without the caller's script and the current folder.
+    """Start worker processes as :func:`starting` does, but without the caller's script, for work inside isoglot.
 
-    Otherwise each worker would run the script again up to its ``if __name__ == "__main__":`` (and for ever without
-    one), with all that it imports. It is for work that is in this package alone.
+    Otherwise each worker would run the script, with all its imports, up to ``if __name__ == "__main__":``, and for ever
+    if the script has no such line. Modules in the current folder are not found either.
     """
     script, path = sys.modules["__main__"], sys.path[:]
-    first = not sys.flags.safe_path and Path(path[0]).resolve() == Path.cwd()  # where Python puts it
+    # Without the flag -P Python puts the folder of the script, or the current folder, first on the path.
+    starts_with_current = not sys.flags.safe_path and Path(path[0]).resolve() == Path.cwd()
     sys.modules["__main__"] = ModuleType("__main__")
-    sys.path[:] = [entry for entry in path[first:] if entry]
+    sys.path[:] = [entry for entry in path[starts_with_current:] if entry]
     try:
         with starting():
             yield
@@ -81,13 +87,13 @@ def starting_apart() -> Iterator[None]:
 
 
 def fork_server() -> None:
-    """Start the process that others are forked from, unless it runs."""
+    """Start the server process that workers are forked from, unless it is running."""
     with starting():
         forkserver.ensure_running()
 
 
 def end_with_parent() -> None:
-    """Have a worker process end when the process that started it ends, even if that is killed."""
+    """Let this worker process end when its parent process ends, even if the parent is killed."""
     parent = multiprocessing.parent_process()
 
     def watch() -> None:

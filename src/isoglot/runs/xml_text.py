@@ -1,4 +1,4 @@
-"""Text as XML and HTML can hold it."""
+"""Remove characters that XML and HTML cannot hold."""
 
 import logging
 import re
@@ -9,9 +9,10 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 class XmlText:
-    r"""Leaves out the characters that XML forbids, escaped or not, and counts them.
+    r"""A function of text that removes characters which XML forbids, even escaped, and counts them.
 
-    Those are control characters, halves of surrogate pairs, U+FFFE and U+FFFF: a single one makes a file unreadable.
+    Forbidden are control characters, halves of surrogate pairs, U+FFFE and U+FFFF (XML 1.0, production 2, Char). One of
+    them makes a whole file unreadable.
 
     Example:
         >>> legal = XmlText()
@@ -23,12 +24,12 @@ class XmlText:
         self.dropped = 0
 
     def __call__(self, text: str) -> str:
-        """The text without them."""
+        """Return the text without forbidden characters."""
         text, count = _FORBIDDEN.subn("", text)
         self.dropped += count
         return text
 
     def warn(self, path: str | Path) -> None:
-        """Report how many were left out of a file."""
+        """Log how many characters were removed from a file, if any."""
         if self.dropped:
             _LOG.warning("%s: characters that XML does not allow, left out: %d", path, self.dropped)
