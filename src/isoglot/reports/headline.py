@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from isoglot.core.errors import ConfigurationError
 from isoglot.reports.grid import metric_name, target_languages
 from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
-from isoglot.reports.stats import Score, margin
+from isoglot.reports.stats import CONFIDENCE, Score, margin
 from isoglot.reports.table import figure
 
 
@@ -65,7 +65,7 @@ def headlines(
             beyond = abs(difference) > bound
             seeds = min(score.seeds for score in pair)
             verdict = (
-                f"{'more than' if beyond else 'could be'} chance: with {seeds} seeds the 95 % "
+                f"{'more than' if beyond else 'could be'} chance: with {seeds} seeds the {CONFIDENCE} % "
                 f"margin is ±{figure(bound)} (Welch's t, seeds unpaired)"
             )
         spread = _spread(scores, measure, (best, against), members)

@@ -29,7 +29,7 @@ from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.frames import ResultList, Tabular
 from isoglot.core.languages import common_code
 from isoglot.core.seeding import seed_for
-from isoglot.reports.stats import shown_p
+from isoglot.reports.stats import CONFIDENCE, TAILS, shown_p
 from isoglot.reports.table import figure
 from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts, combined
 from isoglot.results.rows import name_without_seed
@@ -85,8 +85,8 @@ class Comparison(Tabular):
             figure(value, signed=True) for value in (self.difference, self.low, self.high)
         )
         return (
-            f"{about}{self.metric}: {figure(self.first)} against {figure(self.second)}, {difference} (95 % interval "
-            f"{low} to {high}, {shown_p(self.p)}, {self.examples:,} examples)"
+            f"{about}{self.metric}: {figure(self.first)} against {figure(self.second)}, {difference} "
+            f"({CONFIDENCE} % interval {low} to {high}, {shown_p(self.p)}, {self.examples:,} examples)"
         )
 
 
@@ -274,7 +274,7 @@ def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[fl
         )
         for drawn_differences, pair in zip(differences, pairs, strict=True):
             drawn_differences.append(pair.difference(times @ pair.first, times @ pair.second))
-    ends = [np.quantile(np.concatenate(blocks), (0.025, 0.975)) for blocks in differences]
+    ends = [np.quantile(np.concatenate(blocks), TAILS) for blocks in differences]
     return [(float(low), float(high)) for low, high in ends]
 
 

@@ -11,7 +11,7 @@ from isoglot.reports.grid import metric_name
 from isoglot.reports.paired import SAMPLES, Comparison, paired
 from isoglot.reports.runs import Material
 from isoglot.reports.scores import Measure, main_measures, row_labels
-from isoglot.reports.stats import shown_p
+from isoglot.reports.stats import CONFIDENCE, shown_p
 from isoglot.reports.table import Table, TableCell, decimals, figure
 from isoglot.results.example_counts import CountsFile
 
@@ -68,10 +68,20 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
             ])  # fmt: skip
     if not rows:
         return None
-    names = ["task", "language", "metric", "value", reference, "difference", "95 % interval", "p", "examples"]
+    names = [
+        "task",
+        "language",
+        "metric",
+        "value",
+        reference,
+        "difference",
+        f"{CONFIDENCE} % interval",
+        "p",
+        "examples",
+    ]
     caption = (
-        f"Each run against {reference} on the same examples, in points. The 95 % interval is the paired bootstrap's "
-        f"over examples, p that of approximate randomisation over examples, two-sided ({SAMPLES:,} samples). Seeds "
+        f"Each run against {reference} on the same examples, in points. The {CONFIDENCE} % interval is the paired "
+        f"bootstrap's over examples, p that of approximate randomisation over examples, two-sided ({SAMPLES:,} samples). Seeds "
         "that both runs have go together. p is not corrected for the number of rows: of twenty rows without any "
         "difference one is below 0.05 on average."
     )

@@ -17,7 +17,7 @@ from isoglot import __version__
 from isoglot.core.checks import one_request, shortened
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import common_code
-from isoglot.reports.compare import compare
+from isoglot.reports.beside_papers import tables_beside_papers
 from isoglot.reports.confusion_tables import confusion_tables
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
@@ -96,7 +96,7 @@ def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptio
     """The tables beside the papers'; of runs of no study those by task, with differences from the first run."""
     material, scores = _gathered(runs, options)
     if material.cells:
-        return compare(material.cells, unmeasured=True)
+        return tables_beside_papers(material.cells, unmeasured=True)
     tables = result_tables(scores, "en")
     for table in tables:
         first, *others = table.rows
@@ -150,7 +150,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         *result_tables(scores, source),
         *confusion_tables(material.confusions),
     ]
-    beside = compare(material.cells, unmeasured=True)
+    beside = tables_beside_papers(material.cells, unmeasured=True)
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
     everything = _results_table(material.rows)

@@ -13,7 +13,7 @@ from isoglot.reports.figure_files import Lines, LineSeries
 from isoglot.reports.grid import metric_name, target_languages
 from isoglot.reports.run_names import VariedRun
 from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
-from isoglot.reports.stats import Score, half_interval
+from isoglot.reports.stats import CONFIDENCE, Score, half_interval
 from isoglot.results.rows import SHARES
 from isoglot.runs.sweep import shown_value
 
@@ -124,7 +124,7 @@ def _on_seeds(points: Sequence[Score]) -> str:
     if seeds == [1]:
         return "One seed: chance between seeds cannot be ruled out."
     count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    return f"Means over {count} seeds; bars are 95 % intervals of the mean (Student's t)."
+    return f"Means over {count} seeds; bars are {CONFIDENCE} % intervals of the mean (Student's t)."
 
 
 def _scale(values: Sequence[float]) -> Literal["linear", "log"]:
