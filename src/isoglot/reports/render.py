@@ -30,7 +30,7 @@ from isoglot.reports.paired_table import paired_table
 from isoglot.reports.runs import Material, RunInfo, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
 from isoglot.reports.sweeps import sweep_figures
-from isoglot.reports.table import Table, TableCell, TableRow, figure, slug
+from isoglot.reports.table import Table, TableCell, TableRow, shown_number, slug
 from isoglot.reports.viewer import KEYS, Viewer
 from isoglot.results.rows import FILE_NAME, Result, append
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
@@ -108,7 +108,7 @@ def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptio
             differences = tuple(
                 TableCell("")
                 if ours.value is None or theirs.value is None
-                else replace(ours, text=figure(ours.value - theirs.value, signed=True, digits=ours.digits),
+                else replace(ours, text=shown_number(ours.value - theirs.value, signed=True, digits=ours.digits),
                              value=ours.value - theirs.value, sd=None, best=False, note=0, title="")
                 for ours, theirs in zip(row.cells, first.cells, strict=True)
             )  # fmt: skip
@@ -218,7 +218,7 @@ def _html(page: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"figure": figure, "saved": _saved}
+    environment.filters |= {"shown_number": shown_number, "saved": _saved}
     environment.globals["signs"] = KEYS
     style, script = _asset("report.css"), _asset("report.js")
     policy = f"default-src 'none'; style-src '{_sha(style)}'; script-src '{_sha(script)}'; img-src data:"

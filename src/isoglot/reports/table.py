@@ -32,7 +32,7 @@ class TableCell:
     def of(cls, value: float, metric: str, *, signed: bool = False, **more: Any) -> TableCell:
         """A figure of a metric."""
         digits = decimals(metric)
-        text = figure(value, signed=signed, digits=digits)
+        text = shown_number(value, signed=signed, digits=digits)
         if metric.lower() == "p" and not signed and 0 <= value < 10**-digits:
             text = f"< {10**-digits:g}"  # p = 0.000 would be a certainty
         return cls(text, value, digits=digits, **more)
@@ -127,8 +127,11 @@ class Table(Tabular):
         return self.notes.index(text) + 1
 
 
-def figure(value: float, *, signed: bool = False, digits: int = 1) -> str:
-    """One decimal as the papers print it, with a true minus sign: ``72.3``, ``+1.2``, ``−0.4``."""
+def shown_number(value: float, *, signed: bool = False, digits: int = 1) -> str:
+    """Write a number as the papers print it, with one decimal and a true minus sign: ``72.3``, ``+1.2``, ``−0.4``.
+
+    A number that rounds to 0 has no sign of its own: ``0.0``, or ``±0.0`` for a difference.
+    """
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
     if float(text) == 0:
         text = f"±{0:.{digits}f}" if signed else f"{0:.{digits}f}"
