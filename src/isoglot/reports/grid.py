@@ -130,7 +130,8 @@ def result_tables(scores: ReportScores, source: str) -> list[Table]:
 def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "") -> str:
     """Say what the numbers of a table are.
 
-    ``F1, in percent, test split, 100 examples per language; higher is better.`` is a caption. ``names``: The metrics, as the caption begins; by default their names.
+    For example ``F1, in percent, test split, 100 examples per language; higher is better.`` ``names`` is how it begins;
+    by default the names of the metrics.
     """
     names = names or " and ".join(dict.fromkeys(metric_name(measure.metric) for measure in measures))
 
