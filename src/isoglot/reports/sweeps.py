@@ -1,4 +1,4 @@
-"""Charts of sweeps: a measure over the values of a setting, with the interval that seeds leave."""
+"""Charts of sweeps: a measure over the numbers that were tried for a value, with the interval that seeds leave."""
 
 from __future__ import annotations
 
@@ -20,29 +20,38 @@ from isoglot.runs.sweep import shown_value
 
 @dataclass
 class _SweepLine:
-    """One line of a chart: scores by the value of the setting that goes along the axis."""
+    """One line of a chart: scores by their places along the axis."""
 
     label: str
     scores: dict[float, Score] = field(default_factory=dict)
 
 
 def sweep_figures(varied: Mapping[str, VariedRun], scores: ReportScores, source: str) -> list[Lines]:
-    """One chart for each task and each setting along its axis, where runs of one name differ in a number.
+    """Make one chart for each task and each axis, where runs of one name differ in a number.
 
-    Of several settings the one with the most values goes along the axis, and each combination of the others is a line.
+    1. Axis. Of the values in which runs of one name differ, the one that was tried with the most different numbers.
+    2. Lines. Each combination of the other values is a line of its own.
+
+    Runs ``tlm`` with ``layer`` 4, 6 and 8, each with ``weight`` 0.5 and 1: layers go along the axis, and the lines are
+    ``tlm weight=0.5`` and ``tlm weight=1``.
     """
-    by_setting: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
-    runs = {label: run for label in scores.runs if (run := _run_of(label, varied)) is not None}
+    runs: dict[str, VariedRun] = {}
+    for label in scores.runs:
+        run = _run_of(label, varied)
+        if run is not None:
+            runs[label] = run
+    # Axis -> label of a run -> its place along the axis, and its line. Runs of several names may share a chart.
+    places_by_axis: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
     for name in dict.fromkeys(run.name for run in runs.values()):
         members = {label: run for label, run in runs.items() if run.name == name}
-        axis = _axis_setting(list(members.values()))
+        axis = _axis_of(list(members.values()))
         if axis is None:
             continue
         for label, run in members.items():
             if axis in run.values:
-                by_setting[axis][label] = float(run.values[axis]), _line_label(label, run, axis)
+                places_by_axis[axis][label] = float(run.values[axis]), _line_label(label, run, axis)
     figures = []
-    for axis, places in by_setting.items():
+    for axis, places in places_by_axis.items():
         for measure in main_measures([*scores.values]):
             figure = _figure(axis, places, measure, scores, source)
             if figure is not None:
@@ -56,19 +65,22 @@ def _run_of(label: str, varied: Mapping[str, VariedRun]) -> VariedRun | None:
     return varied[max(names, key=len)] if names else None
 
 
-def _axis_setting(runs: Sequence[VariedRun]) -> str | None:
-    """The setting that goes along the axis: of those that are numbers the one with the most values."""
-    counts: dict[str, int] = {}
-    for setting in dict.fromkeys(name for run in runs for name in run.values):
-        values = [run.values[setting] for run in runs if setting in run.values]
-        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-            counts[setting] = len(set(values))
-    most = max(counts.values(), default=0)
-    return next((setting for setting, count in counts.items() if count == most), None) if most > 1 else None
+def _axis_of(runs: Sequence[VariedRun]) -> str | None:
+    """Choose the value that goes along the axis; of several with equally many numbers, the first.
+
+    ``None`` if no value was tried with two numbers: texts, and true or false, have no place along an axis.
+    """
+    axis, most = None, 1
+    for name in dict.fromkeys(name for run in runs for name in run.values):
+        values = [run.values[name] for run in runs if name in run.values]
+        are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        if are_numbers and len(set(values)) > most:
+            axis, most = name, len(set(values))
+    return axis
 
 
 def _line_label(label: str, run: VariedRun, axis: str) -> str:
-    """``tlm weight=0.5``: the run with all that differs but the setting along the axis."""
+    """``tlm weight=0.5``: the run with all values that differ, without the one along the axis."""
     others = [f"{name}={shown_value(value)}" for name, value in run.values.items() if name != axis]
     options = label[len(run.label) :].strip()
     return " ".join(filter(None, [run.name, *others, options]))
@@ -119,7 +131,7 @@ def _figure(
 
 
 def _on_seeds(points: Sequence[Score]) -> str:
-    """What the bars of a chart are."""
+    """Say what the bars of a chart are."""
     seeds = sorted({score.seeds for score in points})
     if seeds == [1]:
         return "One seed: chance between seeds cannot be ruled out."
