@@ -6,8 +6,8 @@
 ``draw`` is the way in. Altair describes the charts and vl-convert draws them once, as SVG in the page: no script runs,
 so a page is 20 kB per chart rather than 1 MB (Vega's JavaScript) or 5 MB (plotly's), prints, and keeps its strict
 content security policy. Vega escapes every text, labels every point for screen readers, takes colours as CSS variables
-(one set per theme), and knows fonts of all scripts, where matplotlib's SVG has inline styles and warns of each letter it
-has no font for.
+(one set per theme), and knows fonts of all scripts; matplotlib's SVG has inline styles and warns of each letter that no
+font has.
 """
 
 import re

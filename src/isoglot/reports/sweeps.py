@@ -89,7 +89,7 @@ def _line_label(label: str, run: VariedRun, axis: str) -> str:
 def _figure(
     axis: str, places: Mapping[str, tuple[float, str]], measure: Measure, scores: ReportScores, source: str
 ) -> Lines | None:
-    """The chart of one measure; ``None`` where fewer than two values of the setting have a score."""
+    """The chart of one measure; ``None`` where fewer than two places along the axis have a score."""
     languages = target_languages(scores, measure, source)
     means = scores.means(measure, languages)
     lines: dict[str, _SweepLine] = {}
@@ -103,21 +103,21 @@ def _figure(
     for drawn in lines.values():
         values = sorted(drawn.scores)
         points = [drawn.scores[value] for value in values]
+        deviations = [score.sd for score in points]
+        has_deviations = any(deviation is not None for deviation in deviations)
         series.append(
             LineSeries(
                 label=drawn.label,
                 x=values,
                 y=[score.mean for score in points],
-                sd=[score.sd for score in points] if any(score.sd is not None for score in points) else None,
+                sd=deviations if has_deviations else None,
                 interval=[half_interval(score) for score in points],
             )
         )
     unit = " (%)" if measure.base_metric in SHARES else ""
     metric = metric_name(measure.metric)
-    of_languages = languages[0] if len(languages) == 1 else f"mean of {', '.join(languages)}"
-    note = (
-        f"{of_languages}. {_on_seeds([score for line in lines.values() for score in line.scores.values()])}"
-    )
+    scored = [score for line in lines.values() for score in line.scores.values()]
+    of_languages = languages[0] if len(languages) == 1 else f"Mean of {', '.join(languages)}"
     return Lines(
         kind="lines",
         title=f"{measure.title}: {metric} by {axis}",
@@ -126,7 +126,7 @@ def _figure(
         series=series,
         better="lower" if lower_is_better(measure.metric) else "higher",
         x_scale=_scale(steps),
-        note=note[0].upper() + note[1:] if len(languages) > 1 else note,
+        note=f"{of_languages}. {_on_seeds(scored)}",
     )
 
 
@@ -140,7 +140,13 @@ def _on_seeds(points: Sequence[Score]) -> str:
 
 
 def _scale(values: Sequence[float]) -> Literal["linear", "log"]:
-    """The scale on which the values lie more evenly: 4, 6, 8 on a linear one, 1e-5, 3e-5, 1e-4 on a logarithmic one."""
+    """Choose the scale on which ascending values lie more evenly.
+
+    1. Logarithms need values above 0.
+    2. Two values lie evenly on any scale: from a factor of 10 it is logarithmic.
+    3. Else the scale whose longest step is the smaller multiple of its shortest: 4, 6, 8 lie on a linear scale, and
+       1e-5, 3e-5, 1e-4 on a logarithmic one.
+    """
     if values[0] <= 0:
         return "linear"
     if len(values) == 2:

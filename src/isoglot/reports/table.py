@@ -18,7 +18,7 @@ RowKind = Literal["ours", "paper", "difference", "reference", "plain"]
 
 @dataclass(frozen=True)
 class TableCell:
-    """One cell."""
+    """One place in a table: the text that is shown, and the number behind it."""
 
     text: str
     value: float | None = None  # what it sorts by, and what CSV holds
@@ -110,18 +110,18 @@ class Table(Tabular):
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Headings over several columns, each with how many; none where no column has one."""
+        """Headings over several columns, each with the number of its columns; empty where no column has a group."""
         groups = groupby(self.columns, key=lambda column: column.group)
         sizes = [(name, len(list(columns))) for name, columns in groups]
         return sizes if any(name for name, _ in sizes) else []
 
     @property
     def headings(self) -> list[str]:
-        """Of all columns, the rows' own first."""
+        """The headings of all columns, first that of the rows' headers."""
         return [self.corner, *(column.label for column in self.columns)]
 
     def note(self, text: str) -> int:
-        """The number of a note, which is added if it is new."""
+        """Add a note below the table, unless it has the same one already; return its number, for cells to refer to."""
         if text not in self.notes:
             self.notes.append(text)
         return self.notes.index(text) + 1
@@ -143,9 +143,10 @@ COUNTS = ("count", "sentences", "tokens")
 
 
 def decimals(metric: str) -> int:
-    """Places after the point, as the papers print them: two of AER, three of correlations and p, one of others.
+    """Say how many decimals the papers print for a metric.
 
-    Counts of rows, tokens and weights have none. Sizes of corpora have four: 0.0001 GB is a tenth of a megabyte.
+    AER has two; correlations, cosines and p three; counts of rows, tokens and weights none; sizes of corpora four, for
+    0.0001 GB is a tenth of a megabyte; any other metric one.
     """
     name = metric.lower()
     places = {"aer": 2, **dict.fromkeys(("spearman", "rho", "p", "cosine"), 3), "gigabytes": 4}
