@@ -155,7 +155,7 @@ class _Builder:
 
     def _filled_columns(self) -> list[PaperColumn]:
         """The columns with a cell or a mean, in the paper's order; cells without a value, planned ones, count."""
-        filled = set()
+        filled: set[str] = set()
         for line in self.lines:
             filled.update(line.cells, line.values)
         return [column for column in self.layout.columns if column.id in filled]
@@ -360,9 +360,12 @@ def _add_mean(paper: PaperTable, line: _Line, average: PaperColumn) -> None:
     covered = in_paper or measured
     if len({(column.task, column.language) for column in covered}) < 2:
         return
-    seeds = {seed for column in covered for seed in line.values[column.id] if seed is not None}
+    seeds: set[int] = set()
+    for column in covered:
+        seeds.update(seed for seed in line.values[column.id] if seed is not None)
+    seeds_or_none: list[int | None] = [*sorted(seeds)] if seeds else [None]
     means: dict[int | None, float] = {}
-    for seed in sorted(seeds) or [None]:
+    for seed in seeds_or_none:
         values = {}
         for column in covered:
             by_seed = line.values[column.id]
