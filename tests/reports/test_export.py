@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 from isoglot.reports.export import to_csv, to_latex, to_text, write_tables
-from isoglot.reports.table import Column, Table, TableCell, TableRow, figure
+from isoglot.reports.table import Column, Table, TableCell, TableRow, shown_number
 
 HOSTILE = '=cmd|"/c calc"!A1, & 50% of $x_1#{}~^\\ <b>'
 
@@ -65,7 +65,12 @@ def test_files_are_written_beside_each_other(tmp_path: Path) -> None:
 
 
 def test_figures_have_a_true_minus_and_no_signed_zero() -> None:
-    assert [figure(-1.26), figure(1.0, signed=True), figure(0.04, signed=True), figure(-0.04)] == [
+    assert [
+        shown_number(-1.26),
+        shown_number(1.0, signed=True),
+        shown_number(0.04, signed=True),
+        shown_number(-0.04),
+    ] == [
         "−1.3",
         "+1.0",
         "±0.0",

@@ -10,7 +10,7 @@ from labelled_files import json_lines
 from study_programs import add_sum, built, made, study
 from study_steps import Add, Trained
 
-from isoglot.reports.compare import compare
+from isoglot.reports.beside_papers import tables_beside_papers
 from isoglot.reports.render import report
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import collect
@@ -217,7 +217,7 @@ def test_two_settings_of_a_study_are_two_folders_and_two_rows(tmp_path: Path) ->
     }  # fmt: skip
     assert {(r.value, r.changes.get("alpha")) for r in read(root)} == {(10, None), (20, None), (1, 1), (2, 1)}
     assert set(collect(gather([root]).rows).runs) == {"one", "one alpha=1"}
-    (found,) = compare(read_cells(root))
+    (found,) = tables_beside_papers(read_cells(root))
     assert [(row.header, row.cells[0].text) for row in found.rows] == [
         ("one", "15.0"),
         ("one (alpha=1)", "1.5"),

@@ -1,1 +1,20 @@
-"""Reports: tables in the papers' layout, figures and one self-contained page; reads results only, never torch."""
+"""Reports: results, cells, curves and figures of runs in; tables, charts and one self-contained page out. Never torch.
+
+    folders ──> runs.gather ──> Material ─┬─ rows ───> scores ──> grid, headline, sweeps ─┐
+                labels, run_names         ├─ cells ──> beside_papers (papers, orderings) ─┼─> render.report ──> page
+                                          ├─ counts ─> paired, paired_table ──────────────┤   export ──> CSV, LaTeX
+                                          └─ curves, figures, alignments ──> charts, viewer ─┘
+
+Read ``render.py`` first: ``report`` has this order. The words of this room:
+
+- *result*, or row of results: one measured number, a line of ``results.jsonl``.
+- *cell*: one measured number with its place in a paper's table, a line of ``cells.jsonl``. A *table cell* is a place in
+  a table that is shown.
+- *measure*: a task, split and metric. *score*: a mean over seeds.
+- *label*: what a report calls a run. Runs of one label and different seeds are one row.
+- *figure*: a drawing, of a run's ``figures`` folder or made here; *chart*: the figure as SVG.
+- *setting*: of a row of a paper, ``zero-shot`` or ``translate-train``; of a cell, what was changed of a study's sizes.
+- *options*, or settings of a row of results: the options of its evaluation. *axis*: the value that a sweep varies.
+- *printed*: as the paper has it, even where that is wrong.
+- *comparison*: two systems on the same examples (``paired.compare``, public); beside the papers stand ours and theirs.
+"""

@@ -1,21 +1,23 @@
-"""The papers' figures as charts, each with its data as a table.
+"""Draw figures as charts, each with its data as a table.
 
-Altair describes the charts and vl-convert draws them once, as SVG in the page: no script runs, so a page is 20 kB per
-chart rather than 1 MB (Vega's JavaScript) or 5 MB (plotly's), prints, and keeps its strict content security policy.
-Vega escapes every text, labels every point for screen readers, takes colours as CSS variables (one set per theme),
-and knows fonts of all scripts, where matplotlib's SVG has inline styles and warns of each letter it has no font for.
+    figure (Lines, Scatter, Bars, EmbeddingMap) ──> rows, one for each mark ──> Altair chart ──> SVG (``svg.py``)
+                                          └──────> Table of its numbers
+
+``draw`` is the way in. Altair describes the charts and vl-convert draws them once, as SVG in the page: no script runs,
+so a page is 20 kB per chart rather than 1 MB (Vega's JavaScript) or 5 MB (plotly's), prints, and keeps its strict
+content security policy. Vega escapes every text, labels every point for screen readers, takes colours as CSS variables
+(one set per theme), and knows fonts of all scripts; matplotlib's SVG has inline styles and warns of each letter that no
+font has.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
-from xml.etree import ElementTree
 
 import altair as alt
-import vl_convert
 from markupsafe import Markup
 
 from isoglot.reports.figure_files import (
@@ -28,24 +30,22 @@ from isoglot.reports.figure_files import (
     Scatter,
 )
 from isoglot.reports.stats import rank_correlation
+from isoglot.reports.svg import WIDTH, sized, svg_of
 from isoglot.reports.table import Table, TableCell
-from isoglot.runs.xml_text import XmlText
 
 _COLOURS = 7
 """Colours of the Okabe–Ito palette (``--c0`` to ``--c6`` of the style sheet); then they repeat with another dash."""
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
 _DASHES = ([1, 0], [6, 4], [2, 3])
-_WIDTH, _HEIGHT, _MAP_HEIGHT, _MARGIN = 420.0, 240.0, 370.0, 34.0
+_HEIGHT, _MAP_HEIGHT, _MARGIN = 240.0, 370.0, 34.0
 _FEW = 16
 """Lines of at most this many values have a point at each."""
 _SIDE_STEP = 0.014
 """Share of the axis between the bars of two lines at one place."""
+# Vega's expression language: 25000 is labelled 25k.
 _THOUSANDS = "datum.value >= 10000 ? datum.value / 1000 + 'k' : datum.label"
-_SVG = "{http://www.w3.org/2000/svg}"
-_TAGS = frozenset(
-    _SVG + tag for tag in ("svg", "g", "path", "line", "rect", "text", "tspan", "defs", "clipPath")
-)
-_LETTER = 7.0
+_LETTER_WIDTH = 7.0
+"""Pixels of an average letter of the legend."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def draw(figure: ReportFigure, *, runs: Sequence[str] = ()) -> Chart:
 
 
 def series_numbers(labels: Sequence[str], runs: Sequence[str]) -> list[int]:
-    """Numbers of colours and shapes: a run's own, where it is one; the others get those after all runs.
+    """Number the colours and shapes: a run's place in ``runs``; series that are no run get the numbers after them.
 
     Example:
         >>> series_numbers(["weam (3 runs)", "other"], ["mlm", "weam"])
@@ -91,48 +91,57 @@ def series_numbers(labels: Sequence[str], runs: Sequence[str]) -> list[int]:
 
 
 def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
+    """Draw lines with their points; seeds are bars (intervals) or a band (deviations), the best points are larger."""
     labels = list(dict.fromkeys(series.label or "other" for series in figure.series))
-    rows = [row for line, series in enumerate(figure.series) for row in _line_rows(line, series, figure)]
+    rows: list[dict[str, Any]] = []
+    for number, series in enumerate(figure.series):
+        rows += _line_rows(number, series, figure)
     look = _look(labels, series_numbers(labels, runs), lines=True)
     has_bars = any(series.interval is not None for series in figure.series)
     x = _x_of_lines(figure, [row["at"] for row in rows])
-    y, low = (
-        _axis(name, figure.y_label, [row[end] for row in rows for end in ("low", "high")])
-        for name in ("y", "low")
-    )
+    # Both have the same axis: it must hold the ends of all bars.
+    ends = [row[end] for row in rows for end in ("low", "high")]
+    y, low = _axis("y", figure.y_label, ends), _axis("low", figure.y_label, ends)
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, detail="line:N", color=look["color"])
+    # Layers from the back to the front: bars or bands, lines, ends of bars, points.
     layers = [base.mark_line(strokeWidth=2).encode(y=y, strokeDash=look["strokeDash"])]
     if has_bars:
         layers.insert(0, base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(y=low, y2="high:Q"))
-        ends = base.transform_filter("datum.high > datum.low").mark_tick(
+        ticks = base.transform_filter("datum.high > datum.low").mark_tick(
             orient="horizontal", thickness=1.5, size=9, opacity=0.7
         )
-        layers += [ends.encode(y=low), ends.encode(y=alt.Y("high:Q", title=figure.y_label))]
+        layers += [ticks.encode(y=low), ticks.encode(y=alt.Y("high:Q", title=figure.y_label))]
     elif any(series.sd is not None for series in figure.series):
         layers.insert(0, base.mark_area(opacity=0.15).encode(y=low, y2="high:Q"))
     size = alt.condition("datum.best", alt.value(110), alt.value(36))
     points = base.encode(y=y, shape=look["shape"], size=size, description="tip:N")
     layers.append(points.transform_filter("datum.point || datum.best").mark_point(filled=True, opacity=1))
+    caption = figure.note
     best = [row["tip"] for row in rows if row["best"]]
-    caption = f"{figure.note} Best: {'; '.join(best)}." if best else figure.note
-    chart = _sized(alt.layer(*layers), _HEIGHT)
-    svg = _svg(chart, figure.title)
+    if best:
+        caption += f" Best: {'; '.join(best)}."
+    chart = sized(alt.layer(*layers), _HEIGHT)
+    svg = svg_of(chart, figure.title)
     return Chart(figure.title, [("", svg)], caption.strip(), _lines_table(figure), [chart])
 
 
 def _lines_table(figure: Lines) -> Table:
     """The values of a chart: a row for each place along the axis, a column for each line."""
-    columns = [
-        {
-            x: TableCell(f"{y:.4g}".replace("-", "−"), y, sd)
-            for x, y, sd in zip(s.x, s.y, s.sd or repeat(None, len(s.x)), strict=True)
-        }
-        for s in figure.series
-    ]
+    columns: list[dict[float, TableCell]] = []
+    for series in figure.series:
+        column = {}
+        for x, y, sd in zip(series.x, series.y, series.sd or repeat(None, len(series.x)), strict=True):
+            column[x] = TableCell(_short_number(y), y, sd)
+        columns.append(column)
     steps = sorted({x for column in columns for x in column})
     cells = [[f"{x:g}", *(column.get(x, "–") for column in columns)] for x in steps]
     headings = [figure.x_label, *(series.label or figure.y_label for series in figure.series)]
     return Table.listing(figure.title, figure.y_label, headings, cells)
+
+
+def _short_number(value: float) -> str:
+    """Four digits, with a true minus sign."""
+    return f"{value:.4g}".replace("-", "−")
 
 
 def _x_of_lines(figure: Lines, places: Sequence[float]) -> Any:
@@ -161,42 +170,66 @@ def _beside(figure: Lines, number: int, x: float) -> float:
     return float(x + shift * (max(steps) - min(steps)))
 
 
-def _line_rows(number: int, series: LineSeries, figure: Lines) -> Iterator[dict[str, Any]]:
+def _line_rows(number: int, series: LineSeries, figure: Lines) -> list[dict[str, Any]]:
+    """The data of a line, a row for each point, under the names that the chart's layers read.
+
+    ``at`` is where a point is drawn along the axis, ``low`` and ``high`` are the ends of its bar or band, ``tip`` is
+    shown when pointed at, ``point`` says whether it is drawn besides the line. Of equal best points the one with the
+    smallest x is best, or the one with the largest where higher is better.
+    """
     best = None
     if figure.better is not None:
-        best = (min if figure.better == "lower" else max)(zip(series.y, series.x, strict=True))
-    floor = 0.0 if min(series.y) >= 0 else None  # a share or a loss is never below 0, its deviation may be
+        points = zip(series.y, series.x, strict=True)
+        best = min(points) if figure.better == "lower" else max(points)
+    label = series.label or "other"
+    axis = figure.x_label.partition(" (")[0]
+    never_negative = min(series.y) >= 0  # a share or a loss is never below 0, so its bar must not be either
     spreads = series.interval or series.sd or [None] * len(series.x)
+    rows = []
     for x, y, spread in zip(series.x, series.y, spreads, strict=True):
-        label, is_best = series.label or "other", (y, x) == best
-        tip = (
-            f"{label}: {y:.2f} at {figure.x_label.partition(' (')[0]} {x:g}"
-            if is_best
-            else f"{label}: {y:.4g} at {x:g}"
-        )
+        is_best = (y, x) == best
         half = spread or 0.0
-        yield {
-            "line": number, "series": label, "x": x, "y": y, "best": is_best, "tip": tip, "high": y + half,
-            "low": y - half if floor is None else max(floor, y - half),
-            "point": figure.kind == "layers" or len(series.x) <= _FEW,
-            "at": x if series.interval is None else _beside(figure, number, x),
-        }  # fmt: skip
+        low = y - half
+        rows.append(
+            {
+                "line": number,
+                "series": label,
+                "x": x,
+                "y": y,
+                "best": is_best,
+                "tip": f"{label}: {y:.2f} at {axis} {x:g}" if is_best else f"{label}: {y:.4g} at {x:g}",
+                "high": y + half,
+                "low": max(0.0, low) if never_negative else low,
+                "point": figure.kind == "layers" or len(series.x) <= _FEW,
+                "at": x if series.interval is None else _beside(figure, number, x),
+            }
+        )
+    return rows
 
 
 def _axis(field: str, title: str, values: Sequence[float], *, nice: bool = True) -> Any:
-    """An axis around the values; around a constant it goes to 0, and from 0 to 1."""
+    """An axis around the values.
+
+    Equal values have no range of their own: around 4 the axis goes from 0 to 5, around 0 from 0 to 1.
+    """
     low, high = min(values), max(values)
-    if low == high:
-        low, high = (0.0, 1.0) if low == 0 else (min(0.0, 1.25 * low), max(0.0, 1.25 * high))
+    if low == high == 0:
+        high = 1.0
+    elif low == high:
+        low, high = min(0.0, 1.25 * low), max(0.0, 1.25 * high)
     channel = alt.X if field == "x" else alt.Y
     return channel(f"{field}:Q", title=title, scale=alt.Scale(domain=[low, high], nice=nice, zero=False))
 
 
 def _look(labels: Sequence[str], numbers: Sequence[int], *, lines: bool) -> dict[str, Any]:
-    """Colour, shape and dash of each series, with one legend below the chart."""
+    """Encodings of colour, shape and (of lines) dash by series, with one legend below the chart for all.
+
+    After seven series the colours repeat, with another dash.
+    """
+    # As many columns as the longest label leaves room for; one series needs no legend.
     longest = max((len(label) for label in labels), default=1)
-    columns = int(max(1, min(len(labels), _WIDTH // (_LETTER * longest + 36))))
-    legend = alt.Legend(title=None, columns=columns, labelLimit=_WIDTH - 40) if len(labels) > 1 else None
+    columns = int(max(1, min(len(labels), WIDTH // (_LETTER_WIDTH * longest + 36))))
+    legend = alt.Legend(title=None, columns=columns, labelLimit=WIDTH - 40) if len(labels) > 1 else None
     values: dict[str, tuple[type, list[Any]]] = {
         "color": (alt.Color, [f"var(--c{n % _COLOURS})" for n in numbers]),
         "shape": (alt.Shape, [_SHAPES[n % len(_SHAPES)] for n in numbers]),
@@ -227,75 +260,87 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
             **_look(groups, series_numbers(groups, runs), lines=False),
         )
     )
-    sign, parts = 1 if figure.correlate == "y" else -1, []
-    for group in dict.fromkeys(p.group for p in figure.points) if figure.each_group else [None]:
-        points = [p for p in figure.points if group is None or p.group == group]
-        correlation = rank_correlation([p.x for p in points], [sign * p.y for p in points])
-        text = "too few points for a rank correlation" if correlation is None else str(correlation)
-        parts.append(text if group is None else f"{group}: {text}")
-    of = f", of {figure.x_label} with the negated {figure.y_label}" if sign < 0 else ""
-    text = "; ".join(parts) + (of if any("ρ" in part for part in parts) else "")
-    correlations = f"{text[0].upper()}{text[1:]}."
+    correlations = _correlations(figure)
     table = Table.listing(
         figure.title, correlations, ["point", "group", figure.x_label, figure.y_label],
         [[p.label, p.group, *(TableCell(f"{v:.4g}", v) for v in (p.x, p.y))] for p in figure.points],
     )  # fmt: skip
-    chart = _sized(chart, _HEIGHT)
-    svg = _svg(chart, figure.title)
+    chart = sized(chart, _HEIGHT)
+    svg = svg_of(chart, figure.title)
     return Chart(figure.title, [("", svg)], f"{correlations} {figure.note}".strip(), table, [chart])
 
 
+def _correlations(figure: Scatter) -> str:
+    """Spearman's ρ of all points or of each group, as a sentence."""
+    sign = 1 if figure.correlate == "y" else -1
+    groups: list[str | None] = [None]  # all points
+    if figure.each_group:
+        groups = list(dict.fromkeys(point.group for point in figure.points))
+    parts = []
+    for group in groups:
+        points = [point for point in figure.points if group is None or point.group == group]
+        correlation = rank_correlation([p.x for p in points], [sign * p.y for p in points])
+        text = "too few points for a rank correlation" if correlation is None else str(correlation)
+        parts.append(text if group is None else f"{group}: {text}")
+    sentence = "; ".join(parts)
+    if sign < 0 and any("ρ" in part for part in parts):
+        sentence += f", of {figure.x_label} with the negated {figure.y_label}"
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
 def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
-    groups, series = (list(dict.fromkeys(getattr(b, n) for b in figure.bars)) for n in ("group", "series"))
+    """Draw groups of bars, one bar for each series in a group; one chart for each panel."""
+    groups = list(dict.fromkeys(bar.group for bar in figure.bars))
+    series = list(dict.fromkeys(bar.series for bar in figure.bars))
+    # All panels share the colours and the axis.
     colour = _look(series, series_numbers(series, runs), lines=False)["color"]
     y = _axis("y", figure.y_label, [0, *(bar.value for bar in figure.bars)])
     x = alt.X("x:N", title=None, sort=groups, axis=alt.Axis(labelAngle=0))
+    offset = alt.XOffset("series:N", sort=series)
     panels, charts = [], []
     listed: list[list[str | TableCell]] = []
     for panel in dict.fromkeys(bar.panel for bar in figure.bars):
         values = {(bar.series, bar.group): bar.value for bar in figure.bars if bar.panel == panel}
-        texts = {key: f"{value:.4g}".replace("-", "−") for key, value in values.items()}
-        rows = [
-            {"series": s, "x": g, "y": y, "tip": f"{s}, {g}: {texts[s, g]}"} for (s, g), y in values.items()
-        ]
-        chart = alt.Chart(alt.InlineData(values=rows)).mark_bar()
-        offset = alt.XOffset("series:N", sort=series)
-        chart = chart.encode(x=x, xOffset=offset, y=y, description="tip:N", color=colour)
-        charts.append(_sized(chart, _HEIGHT))
-        panels.append((panel, _svg(charts[-1], f"{figure.title} {panel}".strip())))
-        for s in series:
-            cells = [TableCell(texts.get((s, g), "–"), values.get((s, g))) for g in groups]
-            listed.append([" / ".join(filter(None, (s, panel))), *cells])
+        texts = {place: _short_number(value) for place, value in values.items()}
+        rows = []
+        for (name, group), value in values.items():
+            tip = f"{name}, {group}: {texts[name, group]}"
+            rows.append({"series": name, "x": group, "y": value, "tip": tip})
+        bars = alt.Chart(alt.InlineData(values=rows)).mark_bar()
+        chart = sized(bars.encode(x=x, xOffset=offset, y=y, description="tip:N", color=colour), _HEIGHT)
+        charts.append(chart)
+        panels.append((panel, svg_of(chart, f"{figure.title} {panel}".strip())))
+        for name in series:
+            cells = [TableCell(texts.get((name, group), "–"), values.get((name, group))) for group in groups]
+            listed.append([" / ".join(filter(None, (name, panel))), *cells])
     data = Table.listing(figure.title, figure.y_label, ["", *groups], listed)
     return Chart(figure.title, panels, figure.note, data, charts)
 
 
 def _draw_map(figure: EmbeddingMap) -> Chart:
+    """Draw the words of each panel, those of a language in one colour; dotted lines join translations."""
     languages = list(dict.fromkeys(p.language or "other" for panel in figure.panels for p in panel.points))
-    charts = [_panel(panel, languages) for panel in figure.panels]
-    about = [
-        f"{panel.title}: {len(panel.points)} words, {len(panel.pairs)} pairs joined"
-        for panel in figure.panels
-    ]
-    panels = [
-        (panel.title, _svg(chart, text, frame="var(--rule)"))
-        for panel, chart, text in zip(figure.panels, charts, about, strict=True)
-    ]
+    panels, charts = [], []
     rows: list[list[str | TableCell]] = []
     for panel in figure.panels:
+        chart = _panel(panel, languages)
+        about = f"{panel.title}: {len(panel.points)} words, {len(panel.pairs)} pairs joined"
+        charts.append(chart)
+        panels.append((panel.title, svg_of(chart, about, frame="var(--rule)")))
+        # Each point's translations, for the table.
         partners: dict[int, list[str]] = defaultdict(list)
         for i, j in panel.pairs:
             partners[i].append(panel.points[j].word)
             partners[j].append(panel.points[i].word)
-        for i, p in enumerate(panel.points):
-            coordinates = [TableCell(f"{v:.2f}", v) for v in (p.x, p.y)]
-            rows.append([panel.title, p.word, p.language, *coordinates, ", ".join(partners[i])])
+        for i, point in enumerate(panel.points):
+            coordinates = [TableCell(f"{value:.2f}", value) for value in (point.x, point.y)]
+            rows.append([panel.title, point.word, point.language, *coordinates, ", ".join(partners[i])])
     headings = ["panel", "word", "language", "x", "y", "joined with"]
     table = Table.listing(figure.title, figure.note or "Places after projection", headings, rows)
-    joined = "Dotted lines join words that are translations of each other." * any(
-        p.pairs for p in figure.panels
-    )
-    return Chart(figure.title, panels, f"{joined} {figure.note}".strip(), table, charts)
+    caption = figure.note
+    if any(panel.pairs for panel in figure.panels):
+        caption = f"Dotted lines join words that are translations of each other. {caption}"
+    return Chart(figure.title, panels, caption.strip(), table, charts)
 
 
 def _panel(panel: MapPanel, languages: Sequence[str]) -> Any:
@@ -323,56 +368,10 @@ def _panel(panel: MapPanel, languages: Sequence[str]) -> Any:
         words.transform_filter("datum.side == 'left'").mark_text(**look, align="left", dx=7),
         words.transform_filter("datum.side == 'right'").mark_text(**look, align="right", dx=-7),
     )
-    return _sized(chart, _MAP_HEIGHT)
-
-
-def _sized(chart: Any, height: float) -> Any:
-    return chart.properties(width=_WIDTH, height=height)
+    return sized(chart, _MAP_HEIGHT)
 
 
 def _padded(values: Sequence[float]) -> alt.Scale:
     """From the lowest value to the highest, with room for words around them."""
     low, high = min(values), max(values)
     return alt.Scale(domain=[low, high if high > low else low + 1], nice=False, zero=False, padding=_MARGIN)
-
-
-def _svg(chart: alt.TopLevelMixin, about: str, *, frame: str | None = None) -> Markup:
-    """The chart as SVG that scales with the page; a point's label is shown when pointed at."""
-    text = {
-        "labelColor": "var(--soft)",
-        "titleColor": "var(--fg)",
-        "labelFontSize": 12,
-        "titleFontSize": 12.5,
-    }
-    lines = {"gridColor": "var(--rule)", "domainColor": "var(--faint)", "tickColor": "var(--faint)"}
-    config = {
-        "background": None, "font": "system-ui, sans-serif", "view": {"stroke": frame},
-        "axis": {**text, **lines, "titleFontWeight": "normal", "titlePadding": 8},
-        "axisX": {"grid": False, "tickCount": 7}, "axisY": {"domain": False, "ticks": False, "tickCount": 5},
-        "legend": {**text, "orient": "bottom", "symbolSize": 80, "symbolOpacity": 1, "columnPadding": 16},
-    }  # fmt: skip
-    spec = {**chart.to_dict(), "config": config}
-    root = ElementTree.fromstring(vl_convert.vegalite_to_svg(_printable(spec)))  # noqa: S314 - ours, just written
-    ElementTree.register_namespace("", _SVG[1:-1])
-    for parent in root.iter():
-        for child in list(parent):
-            if child.tag not in _TAGS:
-                parent.remove(child)
-        parent.attrib.pop("style", None)
-        if parent.get("role") == "graphics-symbol" and (label := parent.get("aria-label")):
-            ElementTree.SubElement(parent, f"{_SVG}title").text = label
-    for name in ("width", "height"):
-        root.attrib.pop(name)
-    root.attrib.update({"class": "chart", "role": "img", "aria-label": _printable(about)})
-    return Markup(ElementTree.tostring(root, encoding="unicode"))  # noqa: S704 - a tree, serialised
-
-
-def _printable(value: Any) -> Any:
-    """Without characters that XML cannot hold."""
-    if isinstance(value, dict):
-        return {key: _printable(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_printable(inner) for inner in value]
-    if isinstance(value, str):
-        return XmlText()(value)
-    return value

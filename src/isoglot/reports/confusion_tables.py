@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from isoglot.core.languages import common_code
-from isoglot.reports.table import Column, Table, TableCell, TableRow, figure, slug
+from isoglot.reports.table import Column, Table, TableCell, TableRow, shown_number, slug
 from isoglot.results.confusion import Confusion, ConfusionMatrix
 
 MOST_LABELS = 24
@@ -59,7 +59,9 @@ def _table(run: str, task: str, split: str, members: Sequence[Confusion]) -> Tab
             for label in labels:
                 count = counts[place[label]] if label in place else 0
                 cells.append(TableCell(f"{count:,}", float(count), best=label == score.label and count > 0))
-            cells += [TableCell(figure(value), value) for value in (score.precision, score.recall, score.f1)]
+            cells += [
+                TableCell(shown_number(value), value) for value in (score.precision, score.recall, score.f1)
+            ]
             table.rows.append(TableRow(score.label, tuple(cells), "ours", language))
     return table
 

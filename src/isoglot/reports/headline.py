@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from isoglot.core.errors import ConfigurationError
 from isoglot.reports.grid import metric_name, target_languages
 from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
-from isoglot.reports.stats import Score, margin
-from isoglot.reports.table import figure
+from isoglot.reports.stats import CONFIDENCE, Score, margin
+from isoglot.reports.table import shown_number
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def headlines(
             beyond = abs(difference) > bound
             seeds = min(score.seeds for score in pair)
             verdict = (
-                f"{'more than' if beyond else 'could be'} chance: with {seeds} seeds the 95 % "
-                f"margin is ±{figure(bound)} (Welch's t, seeds unpaired)"
+                f"{'more than' if beyond else 'could be'} chance: with {seeds} seeds the {CONFIDENCE} % "
+                f"margin is ±{shown_number(bound)} (Welch's t, seeds unpaired)"
             )
         spread = _spread(scores, measure, (best, against), members)
         lines.append(
@@ -89,5 +89,5 @@ def _spread(scores: ReportScores, measure: Measure, runs: tuple[str, str], langu
     worse = sum(sign * lead < 0 for lead in leads.values())
     return (
         f"better in {better} of {len(leads)} languages{f', worse in {worse}' * bool(worse)}: most in {most} "
-        f"({figure(leads[most], signed=True)}), least in {least} ({figure(leads[least], signed=True)})"
+        f"({shown_number(leads[most], signed=True)}), least in {least} ({shown_number(leads[least], signed=True)})"
     )

@@ -29,8 +29,8 @@ from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.frames import ResultList, Tabular
 from isoglot.core.languages import common_code
 from isoglot.core.seeding import seed_for
-from isoglot.reports.stats import shown_p
-from isoglot.reports.table import figure
+from isoglot.reports.stats import CONFIDENCE, TAILS, shown_p
+from isoglot.reports.table import shown_number
 from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts, combined
 from isoglot.results.rows import name_without_seed
 
@@ -82,11 +82,11 @@ class Comparison(Tabular):
     def __str__(self) -> str:
         about = "".join(f"{self.about[name]} " for name in ("task", "language") if self.about.get(name))
         difference, low, high = (
-            figure(value, signed=True) for value in (self.difference, self.low, self.high)
+            shown_number(value, signed=True) for value in (self.difference, self.low, self.high)
         )
         return (
-            f"{about}{self.metric}: {figure(self.first)} against {figure(self.second)}, {difference} (95 % interval "
-            f"{low} to {high}, {shown_p(self.p)}, {self.examples:,} examples)"
+            f"{about}{self.metric}: {shown_number(self.first)} against {shown_number(self.second)}, {difference} "
+            f"({CONFIDENCE} % interval {low} to {high}, {shown_p(self.p)}, {self.examples:,} examples)"
         )
 
 
@@ -274,7 +274,7 @@ def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[fl
         )
         for drawn_differences, pair in zip(differences, pairs, strict=True):
             drawn_differences.append(pair.difference(times @ pair.first, times @ pair.second))
-    ends = [np.quantile(np.concatenate(blocks), (0.025, 0.975)) for blocks in differences]
+    ends = [np.quantile(np.concatenate(blocks), TAILS) for blocks in differences]
     return [(float(low), float(high)) for low, high in ends]
 
 

@@ -11,8 +11,8 @@ from isoglot.reports.grid import metric_name
 from isoglot.reports.paired import SAMPLES, Comparison, paired
 from isoglot.reports.runs import Material
 from isoglot.reports.scores import Measure, main_measures, row_labels
-from isoglot.reports.stats import shown_p
-from isoglot.reports.table import Table, TableCell, decimals, figure
+from isoglot.reports.stats import CONFIDENCE, shown_p
+from isoglot.reports.table import Table, TableCell, decimals, shown_number
 from isoglot.results.example_counts import CountsFile
 
 _SETTINGS = ("task", "language", "split", "seed", "checkpoint_hash", "options")
@@ -54,7 +54,8 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
                 continue
             metric, p = comparison.metric, comparison.p
             ends = (
-                figure(v, signed=True, digits=decimals(metric)) for v in (comparison.low, comparison.high)
+                shown_number(v, signed=True, digits=decimals(metric))
+                for v in (comparison.low, comparison.high)
             )
             difference = comparison.difference
             rows.append([
@@ -68,10 +69,21 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
             ])  # fmt: skip
     if not rows:
         return None
-    names = ["task", "language", "metric", "value", reference, "difference", "95 % interval", "p", "examples"]
+    names = [
+        "task",
+        "language",
+        "metric",
+        "value",
+        reference,
+        "difference",
+        f"{CONFIDENCE} % interval",
+        "p",
+        "examples",
+    ]
     caption = (
-        f"Each run against {reference} on the same examples, in points. The 95 % interval is the paired bootstrap's "
-        f"over examples, p that of approximate randomisation over examples, two-sided ({SAMPLES:,} samples). Seeds "
+        f"Each run against {reference} on the same examples, in points. The {CONFIDENCE} % interval is the paired "
+        f"bootstrap's over examples, p that of approximate randomisation over examples, two-sided "
+        f"({SAMPLES:,} samples). Seeds "
         "that both runs have go together. p is not corrected for the number of rows: of twenty rows without any "
         "difference one is below 0.05 on average."
     )

@@ -199,23 +199,37 @@ class PaperTable:
     def mean(
         self, values: Mapping[str, float | str | None], column: PaperColumn, *, partial: bool = False
     ) -> float | None:
-        """The mean that an average column is of a row's values; ``None`` where one is missing.
+        """Compute the value of an average column from a row's other values.
 
-        It is taken over the columns of its metric. Where a task has several columns and the mean no metric of its own
-        (XLM-Align's Table 1), the task counts once, as the mean of its columns.
-        With ``partial`` it leaves out what is missing; ``None`` only where nothing is left.
+        1. A mean with a metric is over the columns of that metric alone: the average F1 is over F1, not over EM.
+        2. A zero-shot mean leaves out English, the language of the training data.
+        3. Columns of one language, or without languages those of one task, count once, as their mean: in XLM-Align's
+           Table 1, F1 and EM of a task are one share of the row's average.
+        4. Without a value of one of these columns there is no mean; with ``partial`` it is over the columns that have
+           a value.
+
+        Args:
+            values: Column id -> value.
+            column: The average column.
+            partial: Compute the mean even if values are missing.
+
+        Returns:
+            The mean, or ``None``.
         """
+        zero_shot = "zero_shot" in column.id
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)
         for part in self.columns:
-            skipped = "zero_shot" in column.id and part.language == "en"
-            if part.average or skipped or (column.metric and part.metric != column.metric):
+            if part.average or (zero_shot and part.language == "en"):
+                continue
+            if column.metric and part.metric != column.metric:
                 continue
             value = values.get(part.id)
             if isinstance(value, int | float):
-                groups[(part.language, "" if part.language else part.task)].append(float(value))
+                group = (part.language, "") if part.language else ("", part.task)
+                groups[group].append(float(value))
             elif not partial:
                 return None
-        return fmean(map(fmean, groups.values())) if groups else None
+        return fmean(fmean(group) for group in groups.values()) if groups else None
 
 
 @cache

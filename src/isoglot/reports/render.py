@@ -1,4 +1,7 @@
-"""``isoglot report``: run folders and studies in, one self-contained page out, which fetches nothing."""
+"""``isoglot report``: run folders and studies in, one self-contained page out, which fetches nothing.
+
+``report`` gathers the material, computes the page's parts as data (``_page``) and writes them as HTML (``_html``).
+"""
 
 import base64
 import hashlib
@@ -17,7 +20,7 @@ from isoglot import __version__
 from isoglot.core.checks import one_request, shortened
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import common_code
-from isoglot.reports.compare import compare
+from isoglot.reports.beside_papers import tables_beside_papers
 from isoglot.reports.confusion_tables import confusion_tables
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
@@ -30,7 +33,7 @@ from isoglot.reports.paired_table import paired_table
 from isoglot.reports.runs import Material, RunInfo, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
 from isoglot.reports.sweeps import sweep_figures
-from isoglot.reports.table import Table, TableCell, TableRow, figure, slug
+from isoglot.reports.table import Table, TableCell, TableRow, shown_number, slug
 from isoglot.reports.viewer import KEYS, Viewer
 from isoglot.results.rows import FILE_NAME, Result, append
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
@@ -77,13 +80,7 @@ def report(
     page = _page(material, scores, options)
     drawn = [chart.data for chart in (*page["figures"], *page["curves"])]
     tables = [*page["results"], *page["beside"], *drawn, page["everything"], page["runs"]]
-    names: set[str] = set()
-    for table in tables:  # file names differ
-        name, number = table.id, 2
-        while table.id in names:
-            table.id = slug([name, str(number)])
-            number += 1
-        names.add(table.id)
+    _distinguish_ids(tables)
     legal = XmlText()
     text = legal(_html(page))
     legal.warn(out)
@@ -92,29 +89,50 @@ def report(
     return write_text(out, text)
 
 
+def _distinguish_ids(tables: Sequence[Table]) -> None:
+    """Number tables of one id, which names files and anchors: ``pos-test-f1``, ``pos-test-f1-2``."""
+    ids: set[str] = set()
+    for table in tables:
+        name, number = table.id, 2
+        while table.id in ids:
+            table.id = slug([name, str(number)])
+            number += 1
+        ids.add(table.id)
+
+
 def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptions) -> list[Table]:
-    """The tables beside the papers'; of runs of no study those by task, with differences from the first run."""
+    """Make the tables of ``isoglot report compare``.
+
+    Of studies, which name places in the papers' tables: ours beside the papers'. Of other runs: a table for each task,
+    with each run's difference from the first run below it, and paired tests where predictions were kept.
+    """
     material, scores = _gathered(runs, options)
     if material.cells:
-        return compare(material.cells, unmeasured=True)
+        return tables_beside_papers(material.cells, unmeasured=True)
     tables = result_tables(scores, "en")
     for table in tables:
-        first, *others = table.rows
-        if not others:
-            continue
-        table.caption += f" Differences are from {first.header}."
-        table.rows = [first]
-        for row in others:
-            differences = tuple(
-                TableCell("")
-                if ours.value is None or theirs.value is None
-                else replace(ours, text=figure(ours.value - theirs.value, signed=True, digits=ours.digits),
-                             value=ours.value - theirs.value, sd=None, best=False, note=0, title="")
-                for ours, theirs in zip(row.cells, first.cells, strict=True)
-            )  # fmt: skip
-            table.rows += [row, TableRow("difference", differences, "difference")]
+        _add_differences(table)
     paired = paired_table(material, None)
-    return [*tables, *filter(None, [paired])]
+    return tables if paired is None else [*tables, paired]
+
+
+def _add_differences(table: Table) -> None:
+    """Put below each row but the first its difference from the first."""
+    first, *others = table.rows
+    if not others:
+        return
+    table.caption += f" Differences are from {first.header}."
+    table.rows = [first]
+    for row in others:
+        differences = []
+        for ours, reference in zip(row.cells, first.cells, strict=True):
+            difference = TableCell("")
+            if ours.value is not None and reference.value is not None:
+                value = ours.value - reference.value
+                text = shown_number(value, signed=True, digits=ours.digits)
+                difference = TableCell(text, value, digits=ours.digits)
+            differences.append(difference)
+        table.rows += [row, TableRow("difference", tuple(differences), "difference")]
 
 
 def confusions_of(paths: Sequence[str | Path], options: CompareOptions) -> list[Table]:
@@ -136,24 +154,28 @@ def _gathered(
 
 
 def _page(material: Material, scores: ReportScores, options: ReportOptions) -> dict[str, Any]:
-    """What the page shows; a part that is empty is left out."""
+    """Compute all parts of the page as data, for the templates; a part that is empty is left out."""
     source = common_code(options.source)
+    # Charts: a run has one colour in all of them.
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
     swept = sweep_figures(material.varied, scores, source)
     curves, figures = (
         _drawn(curve_figures(material.curves), names),
         _drawn([*swept, *material.figures], names),
     )
+    # Tables
     summaries = [overview(scores, source), paired_table(material, options.baseline)]
     results = [
         *filter(None, summaries),
         *result_tables(scores, source),
         *confusion_tables(material.confusions),
     ]
-    beside = compare(material.cells, unmeasured=True)
+    beside = tables_beside_papers(material.cells, unmeasured=True)
+    # Word alignments: the worst pairs, or pairs spread over the file.
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
     everything = _results_table(material.rows)
+    # Runs, and the encoders that they start from
     columns = ["run", "starts from", "seeds", "results", "versions", "folder"]
     rows = []
     infos = _one_a_run(material.infos.values())
@@ -185,7 +207,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
 
 
 def _one_a_run(infos: Iterable[RunInfo]) -> list[RunInfo]:
-    """One entry a run: a run that was evaluated with several options starts from one encoder."""
+    """Merge the entries of a run that was evaluated with several options, such as ``tlm (layer=3)``."""
     runs: dict[tuple[str, str, str], list[RunInfo]] = {}
     for info in infos:
         runs.setdefault((info.run, info.start, info.folder), []).append(info)
@@ -201,8 +223,8 @@ def _one_a_run(infos: Iterable[RunInfo]) -> list[RunInfo]:
 
 
 def _drawn(figures: Sequence[ReportFigure], runs: Sequence[str]) -> list[Any]:
-    """The figures with their charts; most reports have none, and then the library need not be loaded."""
-    if not figures:
+    """Draw figures as charts."""
+    if not figures:  # as in most reports: then the library for charts is not loaded
         return []
     from isoglot.reports.charts import draw  # noqa: PLC0415
 
@@ -210,7 +232,10 @@ def _drawn(figures: Sequence[ReportFigure], runs: Sequence[str]) -> list[Any]:
 
 
 def _html(page: dict[str, Any]) -> str:
-    """The whole document. A content security policy admits this page's own style and script and nothing else."""
+    """Render the whole document.
+
+    A content security policy admits this page's own style and script and nothing else.
+    """
     environment = Environment(
         loader=PackageLoader("isoglot.reports"),
         autoescape=True,
@@ -218,7 +243,7 @@ def _html(page: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"figure": figure, "saved": _saved}
+    environment.filters |= {"shown_number": shown_number, "saved": _saved}
     environment.globals["signs"] = KEYS
     style, script = _asset("report.css"), _asset("report.js")
     policy = f"default-src 'none'; style-src '{_sha(style)}'; script-src '{_sha(script)}'; img-src data:"

@@ -1,4 +1,10 @@
-"""Rows of results put in order: seeds of one run together, means over languages computed here."""
+"""Scores of runs: rows of results in, one frame of values for each measure out.
+
+    rows ──> label of each row's run ──> {measure: frame of values}     languages across
+             (row_labels)                                               runs and their seeds down
+
+``collect`` does it; tables then ask for ``ReportScores.means``.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +22,15 @@ from isoglot.results.rows import SHARES, Result, name_without_seed
 
 _KEY = ["run", "seed", "language"]
 _DEFAULT = object()
+"""Stands for an option that a row does not name."""
 _LOWER = ("aer", "loss", "perplexity", "error", "hours", "delta", "drop")
+"""Parts of the names of metrics whose smaller values are better."""
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
+"""Metrics that the field reports of a task, the first one that is there."""
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
+"""Endings of the metrics of `isoglot transfer`, and the quantities in ALIGN-MLM's tables."""
 _SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
+"""Metrics by other names, and their names here."""
 
 
 @dataclass(frozen=True, order=True)
@@ -38,22 +49,30 @@ class Measure:
     @property
     def quantity(self) -> str:
         """``zs``, ``sup`` or ``delta`` for results of ``isoglot transfer`` (``f1_zero_shot``), else empty."""
-        return next((q for ending, q in _QUANTITIES.items() if self.metric.lower().endswith(ending)), "")
+        return self._parts[1]
 
     @property
     def base_metric(self) -> str:
         """The metric without its quantity, as the papers' tables call it here (``exact_match`` is ``em``)."""
+        base = self._parts[0]
+        return _SAME_METRIC.get(base, base)
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        """The metric in lower case and its quantity: ``f1`` and ``zs`` of ``F1_zero_shot``."""
         name = self.metric.lower()
-        bare = next((name.removesuffix(ending) for ending in _QUANTITIES if name.endswith(ending)), name)
-        return _SAME_METRIC.get(bare, bare)
+        for ending, quantity in _QUANTITIES.items():
+            if name.endswith(ending):
+                return name.removesuffix(ending), quantity
+        return name, ""
 
 
 @dataclass(frozen=True)
 class Combination:
     """Several bilingual models shown as one row, as WEAM's tables do.
 
-    A language that has its own model is read from that model alone; any other one (English) is the mean over
-    the models.
+    ``weam=de:weam-en-de,es:weam-en-es`` makes a row ``weam``: German from the model ``weam-en-de`` alone, Spanish from
+    ``weam-en-es`` alone, and any other language (English) as the mean over both.
     """
 
     name: str
@@ -78,9 +97,10 @@ class ReportScores:
     """All scores of a report.
 
     Args:
-        values: By measure the values in each language; runs and their seeds down.
-        examples: The same of numbers of examples.
-        settings: task and run -> options of the evaluation that the run's label does not tell, as they are typed.
+        values: Measure -> frame of values, languages across, runs and their seeds down.
+        examples: Measure -> frame of the same shape with the numbers of examples.
+        runs: Labels of the runs, in the order of their first rows.
+        settings: task and run -> options of the evaluation that the run's label does not tell: ``layer=3``.
         checkpoints: task, run and seed -> split, metric and language -> hash of the checkpoint.
         repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
         doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
@@ -95,27 +115,38 @@ class ReportScores:
     doubtful: list[Result] = field(default_factory=list)
 
     def languages(self, measure: Measure, run: str | None = None) -> list[str]:
-        """Of any run or of one, in the order in which they were first measured."""
+        """List the languages that any run, or the given run, has values in; in the order of their first rows."""
         table = self.values[measure]
-        return [*(table if run is None else _of_runs(table, [run]).dropna(axis=1, how="all"))]
+        if run is not None:
+            table = _of_runs(table, [run]).dropna(axis=1, how="all")
+        return list(table.columns)
 
     def notes(self, task: str) -> list[str]:
-        """What the runs' labels do not tell: options in which they differ, and rows that several checkpoints share."""
-        by_settings: dict[str, list[str]] = defaultdict(list)
+        """Say what the labels of a task's rows do not tell.
+
+        1. Some runs were evaluated with other options: ``weam with layer=3``.
+        2. A row holds values of several checkpoints: German of one, French of another with the same run and seed.
+        """
+        notes = []
+        runs_with: dict[str, list[str]] = defaultdict(list)
         for (name, run), settings in self.settings.items():
             if name == task:
-                by_settings[settings].append(run)
-        differ = [f"{', '.join(runs)} with {settings}" for settings, runs in by_settings.items() if settings]
-        differ = differ if len(by_settings) > 1 else []
-        shared = [run for (name, run, _), hashes in self.checkpoints.items()
-                  if name == task and len(set(hashes.values())) > 1]  # fmt: skip
-        notes = [f"Measured with other options than the rest: {'; '.join(differ)}."] if differ else []
-        if shared:
-            notes.append(f"Figures of several checkpoints in one row: {', '.join(dict.fromkeys(shared))}.")
+                runs_with[settings].append(run)
+        if len(runs_with) > 1:
+            others = [
+                f"{', '.join(runs)} with {settings}" for settings, runs in runs_with.items() if settings
+            ]
+            notes.append(f"Measured with other options than the rest: {'; '.join(others)}.")
+        mixed = []
+        for (name, run, _), hashes in self.checkpoints.items():
+            if name == task and len(set(hashes.values())) > 1:
+                mixed.append(run)
+        if mixed:
+            notes.append(f"Figures of several checkpoints in one row: {', '.join(dict.fromkeys(mixed))}.")
         return notes
 
     def warnings(self) -> list[str]:
-        """What makes figures doubtful: values that were replaced, and shares of 1 beside percent."""
+        """Say which values are doubtful: values that were replaced, and shares of 1 beside percent."""
         texts = []
         if self.repeated:
             row = self.repeated[0]
@@ -133,30 +164,43 @@ class ReportScores:
         return texts
 
     def means(self, measure: Measure, languages: Sequence[str]) -> dict[str, Score]:
-        """By run the mean over languages and seeds.
+        """Compute each run's mean over languages and seeds: first over the languages of a seed, then over seeds.
 
-        A seed that lacks a language is left out: means over different languages cannot be compared.
+        A seed that lacks a language is left out: means over different languages cannot be compared. A run without any
+        whole seed is not in the result.
         """
-        values, examples = (
-            table[measure].reindex(columns=languages).dropna().groupby(level="run")
-            for table in (self.values, self.examples)
-        )
-        counts = examples.min().sum(axis=1)
-        return {run: Score.of([*map(fmean, seeds.to_numpy())], int(counts[run])) for run, seeds in values}
+        values = self.values[measure].reindex(columns=languages).dropna()
+        examples = self.examples[measure].reindex(columns=languages).dropna()
+        # In each language the seed with the fewest examples.
+        counts = examples.groupby(level="run").min().sum(axis=1)
+        means = {}
+        for run, seeds in values.groupby(level="run"):
+            mean_of_seeds = [fmean(seed) for seed in seeds.to_numpy()]
+            means[run] = Score.of(mean_of_seeds, int(counts[run]))
+        return means
 
 
 def main_measures(measures: Sequence[Measure]) -> list[Measure]:
-    """The first metric of each task and split that the field reports; the first measured one without.
+    """Choose one measure for each task and split.
 
-    Results of ``isoglot transfer`` count apart, by their zero-shot figure.
+    1. The metric that the field reports, by the order of ``_FIRST``: of F1 and accuracy, F1.
+    2. Without any of them, the metric that was measured first.
+    3. Results of ``isoglot transfer`` have a main measure of their own beside it: zero-shot F1 before the others.
+
+    Example:
+        >>> main_measures([Measure("qa", "test", "em"), Measure("qa", "test", "f1"), Measure("lm", "test", "loss")])
+        [Measure(task='qa', split='test', metric='f1'), Measure(task='lm', split='test', metric='loss')]
     """
-    chosen: dict[tuple[str, str, bool], Measure] = {}
     order = {name: rank for rank, name in enumerate(_FIRST)}
-    for measure in sorted(
-        measures, key=lambda m: (m.quantity not in ("", "zs"), order.get(m.base_metric, len(order)))
-    ):
+
+    def rank(measure: Measure) -> tuple[bool, int]:
+        is_main_quantity = measure.quantity in ("", "zs")
+        return not is_main_quantity, order.get(measure.base_metric, len(order))
+
+    chosen: dict[tuple[str, str, bool], Measure] = {}
+    for measure in sorted(measures, key=rank):
         chosen.setdefault((measure.task, measure.split, bool(measure.quantity)), measure)
-    return [m for m in measures if m in chosen.values()]
+    return [measure for measure in measures if measure in chosen.values()]
 
 
 def lower_is_better(metric: str) -> bool:
@@ -170,7 +214,7 @@ def run_label(row: Result) -> str:
 
 
 def row_labels(rows: Sequence[Result]) -> list[str]:
-    """What each row's run is called: :func:`run_label`, with the options by which its evaluations of a task differ.
+    """Label the run of each row: :func:`run_label`, with the options by which its evaluations of a task differ.
 
     Example:
         >>> base = {"run": "tlm", "task": "tatoeba", "metric": "accuracy", "language": "de", "value": 1, "examples": 9}
@@ -179,73 +223,85 @@ def row_labels(rows: Sequence[Result]) -> list[str]:
     """
     labels = []
     for row, common in zip(rows, _common_options(rows), strict=True):
-        settings = _settings(row, {n: v for n, v in row.options.items() if n not in common})
+        differing = {name: value for name, value in row.options.items() if name not in common}
+        settings = _settings(row, differing)
         labels.append(f"{run_label(row)} ({settings})" if settings else run_label(row))
     return labels
 
 
 def _settings(row: Result, options: Mapping[str, object]) -> str:
+    """Options as they are typed: ``layer=3 pooling=cls``."""
     return row.model_copy(update={"options": dict(options)}).settings
 
 
 def _common_options(rows: Sequence[Result]) -> list[dict[str, object]]:
-    """For each row the options that all evaluations of its run on its task have."""
-    labels = [run_label(row) for row in rows]
+    """Find for each row the options that all evaluations of its run on its task share.
+
+    tlm on tatoeba was evaluated with ``layer=3 pooling=cls`` and with ``layer=4 pooling=cls``: both share
+    ``pooling=cls``.
+    """
     evaluations: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for label, row in zip(labels, rows, strict=True):
-        evaluations[label, row.task].append(row)
-    shared = {
-        key: {
-            k: v for k, v in group[0].options.items() if all(r.options.get(k, _DEFAULT) == v for r in group)
-        }
-        for key, group in evaluations.items()
-    }
-    return [shared[label, row.task] for label, row in zip(labels, rows, strict=True)]
+    for row in rows:
+        evaluations[run_label(row), row.task].append(row)
+    shared: dict[tuple[str, str], dict[str, object]] = {}
+    for key, group in evaluations.items():
+        shared[key] = {}
+        for name, value in group[0].options.items():
+            if all(row.options.get(name, _DEFAULT) == value for row in group):
+                shared[key][name] = value
+    return [shared[run_label(row), row.task] for row in rows]
 
 
 def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) -> ReportScores:
-    """Order rows by measure, run, language (``deu`` is ``de``) and seed.
+    """Order rows by measure, run, language and seed.
 
-    Of several rows for one figure the last one counts. Metrics that are shares of 1 throughout are turned into
-    percent; rows with hashes are isoglot's own, in percent however small.
+    1. Languages go by their short codes: ``deu`` is ``de``.
+    2. Shares. A metric that is a share (accuracy, F1) is shown in percent. If no value of a measure is above 1 and no
+       row is isoglot's own, other tools gave shares of 1: they are multiplied by 100. If some are above 1, the measure
+       is in percent; values of other tools below 1 stay as they are, and are reported as doubtful.
+    3. Of several rows for one measure, run, language and seed the last one counts. If an earlier value was another one,
+       the later row is reported as repeated.
     """
     labels, common = row_labels(rows), _common_options(rows)
     scores = ReportScores({}, {}, list(dict.fromkeys(labels)))
     measures = [Measure(row.task, row.split, row.metric) for row in rows]
-    percent = {m for m, row in zip(measures, rows, strict=True) if _is_own(row) or row.value > 1}
+    in_percent = {m for m, row in zip(measures, rows, strict=True) if _is_own(row) or row.value > 1}
     table = []
     for measure, row, label, options in zip(measures, rows, labels, common, strict=True):
-        value, share, language = row.value, row.metric.lower() in SHARES, common_code(row.language)
-        if share and measure not in percent:
+        value, language = row.value, common_code(row.language)
+        is_share = row.metric.lower() in SHARES
+        if is_share and measure not in in_percent:
             value = 100 * value
-        elif share and not _is_own(row) and 0 < value < 1:
+        elif is_share and not _is_own(row) and 0 < value < 1:
             scores.doubtful.append(row)
         scores.settings[row.task, label] = _settings(row, options)
-        if row.checkpoint_hash and not measure.quantity:  # of `transfer` each language has its own
+        if row.checkpoint_hash and not measure.quantity:  # of `transfer` each language has its own checkpoint
             hashes = scores.checkpoints.setdefault((row.task, label, row.seed), {})
             hashes[row.split, row.metric, language] = row.checkpoint_hash
         table.append((measure, label, row.seed, language, value, row.examples))
+    # Int64 and not int64: a row may have no seed.
     frame = DataFrame(table, columns=["measure", *_KEY, "value", "examples"]).astype({"seed": "Int64"})
-    before = frame.groupby(["measure", *_KEY], dropna=False)["value"].shift()
-    scores.repeated = [rows[i] for i in frame.index[before.notna() & (before != frame["value"])]]
+    earlier = frame.groupby(["measure", *_KEY], dropna=False)["value"].shift()
+    replaces_another = earlier.notna() & (earlier != frame["value"])
+    scores.repeated = [rows[i] for i in frame.index[replaces_another]]
     for measure, group in frame.groupby("measure", sort=False):
-        last, languages = group.drop_duplicates(_KEY, keep="last"), group["language"].unique()
-        scores.values[measure], scores.examples[measure] = (
-            last.pivot(index=["run", "seed"], columns="language", values=name)[languages]
-            for name in ("value", "examples")
-        )
+        last = group.drop_duplicates(_KEY, keep="last")
+        languages = group["language"].unique()  # in the order of their first rows; pivot sorts them
+        index = ["run", "seed"]
+        scores.values[measure] = last.pivot(index=index, columns="language", values="value")[languages]
+        scores.examples[measure] = last.pivot(index=index, columns="language", values="examples")[languages]
     for combination in combinations:
         _combine(scores, combination)
     return scores
 
 
 def _is_own(row: Result) -> bool:
-    """Whether isoglot has measured it, in percent."""
+    """Whether isoglot measured the row: then it is in percent, however small. Rows of other tools have no hashes."""
     return bool(row.checkpoint_hash or row.recipe_hash)
 
 
 def _combine(scores: ReportScores, combination: Combination) -> None:
-    """Make the models one run, with a row for each seed."""
+    """Replace the models of a combination by one run, with a row for each seed that they share."""
     members = list(dict.fromkeys(combination.models.values()))
     missing = [run for run in members if run not in scores.runs]
     if missing:
@@ -254,23 +310,37 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             f"{', '.join(scores.runs)}; "
             "name runs as in results.jsonl, without their seed"
         )
+    # Values are averaged over models; of their numbers of examples the fewest is told.
     for tables, how in ((scores.values, "mean"), (scores.examples, "min")):
         for measure, table in list(tables.items()):
-            bilingual, columns = _of_runs(table, members), {}
+            bilingual = _of_runs(table, members)
+            columns = {}
             for language in bilingual:
-                # A pair of languages is the model's that is of one of them.
-                parts = (part for part in (language, *language.split("-")) if part in combination.models)
-                models = [combination.models[part] for part in parts][:1] or members
+                models = _models_of(language, combination) or members
+                # Seeds down, models across; a seed that one of the models lacks is left out.
                 seeds = bilingual[language].unstack("run").reindex(columns=models).dropna()
                 columns[language] = seeds.agg(how, axis=1)
-            rows = concat({combination.name: DataFrame(columns).dropna(how="all")}, names=["run", "seed"])
-            rest = table[~table.index.isin(members, level="run")]
-            tables[measure] = concat([rest, rows]).dropna(axis=1, how="all")
+            combined = DataFrame(columns).dropna(how="all")
+            combined = concat({combination.name: combined}, names=["run", "seed"])
+            others = table[~table.index.isin(members, level="run")]
+            tables[measure] = concat([others, combined]).dropna(axis=1, how="all")
             if not len(tables[measure]):
                 del tables[measure]
+    # The combined run stands where the first of its models stood.
     first = min(scores.runs.index(run) for run in members)
     scores.runs = [run for run in scores.runs if run not in members]
     scores.runs.insert(first, combination.name)
+
+
+def _models_of(language: str, combination: Combination) -> list[str]:
+    """The one model that a language, or a pair of languages, is read from; none for a language that all models share.
+
+    With models for de and es, ``de`` and ``en-de`` are read from the model of de; ``en`` is read from all.
+    """
+    for part in (language, *language.split("-")):
+        if part in combination.models:
+            return [combination.models[part]]
+    return []
 
 
 def _of_runs(table: DataFrame, runs: Sequence[str]) -> DataFrame:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+CONFIDENCE = 95
+"""Level of every interval and margin of a report, in percent."""
+TAILS = ((100 - CONFIDENCE) / 200, (100 + CONFIDENCE) / 200)
+"""Quantiles at both ends of such an interval: 0.025 and 0.975."""
+
 _EXACT_BELOW = 8
+"""Points up to which all orders are tried for an exact p: 7! = 5,040 of them."""
 
 
 @dataclass(frozen=True)
@@ -41,23 +47,29 @@ def half_interval(score: Score) -> float | None:
         return None
     from scipy.stats import t as student  # noqa: PLC0415 - slow to import
 
-    return float(student.ppf(0.975, score.seeds - 1)) * score.error
+    return float(student.ppf(TAILS[1], score.seeds - 1)) * score.error
 
 
 def margin(first: Score, second: Score) -> float:
-    """What a difference of two means has to exceed to be more than noise: half of Welch's 95 % interval.
+    """Compute the margin that two means must differ by to be more than noise: half of Welch's 95 % interval.
 
     t₀.₉₇₅(ν) · √(e₁² + e₂²), with e = sd / √n and ν = (e₁² + e₂²)² / (e₁⁴ / (n₁ − 1) + e₂⁴ / (n₂ − 1)). Runs count as
     unpaired even where they share seeds. A mean of one seed counts as exact; 0 where neither has an error.
+
+    Example:
+        >>> round(margin(Score.of([70.0, 71.0, 72.0]), Score.of([72.0, 73.0, 74.0])), 2)
+        2.27
     """
+    # A score of one seed has no error, one of equal values an error of 0: neither adds to the variance.
     errors = [(score.error**2, score.seeds - 1) for score in (first, second) if score.error]
     variance = sum(squared for squared, _ in errors)
     if not variance:
         return 0.0
     from scipy.stats import t as student  # noqa: PLC0415 - slow to import
 
+    # Degrees of freedom after Welch and Satterthwaite: ν above.
     freedom = variance**2 / sum(squared**2 / below for squared, below in errors)
-    return float(student.ppf(0.975, freedom)) * math.sqrt(variance)
+    return float(student.ppf(TAILS[1], freedom)) * math.sqrt(variance)
 
 
 def shown_p(p: float) -> str:
@@ -92,6 +104,8 @@ def rank_correlation(x: Sequence[float], y: Sequence[float]) -> Correlation | No
     correlation = spearmanr(x, y)
     p = float(correlation.pvalue)
     if len(x) < _EXACT_BELOW:
+        # Centred ranks of y: the sum of products with the ranks of x is largest for the orders that agree most. Its
+        # size, whatever the sign, is tested against its size under every order of x.
         against = rankdata(y) - (len(y) + 1) / 2
         exact = permutation_test(
             (rankdata(x),),

@@ -1,4 +1,4 @@
-"""Charts of sweeps: a measure over the values of a setting, with the interval that seeds leave."""
+"""Charts of sweeps: a measure over the numbers that were tried for a value, with the interval that seeds leave."""
 
 from __future__ import annotations
 
@@ -13,36 +13,45 @@ from isoglot.reports.figure_files import Lines, LineSeries
 from isoglot.reports.grid import metric_name, target_languages
 from isoglot.reports.run_names import VariedRun
 from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
-from isoglot.reports.stats import Score, half_interval
+from isoglot.reports.stats import CONFIDENCE, Score, half_interval
 from isoglot.results.rows import SHARES
 from isoglot.runs.sweep import shown_value
 
 
 @dataclass
 class _SweepLine:
-    """One line of a chart: scores by the value of the setting that goes along the axis."""
+    """One line of a chart: scores by their places along the axis."""
 
     label: str
     scores: dict[float, Score] = field(default_factory=dict)
 
 
 def sweep_figures(varied: Mapping[str, VariedRun], scores: ReportScores, source: str) -> list[Lines]:
-    """One chart for each task and each setting along its axis, where runs of one name differ in a number.
+    """Make one chart for each task and each axis, where runs of one name differ in a number.
 
-    Of several settings the one with the most values goes along the axis, and each combination of the others is a line.
+    1. Axis. Of the values in which runs of one name differ, the one that was tried with the most different numbers.
+    2. Lines. Each combination of the other values is a line of its own.
+
+    Runs ``tlm`` with ``layer`` 4, 6 and 8, each with ``weight`` 0.5 and 1: layers go along the axis, and the lines are
+    ``tlm weight=0.5`` and ``tlm weight=1``.
     """
-    by_setting: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
-    runs = {label: run for label in scores.runs if (run := _run_of(label, varied)) is not None}
+    runs: dict[str, VariedRun] = {}
+    for label in scores.runs:
+        run = _run_of(label, varied)
+        if run is not None:
+            runs[label] = run
+    # Axis -> label of a run -> its place along the axis, and its line. Runs of several names may share a chart.
+    places_by_axis: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
     for name in dict.fromkeys(run.name for run in runs.values()):
         members = {label: run for label, run in runs.items() if run.name == name}
-        axis = _axis_setting(list(members.values()))
+        axis = _axis_of(list(members.values()))
         if axis is None:
             continue
         for label, run in members.items():
             if axis in run.values:
-                by_setting[axis][label] = float(run.values[axis]), _line_label(label, run, axis)
+                places_by_axis[axis][label] = float(run.values[axis]), _line_label(label, run, axis)
     figures = []
-    for axis, places in by_setting.items():
+    for axis, places in places_by_axis.items():
         for measure in main_measures([*scores.values]):
             figure = _figure(axis, places, measure, scores, source)
             if figure is not None:
@@ -56,19 +65,22 @@ def _run_of(label: str, varied: Mapping[str, VariedRun]) -> VariedRun | None:
     return varied[max(names, key=len)] if names else None
 
 
-def _axis_setting(runs: Sequence[VariedRun]) -> str | None:
-    """The setting that goes along the axis: of those that are numbers the one with the most values."""
-    counts: dict[str, int] = {}
-    for setting in dict.fromkeys(name for run in runs for name in run.values):
-        values = [run.values[setting] for run in runs if setting in run.values]
-        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-            counts[setting] = len(set(values))
-    most = max(counts.values(), default=0)
-    return next((setting for setting, count in counts.items() if count == most), None) if most > 1 else None
+def _axis_of(runs: Sequence[VariedRun]) -> str | None:
+    """Choose the value that goes along the axis; of several with equally many numbers, the first.
+
+    ``None`` if no value was tried with two numbers: texts, and true or false, have no place along an axis.
+    """
+    axis, most = None, 1
+    for name in dict.fromkeys(name for run in runs for name in run.values):
+        values = [run.values[name] for run in runs if name in run.values]
+        are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        if are_numbers and len(set(values)) > most:
+            axis, most = name, len(set(values))
+    return axis
 
 
 def _line_label(label: str, run: VariedRun, axis: str) -> str:
-    """``tlm weight=0.5``: the run with all that differs but the setting along the axis."""
+    """``tlm weight=0.5``: the run with all values that differ, without the one along the axis."""
     others = [f"{name}={shown_value(value)}" for name, value in run.values.items() if name != axis]
     options = label[len(run.label) :].strip()
     return " ".join(filter(None, [run.name, *others, options]))
@@ -77,7 +89,7 @@ def _line_label(label: str, run: VariedRun, axis: str) -> str:
 def _figure(
     axis: str, places: Mapping[str, tuple[float, str]], measure: Measure, scores: ReportScores, source: str
 ) -> Lines | None:
-    """The chart of one measure; ``None`` where fewer than two values of the setting have a score."""
+    """The chart of one measure; ``None`` where fewer than two places along the axis have a score."""
     languages = target_languages(scores, measure, source)
     means = scores.means(measure, languages)
     lines: dict[str, _SweepLine] = {}
@@ -91,21 +103,21 @@ def _figure(
     for drawn in lines.values():
         values = sorted(drawn.scores)
         points = [drawn.scores[value] for value in values]
+        deviations = [score.sd for score in points]
+        has_deviations = any(deviation is not None for deviation in deviations)
         series.append(
             LineSeries(
                 label=drawn.label,
                 x=values,
                 y=[score.mean for score in points],
-                sd=[score.sd for score in points] if any(score.sd is not None for score in points) else None,
+                sd=deviations if has_deviations else None,
                 interval=[half_interval(score) for score in points],
             )
         )
     unit = " (%)" if measure.base_metric in SHARES else ""
     metric = metric_name(measure.metric)
-    of_languages = languages[0] if len(languages) == 1 else f"mean of {', '.join(languages)}"
-    note = (
-        f"{of_languages}. {_on_seeds([score for line in lines.values() for score in line.scores.values()])}"
-    )
+    scored = [score for line in lines.values() for score in line.scores.values()]
+    of_languages = languages[0] if len(languages) == 1 else f"Mean of {', '.join(languages)}"
     return Lines(
         kind="lines",
         title=f"{measure.title}: {metric} by {axis}",
@@ -114,21 +126,27 @@ def _figure(
         series=series,
         better="lower" if lower_is_better(measure.metric) else "higher",
         x_scale=_scale(steps),
-        note=note[0].upper() + note[1:] if len(languages) > 1 else note,
+        note=f"{of_languages}. {_on_seeds(scored)}",
     )
 
 
 def _on_seeds(points: Sequence[Score]) -> str:
-    """What the bars of a chart are."""
+    """Say what the bars of a chart are."""
     seeds = sorted({score.seeds for score in points})
     if seeds == [1]:
         return "One seed: chance between seeds cannot be ruled out."
     count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    return f"Means over {count} seeds; bars are 95 % intervals of the mean (Student's t)."
+    return f"Means over {count} seeds; bars are {CONFIDENCE} % intervals of the mean (Student's t)."
 
 
 def _scale(values: Sequence[float]) -> Literal["linear", "log"]:
-    """The scale on which the values lie more evenly: 4, 6, 8 on a linear one, 1e-5, 3e-5, 1e-4 on a logarithmic one."""
+    """Choose the scale on which ascending values lie more evenly.
+
+    1. Logarithms need values above 0.
+    2. Two values lie evenly on any scale: from a factor of 10 it is logarithmic.
+    3. Else the scale whose longest step is the smaller multiple of its shortest: 4, 6, 8 lie on a linear scale, and
+       1e-5, 3e-5, 1e-4 on a logarithmic one.
+    """
     if values[0] <= 0:
         return "linear"
     if len(values) == 2:

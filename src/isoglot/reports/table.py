@@ -18,7 +18,7 @@ RowKind = Literal["ours", "paper", "difference", "reference", "plain"]
 
 @dataclass(frozen=True)
 class TableCell:
-    """One cell."""
+    """One place in a table: the text that is shown, and the number behind it."""
 
     text: str
     value: float | None = None  # what it sorts by, and what CSV holds
@@ -32,7 +32,7 @@ class TableCell:
     def of(cls, value: float, metric: str, *, signed: bool = False, **more: Any) -> TableCell:
         """A figure of a metric."""
         digits = decimals(metric)
-        text = figure(value, signed=signed, digits=digits)
+        text = shown_number(value, signed=signed, digits=digits)
         if metric.lower() == "p" and not signed and 0 <= value < 10**-digits:
             text = f"< {10**-digits:g}"  # p = 0.000 would be a certainty
         return cls(text, value, digits=digits, **more)
@@ -110,25 +110,28 @@ class Table(Tabular):
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Headings over several columns, each with how many; none where no column has one."""
+        """Headings over several columns, each with the number of its columns; empty where no column has a group."""
         groups = groupby(self.columns, key=lambda column: column.group)
         sizes = [(name, len(list(columns))) for name, columns in groups]
         return sizes if any(name for name, _ in sizes) else []
 
     @property
     def headings(self) -> list[str]:
-        """Of all columns, the rows' own first."""
+        """The headings of all columns, first that of the rows' headers."""
         return [self.corner, *(column.label for column in self.columns)]
 
     def note(self, text: str) -> int:
-        """The number of a note, which is added if it is new."""
+        """Add a note below the table, unless it has the same one already; return its number, for cells to refer to."""
         if text not in self.notes:
             self.notes.append(text)
         return self.notes.index(text) + 1
 
 
-def figure(value: float, *, signed: bool = False, digits: int = 1) -> str:
-    """One decimal as the papers print it, with a true minus sign: ``72.3``, ``+1.2``, ``−0.4``."""
+def shown_number(value: float, *, signed: bool = False, digits: int = 1) -> str:
+    """Write a number as the papers print it, with one decimal and a true minus sign: ``72.3``, ``+1.2``, ``−0.4``.
+
+    A number that rounds to 0 has no sign of its own: ``0.0``, or ``±0.0`` for a difference.
+    """
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
     if float(text) == 0:
         text = f"±{0:.{digits}f}" if signed else f"{0:.{digits}f}"
@@ -140,9 +143,10 @@ COUNTS = ("count", "sentences", "tokens")
 
 
 def decimals(metric: str) -> int:
-    """Places after the point, as the papers print them: two of AER, three of correlations and p, one of others.
+    """Say how many decimals the papers print for a metric.
 
-    Counts of rows, tokens and weights have none. Sizes of corpora have four: 0.0001 GB is a tenth of a megabyte.
+    AER has two; correlations, cosines and p three; counts of rows, tokens and weights none; sizes of corpora four, for
+    0.0001 GB is a tenth of a megabyte; any other metric one.
     """
     name = metric.lower()
     places = {"aer": 2, **dict.fromkeys(("spearman", "rho", "p", "cosine"), 3), "gigabytes": 4}

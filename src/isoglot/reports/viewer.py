@@ -24,7 +24,7 @@ from isoglot.core.checks import problems_of
 from isoglot.core.errors import InputError
 from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched
-from isoglot.reports.table import figure
+from isoglot.reports.table import shown_number
 from isoglot.results.link_counts import AlignmentScore
 from isoglot.runs.json_lines import parse_object, read_records
 
@@ -194,7 +194,7 @@ class Viewer:
         score = quality(self.pairs)
         if score is None:
             return f"{self._count}."
-        precision, recall, aer = (figure(part) for part in (score.precision, score.recall, score.aer))
+        precision, recall, aer = (shown_number(part) for part in (score.precision, score.recall, score.aer))
         return f"{self._count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
 
     def sides(self, pair: AlignmentRecord) -> list[SentenceView]:

@@ -90,7 +90,7 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
 
     ``cells.jsonl``, ``results.jsonl`` with the runs' records in ``runs.json``, ``table.txt`` and ``figures``.
     """
-    from isoglot.reports.compare import compare  # noqa: PLC0415 - loads scipy
+    from isoglot.reports.beside_papers import tables_beside_papers  # noqa: PLC0415 - loads scipy
     from isoglot.reports.export import to_text  # noqa: PLC0415
 
     folder, setting = program.folder, program.lab.setting
@@ -115,7 +115,7 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
         if value is not None and part.is_result:
             result = _result(part, seed, changes=setting.changes_of(of_run[_run(part)]))
             results[result.model_dump_json()] = result
-    tables = compare(cells)
+    tables = tables_beside_papers(cells)
     drawn = any(isinstance(part.content, Work) and part.content.manifest for part in program.parts)
     if not (empty or drawn or folder.is_dir() or any(cell.value is not None for cell in cells)):
         return StudyTables(program, folder, tables, [])

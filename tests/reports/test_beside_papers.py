@@ -8,10 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.reports.compare import compare, orderings
+from isoglot.reports.beside_papers import tables_beside_papers
 from isoglot.reports.export import to_csv, to_latex, to_text
 from isoglot.reports.papers import PaperTable, paper_table, paper_tables
-from isoglot.reports.stats import Score
 from isoglot.reports.table import Table, TableRow
 from isoglot.results.rows import Cell
 
@@ -41,7 +40,7 @@ def texts(row: TableRow) -> list[str]:
 def test_the_papers_own_figures_differ_by_nothing(name: str) -> None:
     paper = paper_table(name)
     cells = list(printed(paper))
-    (table,) = compare(cells, unmeasured=True)
+    (table,) = tables_beside_papers(cells, unmeasured=True)
     assert not rows_of(table, "reference")
     found = 0
     for theirs, row in zip(rows_of(table, "paper"), rows_of(table, "difference"), strict=True):
@@ -64,7 +63,7 @@ def test_a_figure_a_hair_off_differs() -> None:
     cells = [
         c.model_copy(update={"value": (c.value or 0) + 0.5}) for c in printed(paper_table("xlm_align:3"))
     ]
-    (table,) = compare(cells)
+    (table,) = tables_beside_papers(cells)
     assert [[round(c.value or 0, 1) for c in row.cells] for row in rows_of(table, "difference")] == [
         [0.5] * 5
     ] * 4
@@ -79,7 +78,7 @@ def test_seeds_become_means_and_cells_with_fewer_are_marked() -> None:
     cells = [cell("weam", "de", 70.0 + s, seed=s) for s in (1, 2, 3)]
     cells += [cell("weam", "es", 75.0, seed=1), cell("weam", "es", seed=2), cell("weam", "zh", seed=1)]
     cells += [cell("weam", "en", unavailable="no English data")]
-    (table,) = compare(cells)
+    (table,) = tables_beside_papers(cells)
     assert [c.label for c in table.columns] == ["en", "es", "de", "zh", "avg", "avg zero-shot"]
     ours, _, difference = table.rows
     assert texts(ours)[:4] == ["–", "75.0", "72.0 ±1.0", "…"]
@@ -94,18 +93,18 @@ def test_a_figure_that_took_anothers_place_is_told() -> None:
     cells = [
         Cell(**place, value=value, seed=seed) for value, seed in ((70.0, 1), (71.0, 2), (72.0, 1), (71.0, 2))
     ]
-    (table,) = compare(cells)
+    (table,) = tables_beside_papers(cells)
     told = [note for note in table.notes if "measured again" in note]
     assert told == [
         "1 figures were measured again with another value; the last one counts (first: mlm / trans / xnli / zs)."
     ]
-    assert not any("measured again" in note for note in compare(cells[2:])[0].notes)
+    assert not any("measured again" in note for note in tables_beside_papers(cells[2:])[0].notes)
 
 
 def test_means_are_over_what_both_have_per_seed() -> None:
     cells = [cell("weam", k, v + s, seed=s) for s in (1, 2) for k, v in (("es", 70.0), ("de", 60.0))]
     cells.append(cell("weam", "en", 80.0))  # without a seed: counts for each
-    (table,) = compare(cells)
+    (table,) = tables_beside_papers(cells)
     by_label = {c.label: i for i, c in enumerate(table.columns)}
     ours, theirs, _ = table.rows
     mean = ours.cells[by_label["avg"]]
@@ -122,7 +121,7 @@ def test_a_mean_over_fewer_columns_stands_beside_means_over_the_same() -> None:
         Cell(table="xlm_align:Table2", row=("SimAlign - Argmax",), column=(pair,), value=20.0)
         for pair in ("en-de", "en-fr", "en-hi")
     ]
-    (table,) = compare(cells, unmeasured=True)
+    (table,) = tables_beside_papers(cells, unmeasured=True)
     means = {row.header: row.cells[-1] for row in table.rows if row.kind in ("paper", "reference")}
     assert means["paper"].value == pytest.approx((19 + 7 + 39) / 3)
     assert means["Ours - Optimal Transport / XLM-Align"].value == pytest.approx((16.63 + 6.61 + 33.98) / 3)
@@ -131,21 +130,21 @@ def test_a_mean_over_fewer_columns_stands_beside_means_over_the_same() -> None:
     }
     more = Cell(table="xlm_align:Table2", row=("SimAlign - Itermax",), column=("en-de",), value=20.0)
     other = more.model_copy(update={"column": ("en-ro",)})
-    (table,) = compare([*cells, more, other], unmeasured=True)
+    (table,) = tables_beside_papers([*cells, more, other], unmeasured=True)
     reference = next(row for row in table.rows if row.kind == "reference")
     assert reference.cells[-1].text == "–", "two sets of columns above it"
 
 
 def test_two_figures_of_one_language_are_no_average() -> None:
     figures = {name: cell("weam", name, 40.0, table="weam:Table1") for name in ("de.em", "de.f1", "es.em")}
-    (alone,) = compare([figures["de.em"], figures["de.f1"]])
+    (alone,) = tables_beside_papers([figures["de.em"], figures["de.f1"]])
     assert not any("avg" in f"{column.group} {column.label}" for column in alone.columns)
-    (two,) = compare(list(figures.values()))
+    (two,) = tables_beside_papers(list(figures.values()))
     assert any("avg" in f"{column.group} {column.label}" for column in two.columns)
 
 
 def test_a_wrong_mean_of_the_paper_is_recomputed_and_flagged() -> None:
-    (table,) = compare(c for c in printed(paper_table("weam:1")) if "mBERT+WEAM" in c.row[-1])
+    (table,) = tables_beside_papers(c for c in printed(paper_table("weam:1")) if "mBERT+WEAM" in c.row[-1])
     theirs = rows_of(table, "paper")[0]
     assert texts(theirs)[-2:] == ["47.0", "65.3"]
     note = table.notes[theirs.cells[-1].note - 1]
@@ -155,7 +154,7 @@ def test_a_wrong_mean_of_the_paper_is_recomputed_and_flagged() -> None:
 def test_several_runs_stand_beside_one_row_and_scales_apart() -> None:
     cells = [cell("weam", "de", 70.0, run=run) for run in ("mine", "yours")]
     cells += [cell("weam", "de", 60.0, scale="tiny", note="a tenth of the data")]
-    full, tiny = compare(cells, unmeasured=True)
+    full, tiny = tables_beside_papers(cells, unmeasured=True)
     assert [row.header for row in rows_of(full, "ours")] == ["mine", "yours"]
     assert [row.header for row in rows_of(full, "paper")] == ["zero-shot / mBERT+WEAM"] * 2
     assert len(rows_of(full, "reference")) == 4
@@ -165,7 +164,7 @@ def test_several_runs_stand_beside_one_row_and_scales_apart() -> None:
 
 def test_a_table_of_no_paper_has_ours_alone() -> None:
     cells = [Cell(table="demo", row=(r,), column=(c,), value=v) for r, c, v in (("b", "x", 1), ("a", "y", 2))]
-    (table,) = compare(cells)
+    (table,) = tables_beside_papers(cells)
     assert [(row.header, texts(row)) for row in table.rows] == [("b", ["1.0", "–"]), ("a", ["–", "2.0"])]
     assert table.title == "demo"
 
@@ -183,28 +182,18 @@ def test_a_table_of_no_paper_has_ours_alone() -> None:
 def test_a_place_that_is_not_there_is_named(place: dict[str, object], message: str) -> None:
     given = {"table": "weam:Table2", "row": ["weam"], "column": ["de"], "value": 1.0, **place}
     with pytest.raises(ConfigurationError, match=message):
-        compare([Cell.model_validate(given)])
+        tables_beside_papers([Cell.model_validate(given)])
 
 
-def test_orderings_are_kept_broken_or_within_noise() -> None:
-    paper = paper_table("weam:2")
-    rows = [paper.row("tlm"), paper.row("weam"), paper.row("translate-train", "mBERT")]
+def test_a_note_counts_the_pairs_in_the_papers_order() -> None:
     given = {"en": (60.0, 60.2), "es": (50.0, 53.0), "de": (45.0, 40.0)}
-    ours = {
-        (i, lang): Score.of([means[i] + jitter for jitter in (-0.5, 0.0, 0.5)])
-        for lang, means in given.items()
-        for i in (0, 1)
-    }
-    ours |= {(2, lang): Score.of([99.0]) for lang in given}  # another setting: ordered against none of them
-    found = orderings(rows, ["en", "es", "de"], ours)
-    assert found == {"en": {"close": 1}, "es": {"kept": 1}, "de": {"broken": 1}}
     cells = [
         cell(name, lang, means[i] + jitter, seed=seed)
         for lang, means in given.items()
         for i, name in enumerate(("tlm", "weam"))
         for seed, jitter in enumerate((-0.5, 0.0, 0.5))
     ]
-    (table,) = compare(cells)
+    (table,) = tables_beside_papers(cells)
     assert any("here too: es 1 of 1, de 0 of 1. Too close to order: 1 pair (" in note for note in table.notes)
 
 
@@ -219,7 +208,7 @@ def test_a_papers_table_is_found_however_its_name_is_written() -> None:
     name = "align_mlm:Table3"
     paper = paper_table(name)
     cell = next(printed(paper))
-    (table,) = compare([cell.model_copy(update={"table": "ALIGN-MLM:3"})])
+    (table,) = tables_beside_papers([cell.model_copy(update={"table": "ALIGN-MLM:3"})])
     assert rows_of(table, "paper") and table.title.startswith("ALIGN-MLM")
 
 
@@ -227,7 +216,9 @@ def test_a_bound_of_the_paper_is_shown_as_one_and_has_no_difference() -> None:
     """Appendix E prints p < .01; ours is a number."""
     place = {"table": "align_mlm:E", "row": ("XNLI",)}
     cells = [Cell(**place, column=("rho",), value=0.7), Cell(**place, column=("p",), value=0.0123)]
-    (table,) = compare([*cells, Cell(table="align_mlm:E", row=("POS",), column=("p",), value=0.0002)])
+    (table,) = tables_beside_papers(
+        [*cells, Cell(table="align_mlm:E", row=("POS",), column=("p",), value=0.0002)]
+    )
     assert [column.label for column in table.columns] == ["ρ", "p"]
     assert [texts(row) for row in table.rows[:3]] == [["0.700", "0.012"], ["0.727", "< 0.01"], ["−0.027", ""]]
     assert texts(table.rows[3]) == ["–", "< 0.001"]
@@ -239,13 +230,15 @@ def changed(row: str, value: float, setting: str, **sizes: object) -> Cell:
 
 def test_changes_that_all_rows_share_are_in_the_caption_and_others_in_labels() -> None:
     one = [changed("weam", 70, "masking=0.2", masking=0.2), changed("mbert", 60, "masking=0.2", steps=9)]
-    (alone,) = compare(one)
+    (alone,) = tables_beside_papers(one)
     assert "Changed: masking=0.2." in alone.caption
     headers = ["zero-shot / mBERT+WEAM", "zero-shot / mBERT"]
     assert {row.header for row in rows_of(alone, "ours")} <= {*headers, *(f"{name}†" for name in headers)}
     both = "masking=0.2, steps=5"
     other = [changed("weam", 71, both, masking=0.2, steps=5), changed("tlm", 61, both, masking=0.2)]
-    (table,) = compare([one[0].model_copy(update={"sizes": {"masking": 0.2, "steps": 9}}), *other])
+    (table,) = tables_beside_papers(
+        [one[0].model_copy(update={"sizes": {"masking": 0.2, "steps": 9}}), *other]
+    )
     found = {row.header: row.cells[-1].text for row in rows_of(table, "ours")}
     assert found == {
         "zero-shot / mBERT+WEAM": "70.0",
@@ -258,13 +251,13 @@ def test_changes_that_all_rows_share_are_in_the_caption_and_others_in_labels() -
 
 def test_a_label_of_a_folder_stays_in_every_row() -> None:
     """It is what the reader typed, even where all rows have it, and where it looks like a size."""
-    (table,) = compare([changed("weam", 70, "mine, masking=0.2", masking=0.2)])
+    (table,) = tables_beside_papers([changed("weam", 70, "mine, masking=0.2", masking=0.2)])
     assert rows_of(table, "ours")[0].header == "zero-shot / mBERT+WEAM (mine)"
-    (table,) = compare([changed("weam", 70, "lr=1", masking=0.2)])
+    (table,) = tables_beside_papers([changed("weam", 70, "lr=1", masking=0.2)])
     assert rows_of(table, "ours")[0].header == "zero-shot / mBERT+WEAM (lr=1)"
 
 
 def test_sizes_are_listed_in_the_order_of_the_study_though_cells_depend_on_parts_of_them() -> None:
     cells = [changed("mbert", 60, "", b=2, d=4), changed("weam", 70, "", a=1, b=2, c=3)]
-    (table,) = compare(cells)
+    (table,) = tables_beside_papers(cells)
     assert "Sizes: a 1, b 2, c 3, d 4." in table.notes
