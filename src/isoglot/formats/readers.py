@@ -30,13 +30,8 @@ from isoglot.formats.line_files import (
     lexicon_entries,
 )
 from isoglot.formats.links import LINK_ITEM
-from isoglot.formats.records import (
-    REMEDY,
-    Records,
-    assemble,
-    cell_fields,
-    from_rows,
-)
+from isoglot.formats.records import Records, assemble
+from isoglot.formats.row_fields import REMEDY, cell_fields, from_rows
 from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Source, expand
 from isoglot.formats.tmx import tmx_chunks
