@@ -8,7 +8,7 @@ from isoglot.formats.sources import LANGUAGES, ROLES, UNNAMED, Kind, Source
 
 
 def plan_columns(
-    source: Source, kind: Kind, *, names: Sequence[str] | None, line: int = 1
+    source: Source, kind: Kind, *, names: Sequence[str] | None, line: int = 1, nested: bool = True
 ) -> dict[str, int | str]:
     """Choose the column of each role: ``{"source": "en", "target": "translation.de"}``.
 
@@ -17,7 +17,8 @@ def plan_columns(
     3. In a table without a header, and so without ``names``, the columns are in the order of the roles: text 0; source
        0, target 1, links 2.
 
-    A column may be called by a path: ``translation.de`` is there where ``translation`` is.
+    A column may be called by a path: ``translation.de`` is there where ``translation`` is. Cells of TSV and CSV hold no
+    records (``nested`` is false): there, only a column of exactly this name is.
 
     Raises:
         InputError: A role has no column, or two roles have the same one; ``line`` is where the names stand.
@@ -28,7 +29,7 @@ def plan_columns(
             plan[role] = source.columns[role]  # 1
         elif names is not None:
             usual = _usual_names(role, source, kind)
-            present = [name for name in usual if name.split(".")[0] in names]
+            present = [name for name in usual if _outermost(name, names, nested=nested) in names]
             # The first usual name is the one that the message calls missing.
             plan[role] = (present or usual)[0]  # 2
         else:
@@ -36,7 +37,7 @@ def plan_columns(
     if "flags" in source.columns:
         plan["flags"] = source.columns["flags"]
 
-    problems = {role: _column_problem(column, role, names) for role, column in plan.items()}
+    problems = {role: _column_problem(column, role, names, nested=nested) for role, column in plan.items()}
     if unread := [role for role, problem in problems.items() if problem]:
         advice = [choose_columns(*unread, value="NUMBER" if names is None else "NAME")]
         advice += _advice_on_languages(source, kind, names or ())
@@ -58,7 +59,7 @@ def wanted_columns(source: Source, kind: Kind, names: list[str]) -> list[str]:
     """The columns of a table that rows are made of, so that the others need not be loaded; sorted."""
     wanted = {name for _, name in language_columns(source, kind, names)}
     for column in map(str, plan_columns(source, kind, names=names).values()):
-        wanted.add(column if column in names else column.split(".")[0])
+        wanted.add(_outermost(column, names))
     return sorted(wanted)
 
 
@@ -68,13 +69,18 @@ def choose_columns(*roles: str, value: str = "NAME") -> str:
     return f"set [[columns={{{columns}}}]]"
 
 
-def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -> str:
+def _outermost(column: str, names: Sequence[str], *, nested: bool = True) -> str:
+    """The column of a table that a path begins with: ``translation`` of ``translation.de``, if no column is called so."""
+    return column if column in names or not nested else column.split(".")[0]
+
+
+def _column_problem(column: int | str, role: str, names: Sequence[str] | None, *, nested: bool) -> str:
     """Why a column cannot be read; empty if it can."""
     if isinstance(column, int):
         return f"got column {column} for the {role}, but columns count from 0" if column < 0 else ""
     if names is None:
         return f"column {column!r} is a name, but the file has no header (if it has: [[header=True]])"
-    name = column if column in names else column.split(".")[0]
+    name = _outermost(column, names, nested=nested)
     if (count := names.count(name)) == 1:
         return ""
     problem = f"{count} columns are called" if count else "no column"

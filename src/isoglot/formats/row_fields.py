@@ -107,7 +107,7 @@ def cell_fields(
         form: How the table is written, if rows are read whole. Then ``cells`` has the other columns of each row,
             ``more`` the same by name where a header names them (of a repeated one ``note_2``), ``given`` the whole row.
     """
-    plan = plan_columns(source, kind, names=names)
+    plan = plan_columns(source, kind, names=names, nested=False)
     numbers: dict[str, int] = {}
     for role, column in plan.items():
         numbers[role] = names.index(column) if names and isinstance(column, str) else int(column)
