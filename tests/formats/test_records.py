@@ -27,7 +27,7 @@ def test_cells_hold_no_records(tmp_path):
         InputError, match="no column 'source' for the source; the columns are 'translation', 'de'"
     ):
         rows(path, header=True)
-    with pytest.raises(InputError, match="no column 'translation.en' for the source"):
+    with pytest.raises(InputError, match=r"no column 'translation\.en' for the source"):
         rows(path, header=True, columns={"source": "translation.en"})
     path = write(tmp_path, "b.tsv", "translation.en\tde\na\tb\n")
     assert [row["source"] for row in rows(path, header=True)] == ["a"]

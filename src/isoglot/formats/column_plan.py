@@ -70,8 +70,8 @@ def choose_columns(*roles: str, value: str = "NAME") -> str:
 
 
 def _outermost(column: str, names: Sequence[str], *, nested: bool = True) -> str:
-    """The column of a table that a path begins with: ``translation`` of ``translation.de``, if no column is called so."""
-    return column if column in names or not nested else column.split(".")[0]
+    """The column that holds a field: ``translation`` of ``translation.de``, unless a column has all this name."""
+    return column if column in names or not nested else column.partition(".")[0]
 
 
 def _column_problem(column: int | str, role: str, names: Sequence[str] | None, *, nested: bool) -> str:
