@@ -170,7 +170,8 @@ class _FoundLanguages:
         # Languages that occur, but in translations without a <seg>.
         without_sentence = [language for language in missing if any(_is(tag, language) for tag in self._seen)]
         if without_sentence:
-            problem = f"no <tuv> in {' and '.join(without_sentence)} has a <seg>, which holds its sentence; correct the file"
+            listed = " and ".join(without_sentence)
+            problem = f"no <tuv> in {listed} has a <seg>, which holds its sentence; correct the file"
         elif missing:
             listed = ", ".join(sorted(self._seen)) or "none"
             problem = f"no unit in {' and '.join(missing)}; the languages are {listed}"

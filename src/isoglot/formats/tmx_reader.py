@@ -8,7 +8,7 @@ not ended yet is kept in one object a level, and an event belongs to the innermo
                         <tuv> note, prop                         _OpenVariant, _OpenElement
                               <seg> text, <hi>, <ph> code </ph>  _OpenSegment
 
-A *code* is an in-line element whose content is code of another format (``<ph>\\n</ph>``): it is one tag with all that
+A *code* is an in-line element whose content is code of another format (``<ph>{1}</ph>``): it is one tag with all that
 it holds. Other in-line elements (``<hi>``) are a start tag and an end tag, and the text between them is text.
 """
 

@@ -210,7 +210,7 @@ def _attributes_and_notes(attributes: Mapping[str, str], notes: Sequence[TmxNote
 def written_language(attributes: Mapping[str, str]) -> str:
     """The language of a translation as its file writes it; empty without one.
 
-    TMX has ``xml:lang`` since version 1.4; versions before that have ``lang``.
+    TMX 1.4 says ``xml:lang``; older files have ``lang``.
     """
     return attributes.get("xml:lang") or attributes.get("lang") or ""
 
