@@ -81,6 +81,19 @@ def _field(row: Mapping[str, Any], *, column: str, role: str, text_only: bool, a
     return "" if value is None else value
 
 
+def with_blank_rows(fields: Fields, numbers: Sequence[int]) -> Fields:
+    """Fields with a row for each line of a chunk: those that have no row yet are blank, and get an empty one."""
+    row_of_line = {line: row for row, line in enumerate(fields.lines)}
+    empty_values: dict[str, Any] = {"more": {}, "given": None}  # of other roles, the empty text
+    values: dict[str, list[Any]] = {}
+    for role, column in fields.values.items():
+        empty_value = empty_values.get(role, "")
+        values[role] = [
+            column[row_of_line[number]] if number in row_of_line else empty_value for number in numbers
+        ]
+    return Fields(values, numbers, fields.problems)
+
+
 def cell_fields(
     source: Source,
     kind: Kind,
