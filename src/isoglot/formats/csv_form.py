@@ -1,11 +1,11 @@
-"""How a CSV file is written: what separates its columns, whether all are in quotes, and how its rows end."""
+"""CSV files: their form (delimiter, quotes, ends of rows), told by their first lines, and their rows."""
 
 from __future__ import annotations
 
 import csv
 import io
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -18,6 +18,7 @@ _MARK = "\ufeff"
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 """What may separate the columns of CSV, the usual one first."""
 _FIRST_ROWS = 100
+_LONGEST_FIELD = 64 << 20  # characters; Python's own limit, 128 KiB, is too low for documents
 
 
 def csv_form(path: str, head: Sequence[str], delimiter: str | None, fields: int) -> tuple[TableForm, int]:
@@ -105,6 +106,26 @@ def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 def _warn_of_delimiter(path: str, delimiter: str) -> None:
     name = _NAMES.get(delimiter, repr(delimiter))
     _LOG.warning(spelled("%s: read with a %s between columns; [[delimiter]] names another one"), path, name)
+
+
+def csv_rows(
+    path: str, lines: Iterable[str], delimiter: str = ",", *, line: int = 1
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows of separated fields, each with the number of its first line: a quoted field may hold line ends.
+
+    ``line``: The number of the first line.
+    """
+    csv.field_size_limit(_LONGEST_FIELD)
+    # strict: a quote inside a field that is not doubled is a mistake, as in RFC 4180, and no text.
+    rows = csv.reader((f"{text}\n" for text in lines), delimiter=delimiter, strict=True)
+    lines_before = line - 1
+    first = line
+    try:
+        for row in rows:
+            yield first, row
+            first = lines_before + rows.line_num + 1  # line_num: lines that the reader has taken so far
+    except csv.Error as error:
+        raise InputError(f"broken CSV ({error}): fix the quotes", path=path, line=first) from error
 
 
 def csv_line(cells: Sequence[str], form: TableForm) -> str:

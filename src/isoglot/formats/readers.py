@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from isoglot.core.errors import InputError
 from isoglot.formats.arrow_tables import huggingface_chunks, parquet_chunks, table_fields
-from isoglot.formats.csv_form import csv_form
+from isoglot.formats.csv_form import csv_form, csv_rows
 from isoglot.formats.given_row import TableForm
 from isoglot.formats.line_files import (
     CHUNK_LINES,
@@ -22,7 +22,6 @@ from isoglot.formats.line_files import (
     Meter,
     bar_fields,
     blocks,
-    csv_rows,
     decode_lines,
     each,
     empty,

@@ -8,9 +8,10 @@ from datasets import Dataset, Features, Value
 
 from isoglot.core.errors import InputError
 from isoglot.core.languages import codes
+from isoglot.formats.csv_form import csv_rows
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT
 from isoglot.formats.labelled.withheld import HIDDEN_LABELS, without_labels
-from isoglot.formats.line_files import csv_rows, numbered_lines, numbered_objects
+from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.schema import PAIR
 from isoglot.formats.words import is_blank
 
