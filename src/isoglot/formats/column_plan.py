@@ -101,6 +101,7 @@ def _usual_names(role: str, source: Source, kind: Kind) -> list[str]:
 
     ``translation.en`` is the habit of translation data sets of the Hugging Face hub, ``sure`` of gold link files.
     """
+    names: list[str | None]
     if role == "text":
         names = ["text", "sentence", "content", source.language]
     elif role == "links":
@@ -110,8 +111,8 @@ def _usual_names(role: str, source: Source, kind: Kind) -> list[str]:
         short = {"source": "src", "target": "tgt"}[role]
         language_name = name_of(two_letters(language or ""))
         # Links count words: a text that is cut at blanks may not have the words that were linked.
-        words_first = [f"{role}_words", role, short]
-        text_first = [role, f"{short}_text", short, f"{role}_words"]
+        words_first: list[str | None] = [f"{role}_words", role, short]
+        text_first: list[str | None] = [role, f"{short}_text", short, f"{role}_words"]
         names = words_first if kind == "aligned" else text_first
         names += [language, f"translation.{language}", language_name, language_name.lower()]
     return [name for name in names if name]

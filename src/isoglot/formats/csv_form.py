@@ -1,4 +1,4 @@
-"""CSV files: their form (delimiter, quotes, ends of rows), told by their first lines, and their rows."""
+"""CSV files: their form (delimiter, quotes, ends of rows), found from their first lines, and their rows."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class LineFile:
         self._ended = False
         self._encoding = ""
         self._decoder: codecs.IncrementalDecoder | None = (
-            None  # made when the first bytes have told the encoding
+            None  # made when the first bytes have shown the encoding
         )
         self._stream, self._handle = open_bytes(path)
 

@@ -147,7 +147,7 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
     source, roles = reader.source, ROLES[reader.kind]
     with LineFile(source.path, meter) as file:
         chunks = (decode_lines(data, file.path, first, keep_returns=True) for first, data in file.chunks())
-        head = next(chunks, [])  # the form of the file is told by its first lines
+        head = next(chunks, [])  # the first lines show the form of the file
         form, skipped = csv_form(source.path, head, source.delimiter, len(roles))
         if head and form.preamble:
             head[0] = head[0].removeprefix("\ufeff")

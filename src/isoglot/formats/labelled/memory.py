@@ -127,8 +127,8 @@ def memory_source(data: Any, schema: Features, columns: Mapping[str, Any] | None
 def _flat(data: Any, language: str, split: str, heads: set[str]) -> list[tuple[tuple[str, str], RowTable]]:
     """Each table of nested mappings, with its language and split.
 
-    ``{"de": {"dev": rows}}`` is ``[(("de", "dev"), rows)]``; so is ``{"dev": {"de": rows}}``. A key that is the name of a
-    split is one, any other key is a language.
+    ``{"de": {"dev": rows}}`` is ``[(("de", "dev"), rows)]``; so is ``{"dev": {"de": rows}}``. A key that is the name of
+    a split is one, any other key is a language.
 
     ``heads``: Columns that the user names, by which a mapping is known to be a table.
     """
