@@ -21,6 +21,18 @@ def test_csv_with_line_ends_in_quotes(tmp_path):
         rows(write(tmp_path, "c.csv", 'a,b\n"c,d\n'))
 
 
+def test_cells_hold_no_records(tmp_path):
+    path = write(tmp_path, "a.tsv", "translation\tde\na\tb\n")
+    with pytest.raises(
+        InputError, match="no column 'source' for the source; the columns are 'translation', 'de'"
+    ):
+        rows(path, header=True)
+    with pytest.raises(InputError, match=r"no column 'translation\.en' for the source"):
+        rows(path, header=True, columns={"source": "translation.en"})
+    path = write(tmp_path, "b.tsv", "translation.en\tde\na\tb\n")
+    assert [row["source"] for row in rows(path, header=True)] == ["a"]
+
+
 def test_jsonl(tmp_path):
     records = [{"source": "one", "target": "eins"}, {"source": "two", "target": None}]
     path = write(tmp_path, "a.jsonl", "\n\n".join(map(json.dumps, records)))

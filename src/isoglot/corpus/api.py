@@ -17,8 +17,8 @@ from isoglot.core.languages import codes_of
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import PrepareSummary
 from isoglot.corpus.prepare import prepare as prepare_sources
+from isoglot.formats.column_plan import wanted_columns
 from isoglot.formats.plain_values import cell
-from isoglot.formats.records import wanted_columns
 from isoglot.formats.rows import CONTAINERS, Items, RowTable, rows_of
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
 from isoglot.runs.cache import cache_folder

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.core.errors import InputError, reason
+from isoglot.formats.column_plan import wanted_columns
 from isoglot.formats.line_files import CHUNK_LINES, Chunk, Fields, empty
-from isoglot.formats.records import from_rows, wanted_columns
+from isoglot.formats.row_fields import from_rows
 from isoglot.formats.sources import Kind, Source
 
 

@@ -1,11 +1,11 @@
-"""How a CSV file is written: what separates its columns, whether all are in quotes, and how its rows end."""
+"""CSV files: their form (delimiter, quotes, ends of rows), found from their first lines, and their rows."""
 
 from __future__ import annotations
 
 import csv
 import io
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -18,59 +18,80 @@ _MARK = "\ufeff"
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 """What may separate the columns of CSV, the usual one first."""
 _FIRST_ROWS = 100
+_LONGEST_FIELD = 64 << 20  # characters; Python's own limit, 128 KiB, is too low for documents
 
 
 def csv_form(path: str, head: Sequence[str], delimiter: str | None, fields: int) -> tuple[TableForm, int]:
-    """The form of a CSV file by its first lines, and how many of them stand before its rows.
+    r"""The form of a CSV file by its first lines, and how many of these stand before its rows.
 
-    ``fields``: How many columns are read at least.
+    1. A byte order mark and a first line ``sep=;`` are no rows. Excel writes both; it also reads the second, and takes
+       the character for the delimiter.
+    2. The delimiter is the one that the user names, else that of ``sep=``, else the one that fits (:func:`_fitting`).
+    3. Lines end as the first one does: in ``\r\n``, as RFC 4180 asks for, or in ``\n``.
+    4. All fields are in quotes if the first row says so.
 
-    A delimiter fits if all first rows have the same number of columns, enough of them. Of several that fit, one that
-    no space follows wins: in ``Hello, world;Hallo, Welt`` the comma is punctuation.
+    Args:
+        path: What messages call the file.
+        head: Its first lines, with ``\r`` where they end in it.
+        delimiter: The one that the user names.
+        fields: How many columns are read at least.
 
     Raises:
         InputError: Several fit, and nothing tells them apart.
     """
-    preamble, lines, skipped = "", list(head), 0
+    lines = list(head)
+    preamble, skipped = "", 0
     if lines and lines[0].startswith(_MARK):
-        preamble, lines[0] = _MARK, lines[0].removeprefix(_MARK)
-    line_end = "\r\n" if lines and lines[0].endswith("\r") else "\n"
-    named = lines[0].removesuffix("\r") if lines else ""
-    if named[:4].lower() == "sep=" and len(named) == 5:  # of Excel
-        preamble, skipped, delimiter = f"{preamble}{named}{line_end}", 1, delimiter or named[4]
-    found = _fitting(path, lines[skipped:], fields) if delimiter is None else delimiter
+        preamble, lines[0] = _MARK, lines[0].removeprefix(_MARK)  # 1
+    line_end = "\r\n" if lines and lines[0].endswith("\r") else "\n"  # 3
+    first_line = lines[0].removesuffix("\r") if lines else ""
+    if first_line[:4].lower() == "sep=" and len(first_line) == len("sep=;"):
+        preamble, skipped = f"{preamble}{first_line}{line_end}", 1  # 1
+        delimiter = delimiter or first_line[4]
+    rows = lines[skipped:]
+    found = _fitting(path, rows, fields) if delimiter is None else delimiter  # 2
     if found != ",":
-        _say(path, found)
-    row = next(_rows(lines[skipped:], found), [])
-    raw = lines[skipped].removesuffix("\r") if len(lines) > skipped else ""
+        _warn_of_delimiter(path, found)
+    # 4. The first row, written with quotes around all fields: is that how it stands in the file?
+    first_row = next(_rows(rows, found), [])
+    as_written = rows[0].removesuffix("\r") if rows else ""
     quoted = TableForm(delimiter=found, line_end="", quote_all=True, is_csv=True)
-    form = replace(quoted, quote_all=csv_line(row, quoted) == raw, line_end=line_end, preamble=preamble)
-    return form, skipped
+    quote_all = csv_line(first_row, quoted) == as_written
+    return replace(quoted, quote_all=quote_all, line_end=line_end, preamble=preamble), skipped
 
 
 def _fitting(path: str, lines: Sequence[str], fields: int) -> str:
-    """The delimiter that fits the first rows; the comma if none does."""
-    widths = {}
+    """Choose the delimiter that fits the first rows.
+
+    1. A delimiter fits if it gives all rows the same number of columns, at least as many as are read.
+    2. If one fits, it is chosen; if none does, the comma.
+    3. Of several, one that no space follows wins: in ``Hello, world;Hallo, Welt`` the comma is punctuation.
+    4. Else the comma wins, unless a space follows it and not the others.
+
+    Raises:
+        InputError: Several fit, none of them is the comma, and rule 3 does not choose one.
+    """
+    fitting = []
     for delimiter in _NAMES:
-        counts = {len(row) for row in _rows(lines, delimiter) if any(map(str.strip, row))}
-        if len(counts) == 1 and (width := counts.pop()) >= max(fields, 2):
-            widths[delimiter] = width
-    if len(widths) < 2:
-        return next(iter(widths), ",")
+        widths = {len(row) for row in _rows(lines, delimiter) if any(map(str.strip, row))}
+        if len(widths) == 1 and widths.pop() >= max(fields, 2):
+            fitting.append(delimiter)  # 1
+    if len(fitting) < 2:
+        return fitting[0] if fitting else ","  # 2
     text = "\n".join(lines)
-    tight = [delimiter for delimiter in widths if f"{delimiter} " not in text]
+    tight = [delimiter for delimiter in fitting if f"{delimiter} " not in text]
     if len(tight) == 1:
-        return tight[0]
-    if "," in widths and "," not in tight and tight:
-        widths = {delimiter: widths[delimiter] for delimiter in tight}
-    if "," in widths:
-        return ","
-    names = " or ".join(f"a {_NAMES[delimiter]}" for delimiter in widths)
+        return tight[0]  # 3
+    if "," in fitting and "," not in tight and tight:
+        fitting = tight
+    if "," in fitting:
+        return ","  # 4
+    names = " or ".join(f"a {_NAMES[delimiter]}" for delimiter in fitting)
     raise InputError(f"columns may be separated by {names}; name one: [[delimiter=';']]", path=path, line=1)
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
-    """The first rows, as far as they can be read; the last one may be cut off."""
+    """The first rows, up to one that is no CSV; the last one may be cut off, as the head of a file is."""
     rows = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
     try:
         for number, row in enumerate(rows):
@@ -82,9 +103,29 @@ def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 
 
 @lru_cache(64)  # a file is read more than once
-def _say(path: str, delimiter: str) -> None:
+def _warn_of_delimiter(path: str, delimiter: str) -> None:
     name = _NAMES.get(delimiter, repr(delimiter))
     _LOG.warning(spelled("%s: read with a %s between columns; [[delimiter]] names another one"), path, name)
+
+
+def csv_rows(
+    path: str, lines: Iterable[str], delimiter: str = ",", *, line: int = 1
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows of separated fields, each with the number of its first line: a quoted field may hold line ends.
+
+    ``line``: The number of the first line.
+    """
+    csv.field_size_limit(_LONGEST_FIELD)
+    # strict: a quote inside a field that is not doubled is a mistake, as in RFC 4180, and no text.
+    rows = csv.reader((f"{text}\n" for text in lines), delimiter=delimiter, strict=True)
+    lines_before = line - 1
+    first = line
+    try:
+        for row in rows:
+            yield first, row
+            first = lines_before + rows.line_num + 1  # line_num: lines that the reader has taken so far
+    except csv.Error as error:
+        raise InputError(f"broken CSV ({error}): fix the quotes", path=path, line=first) from error
 
 
 def csv_line(cells: Sequence[str], form: TableForm) -> str:

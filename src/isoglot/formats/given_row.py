@@ -62,16 +62,18 @@ class GivenRow:
         for column, text in zip(self.columns, texts, strict=True):
             name = str(column)
             path = [name] if name in row else name.split(".")
-            # null stands for no text; a list of words is not the text that its words are joined to
-            if not isinstance(value := _inside(row, path), list) and (value or "") != text:
+            value = _inside(row, path)
+            # A list of words stays, though its text is another value; null stays where the text is empty.
+            if not isinstance(value, list) and (value or "") != text:
                 _replace(row, path, text)
         return row
 
     def table_cells(self, texts: Sequence[str]) -> list[str]:
         """The cells of a table's row, with these texts."""
-        cells, names = list(self.cells), self.table.names if self.table else None
+        cells = list(self.cells)
+        header = (self.table.names if self.table else None) or ()
         for column, text in zip(self.columns, texts, strict=True):
-            number = column if isinstance(column, int) else (names or ()).index(column)
+            number = column if isinstance(column, int) else header.index(column)
             cells[number] = text
         return cells
 
@@ -88,17 +90,19 @@ def _inside(row: Mapping[str, Any], path: Sequence[str]) -> Any:
 
 
 def _replace(row: dict[str, Any], path: Sequence[str], text: str) -> None:
-    """Set a value of a row, of which inner records may be shared with others."""
+    """Set the value at a path, ``["translation", "de"]``."""
     first, *rest = path
     if rest:
-        row[first] = dict(row[first])
+        row[first] = dict(row[first])  # a copy: the record belongs to the row that was given
         _replace(row[first], rest, text)
     else:
         row[first] = text
 
 
 def free_names(names: Iterable[str], taken: Iterable[str]) -> list[str]:
-    """Names, of which those that are taken, or come twice, get the next free number.
+    """Give names that are taken, or that come twice, the next free number.
+
+    A number never makes one of the other names: with ``note, note, note_2``, the second one is ``note_3``.
 
     Example:
         >>> free_names(["alignment", "score"], ["alignment", "alignment_2"]), free_names(["note", "note"], [])
@@ -107,15 +111,21 @@ def free_names(names: Iterable[str], taken: Iterable[str]) -> list[str]:
     used, free = set(taken), []
     names = list(names)
     for name in names:
-        found, number = name, 1
-        while found in used or (number > 1 and found in names):
+        candidate, number = name, 1
+        while candidate in used or (number > 1 and candidate in names):
             number += 1
-            found = f"{name}_{number}"
-        used.add(found)
-        free.append(found)
+            candidate = f"{name}_{number}"
+        used.add(candidate)
+        free.append(candidate)
     return free
 
 
 def with_values(row: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A row and values of ours beside it, under names that are free."""
-    return {**row, **dict(zip(free_names(values, row), values.values(), strict=True))}
+    """A row and our values beside it, under names that are free.
+
+    Example:
+        >>> with_values({"text": "a", "score": 5}, {"score": 0.9})
+        {'text': 'a', 'score': 5, 'score_2': 0.9}
+    """
+    names = free_names(values, row)
+    return {**row, **dict(zip(names, values.values(), strict=True))}

@@ -7,7 +7,7 @@ Tags are read once: of TMX by :mod:`isoglot.formats.tmx_reader`, of a line of HT
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape
 
@@ -17,12 +17,14 @@ from isoglot.formats.words import has_unspaced
 
 Role = Literal["open", "close", "alone"]
 _END_OF = {"bpt": "ept", "bx": "ex", "sc": "ec"}
-"""Codes of XLIFF and TMX that begin a pair, each a tag of its own, and those that end it."""
+"""Codes that begin a pair, each a tag of its own, and those that end it: ``bpt`` of TMX and XLIFF 1.2, ``bx`` of
+XLIFF 1.2, ``sc`` of XLIFF 2."""
 _START_OF = {end: start for start, end in _END_OF.items()}
 NATIVE_CODES = frozenset({*_END_OF, *_START_OF, "x", "ph", "it", "ut"})
 """Elements of XLIFF and TMX that hold code of another format and no text."""
 _PAIR_NUMBERS = ("startref", "rid", "i", "id")
-"""Attributes that tell which codes are a pair, the most telling one first."""
+"""Attributes that tell which codes are a pair, the most telling one first: ``startRef`` of XLIFF 2, ``rid`` of XLIFF
+1.2, ``i`` of TMX, and ``id``, which both codes of a pair have in many XLIFF files."""
 
 
 class Tag(NamedTuple):
@@ -63,6 +65,11 @@ def start_tag(
 ) -> Tag:
     """The tag that starts an element or native code; ``empty``: it is also the end of the element.
 
+    1. An element (``<b>``, ``<hi>``) opens, or stands alone if it is empty.
+    2. A code stands alone (``<ph>``, ``<x/>``), and so does one of a pair whose other one is in another segment, which
+       XLIFF 2 marks with ``isolated="yes"``.
+    3. A code of a pair opens (``<bpt>``) or closes (``<ept>``), and has the number that both codes have.
+
     Example:
         >>> start_tag(6, '<bpt i="1">', "bpt", {"i": "1"})
         Tag(offset=6, xml='<bpt i="1">', name='bpt', role='open', pair='1', number='')
@@ -70,13 +77,14 @@ def start_tag(
     name = name.lower()
     number = attributes.get("x") or attributes.get("id") or ""
     if name not in NATIVE_CODES:
-        return Tag(offset, xml, name, "alone" if empty else "open", number=number)
-    is_pair = name in _END_OF or name in _START_OF
-    if not is_pair or attributes.get("isolated") == "yes":
-        return Tag(offset, xml, name, number=number)
-    named = {key.lower(): value for key, value in attributes.items()}
-    pair = next((value for key in _PAIR_NUMBERS if (value := named.get(key))), "")
-    return Tag(offset, xml, name, "open" if name in _END_OF else "close", pair, number)
+        return Tag(offset, xml, name, "alone" if empty else "open", number=number)  # 1
+    is_of_pair = name in _END_OF or name in _START_OF
+    if not is_of_pair or attributes.get("isolated") == "yes":
+        return Tag(offset, xml, name, number=number)  # 2
+    lower_case = {key.lower(): value for key, value in attributes.items()}
+    pair_numbers = [lower_case.get(key) for key in _PAIR_NUMBERS]
+    pair = next((value for value in pair_numbers if value), "")
+    return Tag(offset, xml, name, "open" if name in _END_OF else "close", pair, number)  # 3
 
 
 def end_tag(offset: int, xml: str, name: str) -> Tag:
@@ -101,17 +109,19 @@ class MarkedText(NamedTuple):
     crossing: list[tuple[int, int]]  # tags of two codes that are a pair, of which an element holds only one
 
     def segments(self) -> list[tuple[int, int]]:
-        """Characters of the text that are cut into words by themselves.
+        """Ranges of characters that are cut into words by themselves.
 
-        A word ends at tags, but not at a single one of a pair (``<b>W</b>ord``) in a language with spaces.
+        1. A word ends where tags stand: ``one<br/>two`` is two words.
+        2. A single tag that opens or closes ends no word: ``<b>W</b>ord`` is one word.
+        3. Beside a character of a script without spaces it does: ``<b>漢</b>字`` is two words.
         """
         cuts = [0]
         for offset, tags in groupby(self.tags, key=lambda tag: tag.offset):
             roles = [tag.role for tag in tags]
-            beside = self.text[max(offset - 1, 0) : offset + 1]
+            beside = self.text[max(offset - 1, 0) : offset + 1]  # the character on either side
             if roles in (["open"], ["close"]) and not has_unspaced(beside):
-                continue
-            cuts.append(offset)
+                continue  # 2
+            cuts.append(offset)  # 1, 3
         return [*pairwise([*cuts, len(self.text)])]
 
 
@@ -129,7 +139,7 @@ def marked_text(text: str, tags: Iterable[Tag]) -> MarkedText:
     tags = tuple(tags)
     closings, crossing = _pairs(tags)
     elements: list[Element] = []
-    open_elements: list[int] = []
+    open_elements: list[int] = []  # the innermost one last
     for number, tag in enumerate(tags):
         if open_elements and elements[open_elements[-1]].closing == number:
             open_elements.pop()
@@ -142,13 +152,27 @@ def marked_text(text: str, tags: Iterable[Tag]) -> MarkedText:
 
 
 def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
-    """The closing tag of each tag that opens a nested element, and the pairs of codes that cross others."""
+    """The closing tag of each tag that opens a nested element, and the pairs of codes that cross others.
+
+    1. An element (``<b>``) is closed by the next end tag of its name, and must be the innermost one that is open.
+    2. A code (``<bpt i="1"/>``) is closed by the code of its number. It may cross elements and other codes: of
+       ``<bpt i="1"/><b><ept i="1"/></b>``, the codes 0 and 2 are a crossing pair.
+    3. A code that crosses is no element: :func:`marked_text` makes two single tags of it.
+
+    Raises:
+        InputError: A tag closes nothing, or is not closed.
+    """
     closings: dict[int, int] = {}
     crossing: list[tuple[int, int]] = []
-    nested: list[int] = []  # open tags, without codes that are known to cross
-    open_codes = defaultdict[tuple[str, str], list[int]](list)
-    closed_codes: set[int] = set()
+    nested: list[int] = []  # tags that are open, the innermost last; without codes that are known to cross
+    open_codes = defaultdict[tuple[str, str], list[int]](
+        list
+    )  # by name and number, the one opened last at the end
+    closed_codes: set[int] = (
+        set()
+    )  # opening codes that have been closed, some of which may still be in `nested`
     for number, tag in enumerate(tags):
+        # Codes that were closed while something inside them was open.
         while nested and nested[-1] in closed_codes:
             nested.pop()
         code = (tag.pair_name, tag.pair) if tag.is_code_of_pair else None
@@ -162,18 +186,19 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
             opening = open_codes[code].pop()
             closed_codes.add(opening)
             if nested and nested[-1] == opening:
-                closings[opening] = number
+                closings[opening] = number  # popped by the next tag
             else:
                 crossing.append((opening, number))
         elif tag.role == "close":
-            # Codes that are still open cross the element that ends here.
+            # Codes that are still open inside this element cross it. They stay in `open_codes`, and close later.
             while nested and tags[nested[-1]].is_code_of_pair:
                 nested.pop()
             if not nested or tags[nested[-1]].name != tag.name:
                 raise unopened(tag.xml)
             closings[nested.pop()] = number
-    still_open = [*nested, *(number for numbers in open_codes.values() for number in numbers)]
-    if unclosed := [number for number in still_open if number not in closed_codes]:
+    still_open = [*nested, *chain.from_iterable(open_codes.values())]
+    unclosed = [number for number in still_open if number not in closed_codes]
+    if unclosed:
         raise InputError(
             f"{tags[unclosed[-1]].xml} is not closed in its line, which is a segment; correct it"
         )
@@ -213,8 +238,9 @@ def offsets_and_xml(tags: Iterable[Tag]) -> tuple[tuple[int, str], ...]:
 def different_tags(source: Sequence[Tag], target: Sequence[Tag]) -> list[tuple[str, str]]:
     """Tags that only one side of a pair has, of two sides that both have tags: ``lost`` or ``added``, and the tag.
 
-    Tags match by name and number, then by name where one has no number; codes may hold other text. Of a missing pair of
-    tags the opening one is named.
+    1. Tags match by name and number; codes may hold other text.
+    2. Tags that are left over match by name, if one of them has no number: ``<ph/>`` and ``<ph x="1"/>``.
+    3. Of a pair of tags that is missing, the opening one is named.
 
     Example:
         >>> hi, end, ph = start_tag(0, "<hi>", "hi", {}), end_tag(1, "</hi>", "hi"), start_tag(2, "<ph/>", "ph", {})
@@ -227,41 +253,47 @@ def different_tags(source: Sequence[Tag], target: Sequence[Tag]) -> list[tuple[s
         openings = Counter(_kind(tag) for tag in unmatched if not _closes(tag))
         for tag in unmatched:
             if _closes(tag) and openings[_kind(tag)] > 0:
-                openings[_kind(tag)] -= 1
+                openings[_kind(tag)] -= 1  # 3. its opening tag is named
                 continue
             problems.append((problem, tag.xml))
     return problems
 
 
 def _unmatched(tags: Sequence[Tag], others: Sequence[Tag]) -> list[Tag]:
-    """The tags without a counterpart among others."""
+    """The tags without a counterpart among others; the rules are those of :func:`different_tags`."""
     free = [_identity(tag) for tag in others]
-    rest = []
-    for tag in tags:  # tags of the same number first, whatever stands before them
+    # All tags by number before any by name alone: else `<ph/>` could take the counterpart of a later `<ph x="1"/>`.
+    without_same = []
+    for tag in tags:
         if _identity(tag) in free:
-            free.remove(_identity(tag))
+            free.remove(_identity(tag))  # 1
         else:
-            rest.append(tag)
+            without_same.append(tag)
     unmatched = []
-    for tag in rest:
+    for tag in without_same:
         name, number = _identity(tag)
-        like = next((other for other in free if other[0] == name and not (number and other[1])), None)
-        if like is None:
-            unmatched.append(tag)
+        for other_name, other_number in free:
+            if other_name == name and not (number and other_number):
+                free.remove((other_name, other_number))  # 2
+                break
         else:
-            free.remove(like)
+            unmatched.append(tag)
     return unmatched
 
 
 def _identity(tag: Tag) -> tuple[str, str]:
-    """What tags of both languages match by: the name, with a slash for an end tag, and the number."""
-    is_end = tag.role == "close" and not tag.is_code_of_pair
-    return f"/{tag.name}" if is_end else tag.name or tag.xml, tag.number
+    """The name and number by which tags of both languages match: ``("/b", "")`` of ``</b>``; a comment is its XML."""
+    name = tag.name or tag.xml
+    if tag.role == "close" and not tag.is_code_of_pair:
+        name = f"/{tag.name}"
+    return name, tag.number
 
 
 def _closes(tag: Tag) -> bool:
+    """Whether a tag is the second one of a pair, also of a pair of which the segment has only this one."""
     return tag.role == "close" or tag.name in _START_OF
 
 
 def _kind(tag: Tag) -> str:
+    """The name that both tags of a pair have."""
     return tag.pair_name or tag.xml

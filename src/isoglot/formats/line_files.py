@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import codecs
-import csv
 import gzip
 import io
 import lzma
@@ -34,8 +33,8 @@ Parsed = TypeVar("Parsed")
 
 CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
-_BLOCK = 1 << 20
-_LONGEST = 64 << 20
+_BLOCK = 1 << 20  # bytes that are read at a time
+_LONGEST = 64 << 20  # bytes of a line, or of a document, after which the file is no text
 _MOMENT = 0.05
 """Seconds without a new byte after which standard input counts as waiting."""
 _BARS = re.compile(r" ?\|\|\| ?")
@@ -66,7 +65,9 @@ class Chunk:
     """A piece of one source, small enough to hold, that any process can parse by itself."""
 
     first_line: int  # from 1; number of the first row, where a format has no lines
-    payload: Any  # the bytes or rows, as the format's own parser wants them
+    payload: (
+        Any  # what the format's parser takes: lines of each file as bytes, rows of CSV, units, an Arrow table
+    )
     names: Sequence[str] | None = None  # of the columns, where the format has any
     incomplete: int = 0  # units that were passed over because a language is missing in them (TMX)
     width: int = 0  # cells of each row of a table without names
@@ -97,7 +98,7 @@ def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether the first bytes of a file say that it is packed."""
+    """Whether the first bytes of a file say that it is packed, whatever the file is called."""
     with path.open("rb") as file:
         return file.read(6).startswith(tuple(magic for magic, _, _ in _PACKED.values()))
 
@@ -111,12 +112,16 @@ class LineFile:
         """Lines handed out so far."""
         self.paused = False
         """Whether the last lines were handed out early because nothing more was waiting."""
-        self._meter, self._number = meter, len(meter or ())
+        self._meter = meter
+        self._number = len(meter or ())  # the place of this file in the meter
         if meter is not None:
             meter.append(0)
-        self._carry = b""
+        self._carry = b""  # read, but not handed out: the beginning of a line, or lines that were too many
         self._ended = False
-        self._encoding, self._decoder = "", cast("codecs.IncrementalDecoder | None", None)
+        self._encoding = ""
+        self._decoder: codecs.IncrementalDecoder | None = (
+            None  # made when the first bytes have shown the encoding
+        )
         self._stream, self._handle = open_bytes(path)
 
     def __enter__(self) -> LineFile:
@@ -128,10 +133,14 @@ class LineFile:
             self._handle.close()
 
     def take(self, most: int = CHUNK_LINES, size: int | None = CHUNK_BYTES) -> tuple[bytes, int]:
-        """The next whole lines, at most ``most``, and their number; ``(b"", 0)`` at the end.
+        r"""The next whole lines, at most ``most``, and their number; ``(b"", 0)`` at the end.
 
         ``size``: Stop after about this many bytes; None for exactly ``most`` lines unless the file ends.
+
+        Example:
+            A file of ``b"a\nb\nc"``: ``take(2)`` is ``(b"a\nb\n", 2)``, the next one ``(b"c", 1)``, then ``(b"", 0)``.
         """
+        # Read blocks until they have enough lines, or enough bytes and at least one line.
         blocks = [self._carry]
         total, ends = len(self._carry), self._carry.count(b"\n")
         self.paused = False
@@ -151,12 +160,14 @@ class LineFile:
             blocks.append(block)
             total += len(block)
             ends += block.count(b"\n")
+        # Cut behind the last line that is handed out.
         data = b"".join(blocks)
         count, cut = ends, data.rfind(b"\n") + 1
         if ends > most:
-            count, cut = most, int(np.flatnonzero(np.frombuffer(data, np.uint8) == 10)[most - 1]) + 1
+            line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+            count, cut = most, int(line_ends[most - 1]) + 1
         elif self._ended and ends < most and data and not data.endswith(b"\n"):
-            count, cut = ends + 1, len(data)
+            count, cut = ends + 1, len(data)  # the last line of a file may lack its end
         self._carry = data[cut:]
         self.lines += count
         return data[:cut], count
@@ -174,13 +185,14 @@ class LineFile:
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Chunks that end at a blank line, so that no document or tree is cut in two."""
-        rest, first = b"", 1
+        rest, first = b"", 1  # bytes that are not handed out yet, and the number of their first line
         for start, data in self.chunks():
             rest += data
-            if cut := max((match.end() for match in _BLANK.finditer(rest)), default=0):
-                yield first, rest[:cut]
-                first += rest.count(b"\n", 0, cut)
-                rest = rest[cut:]
+            last_blank = max((match.end() for match in _BLANK.finditer(rest)), default=0)
+            if last_blank:
+                yield first, rest[:last_blank]
+                first += rest.count(b"\n", 0, last_blank)
+                rest = rest[last_blank:]
             elif len(rest) > _LONGEST:
                 raise InputError(
                     f"no blank line in {_LONGEST >> 20} MiB; blank lines must separate blocks here: check the format",
@@ -191,16 +203,22 @@ class LineFile:
             yield first, rest
 
     def _read(self, line: int) -> bytes:
-        """More bytes, in UTF-8, of the file from this line on; none at its end."""
+        """More bytes of the file, in UTF-8, whatever encoding the file is in; none at its end.
+
+        ``line``: The number of the line in which they begin, for messages.
+        """
         block = self._unpacked(line)
         if self._decoder is None:
-            while 0 < len(block) < 4 and (more := self._unpacked(line)):  # the longest byte order mark
+            # The longest byte order mark has 4 bytes, and a pipe may give fewer at a time.
+            while 0 < len(block) < 4 and (more := self._unpacked(line)):
                 block += more
             try:
                 self._encoding = encoding_of(block, self.path)
             except InputError as error:
                 raise error.at(self.path, line) from error.__cause__
             self._decoder = codecs.getincrementaldecoder(self._encoding)()
+        # UTF-8 passes unread: decode_lines names the line of a wrong byte. Of another encoding a block may be half of a
+        # character, which decodes to nothing: then more is read.
         while self._encoding != "utf-8":
             try:
                 data = self._decoder.decode(block, final=not block).encode()
@@ -217,7 +235,10 @@ class LineFile:
         return block
 
     def _waits(self) -> bool:
-        """Whether standard input is a pipe or terminal into which nobody has written more for a moment."""
+        """Whether standard input is a pipe or terminal into which nobody has written more for a moment.
+
+        ``tail -f log | isoglot align -``: lines that are there are handed out, though a chunk has room for more.
+        """
         if self.path != "-" or self._stream is not self._handle:
             return False
         try:
@@ -286,13 +307,13 @@ def decode_lines(
         lines.pop()
     if keep_returns or "\r" not in text:
         return lines
-    return [x[:-1] if x.endswith("\r") else x for x in lines]
+    return [line[:-1] if line.endswith("\r") else line for line in lines]
 
 
 def parsed(
     parse: Callable[[Item], Parsed], items: Iterable[tuple[int | None, Item]], path: str | Path
 ) -> Iterator[Parsed]:
-    """What a parser makes of each numbered item, one by one; a mistake is located at the item's number."""
+    """Parse numbered items one by one; the error of an item says its number as the line: ``a.tsv:3: ...``."""
     for number, item in items:
         try:
             yield parse(item)
@@ -303,27 +324,8 @@ def parsed(
 def each(
     parse: Callable[[Item], Parsed], items: Iterable[tuple[int, Item]], path: str | Path
 ) -> list[Parsed]:
-    """As :func:`parsed`, all at once."""
+    """Parse numbered items as :func:`parsed` does, and return all results."""
     return list(parsed(parse, items, path))
-
-
-def csv_rows(
-    path: str, lines: Iterable[str], delimiter: str = ",", *, line: int = 1
-) -> Iterator[tuple[int, list[str]]]:
-    """Rows of separated fields, each with the number of its first line: a quoted field may hold line ends.
-
-    ``line``: The number of the first line.
-    """
-    csv.field_size_limit(_LONGEST)
-    rows = csv.reader((f"{text}\n" for text in lines), delimiter=delimiter, strict=True)
-    before = line - 1
-    first = line
-    try:
-        for row in rows:
-            yield first, row
-            first = before + rows.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"broken CSV ({error}): fix the quotes", path=path, line=first) from error
 
 
 def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
@@ -376,7 +378,10 @@ def bar_fields(line: str) -> list[str]:
 
 
 def lexicon_entries(line: str) -> list[str]:
-    """The entries of a line as MUSE writes it, by a tab or by spaces; only a tab allows entries of several words."""
+    """The entries of a line of a dictionary: between tabs, else between spaces.
+
+    MUSE's dictionaries have both, ``cat Katze`` and ``cat<tab>Katze``. Only a tab allows entries of several words.
+    """
     return line.split("\t") if "\t" in line else split_words(line, mode="whitespace")
 
 

@@ -8,9 +8,12 @@
 | ``naacl`` | a link: ``0001 source target [S|P] [confidence]`` | 1 | no mark is sure |
 | ``jsonl`` | a sentence: ``{"id", "src", "tgt", "sure", "possible"}`` or ``{"links", "probabilities"}`` | 0 | |
 
-Sentences are read one at a time, those of ``alignv2`` and ``naacl``, whose lines may stand in any order, from an array
-of numbers. A sentence is a :class:`SentencePair`, whose links always count from 0. ``base`` overrides where a file
-counts from; ``reverse`` exchanges its sides.
+Pharaoh is the form that fast_align, eflomal and Moses write, ``naacl`` that of the shared tasks on word alignment of
+HLT-NAACL 2003 and ACL 2005.
+
+A sentence is a :class:`SentencePair`, whose links always count from 0, whatever the file counts from (``base``).
+``reverse`` exchanges its sides. Sentences are read one at a time; those of ``alignv2`` and ``naacl``, whose lines may
+stand in any order, are sorted in an array of numbers first.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "j
 
 _SUFFIXES = {".jsonl": "jsonl", ".talp": "talp", ".alignv2": "alignv2", ".wa": "naacl"}
 _MOST_EMPTY = 10_000
-"""Sentences without a link for each one with links, before a number counts as a slip."""
+"""Sentences without a link for each one with links; more mean that a sentence's number is a slip: 100000 for 10000."""
 
 
 class LinkReader:
@@ -87,7 +90,7 @@ class LinkReader:
         return starmap(self.parse, self.lines())
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines that are left, unread, of JSON those that are not blank; for formats with a line a sentence."""
+        """The lines that have not been parsed yet, for formats with a line a sentence; of JSON without blank lines."""
         return filled_lines(self._lines) if self.name == "jsonl" else self._lines
 
     def parse(self, line: int, text: str) -> SentencePair:
@@ -102,39 +105,61 @@ class LinkReader:
         return pair
 
     def _guess(self) -> str:
+        """The format that the file's name or its first line tells.
+
+        1. The ending of the name: ``.talp``, ``.wa`` (naacl) ...
+        2. A line that begins with ``{`` is JSON.
+        3. Three to five fields that begin with three numbers, ``1 2 2 S``, are ``naacl`` (or ``alignv2``, which is read
+           in the same way).
+        4. Anything else is Pharaoh's form, also that of ``talp``, which only its name tells.
+        """
         if name := _SUFFIXES.get(bare_suffix(str(self.path))):
-            return name
-        read, first = [], ""
+            return name  # 1
+        # Lines that are looked at here are still to be read.
+        looked_at: list[tuple[int, str]] = []
+        first = ""
         for number, text in self._lines:
-            read.append((number, text))
-            if first := text.strip():
+            looked_at.append((number, text))
+            first = text.strip()
+            if first:
                 break
-        self._lines = chain(read, self._lines)
+        self._lines = chain(looked_at, self._lines)
         if first.startswith("{"):
-            return "jsonl"
+            return "jsonl"  # 2
         fields = split_words(first, mode="whitespace")
-        return "naacl" if len(fields) in (3, 4, 5) and all(map(is_number, fields[:3])) else "pharaoh"
+        if len(fields) in (3, 4, 5) and all(map(is_number, fields[:3])):
+            return "naacl"  # 3
+        return "pharaoh"  # 4
 
     def _read_rows(self) -> NDArray[np.int32]:
-        """Sentence, source word, target word and whether it is only possible, of each link, by sentence."""
+        """Read all links, ordered by sentence: sentence, source word, target word, and 1 for a possible link."""
         flat = array("i")
         for row in parsed(lambda text: _from_row(text, self._start), filled_lines(self._lines), self.path):
             flat.extend(row)
         links = np.frombuffer(flat, np.int32).reshape(-1, 4)
         numbers = links[:, 0]
-        if len(links) and (last := int(numbers.max())) > _MOST_EMPTY * (len(np.unique(numbers)) + 1):
+        with_links = len(np.unique(numbers))
+        # Every number up to the last one is a sentence: a slip would make millions of empty ones.
+        if len(links) and (last := int(numbers.max())) > _MOST_EMPTY * (with_links + 1):
             raise InputError(
-                f"found sentence number {last}, but only {len(np.unique(numbers))} sentences have links; correct it",
+                f"found sentence number {last}, but only {with_links} sentences have links; correct it",
                 path=self.path,
             )
-        return links if np.all(numbers[1:] >= numbers[:-1]) else links[np.argsort(numbers, kind="stable")]
+        is_ordered = np.all(numbers[1:] >= numbers[:-1])  # as most files are
+        return links if is_ordered else links[np.argsort(numbers, kind="stable")]
 
     def _of_rows(self, first: int) -> Iterator[SentencePair]:
+        """The sentences from number ``first`` to the last one with a link; a number without a link is an empty one."""
         numbers, starts = np.unique(self._numbers[:, 0], return_index=True)
-        bounds = dict(zip(numbers.tolist(), pairwise([*starts.tolist(), len(self._numbers)]), strict=True))
-        for number in range(first, max(bounds, default=first - 1) + 1):
-            rows = self._numbers[slice(*bounds.get(number, (0, 0))), 1:].tolist()
-            links = [((j, i) if self._reverse else (i, j), possible) for i, j, possible in rows]
+        # The links of a sentence stand together: from its first row to that of the next sentence.
+        rows_of = dict(zip(numbers.tolist(), pairwise([*starts.tolist(), len(self._numbers)]), strict=True))
+        last = max(rows_of, default=first - 1)
+        for number in range(first, last + 1):
+            start, stop = rows_of.get(number, (0, 0))
+            links = []
+            for source, target, possible in self._numbers[start:stop, 1:].tolist():
+                link = (target, source) if self._reverse else (source, target)
+                links.append((link, possible))
             yield _linked(links, gold=self._gold, id=str(number))
 
 
@@ -166,7 +191,7 @@ def read_links(
 
 
 def _linked(links: Iterable[tuple[Link, bool]], *, gold: bool, **known: Any) -> SentencePair:
-    """A pair with links, each of which may only be possible."""
+    """A pair with links, each with whether it is only possible; ``gold``: they are its gold links too."""
     marked = list(links)
     pair = SentencePair(links=sorted({link for link, _ in marked}), **known)
     if gold:
@@ -176,13 +201,14 @@ def _linked(links: Iterable[tuple[Link, bool]], *, gold: bool, **known: Any) -> 
 
 
 def _from_items(text: str, start: int, *, gold: bool) -> SentencePair:
+    """Read a line of ``pharaoh`` or ``talp``, ``0-0 1p2``, whose words count from ``start``."""
     items = link_items(text, "two word numbers such as 3-4 (3p4 for a possible one)")
-    return _linked(
-        ((_shifted(source, target, start), mark != "-") for source, mark, target in items), gold=gold
-    )
+    links = ((_shifted(source, target, start), mark != "-") for source, mark, target in items)
+    return _linked(links, gold=gold)
 
 
 def _from_memory(sentence: Any, *, gold: bool) -> SentencePair:
+    """Read a sentence as :class:`LinksInMemory` takes it: a pair, an alignment, a line, or a list of links."""
     if isinstance(sentence, str):
         return _from_items(sentence, 0, gold=gold)
     if isinstance(sentence, SentencePair) and gold and sentence.sure is not None:
@@ -199,6 +225,7 @@ def _from_memory(sentence: Any, *, gold: bool) -> SentencePair:
 
 
 def _from_row(text: str, start: int) -> tuple[int, int, int, int]:
+    """Read a line of ``alignv2`` or ``naacl``: ``0001 1 2 P 0.7`` is (1, 0, 1, True); the confidence is not kept."""
     fields = split_words(text, mode="whitespace")
     kind = fields[3].upper() if len(fields) > 3 else "S"
     if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[:3])) or kind not in ("S", "P"):
@@ -209,9 +236,15 @@ def _from_row(text: str, start: int) -> tuple[int, int, int, int]:
 
 
 def _from_object(text: str, start: int, *, gold: bool) -> SentencePair:
+    """Read a line of JSON: ``{"id": 3, "src": ["a"], "tgt": ["b"], "sure": [[0, 0]], "possible": []}``.
+
+    1. The sure links are ``sure``, if gold links are asked for or there is no ``links``; else they are ``links``.
+    2. ``possible`` links are read too, unless found links are asked for and ``links`` has them.
+    3. Words are kept if both sides have a list of them; then no link may be outside of them.
+    """
     row = parse_object(text)
     name = row_id(row)
-    # A file of `isoglot analyse alignments` has the gold links beside those that were found.
+    # 1. A file of `isoglot analyse alignments` has the gold links beside those that were found.
     names = ("sure", "possible") if "sure" in row and (gold or "links" not in row) else ("links", "possible")
     try:
         sure, possible = ([(_number(i), _number(j)) for i, j in row.get(name, [])] for name in names)
@@ -222,11 +255,12 @@ def _from_object(text: str, start: int, *, gold: bool) -> SentencePair:
     if not {"sure", "links"} & set(row):
         raise InputError(f"column 'sure' or 'links' is needed, found only {sorted(row)}")
     if not gold and "links" in row:
-        possible = []
-    links = chain(((link, False) for link in sure), ((link, True) for link in possible))
-    marked = ((_shifted(*link, start), only_possible) for link, only_possible in links)
+        possible = []  # 2
+    marked = [(_shifted(*link, start), False) for link in sure]
+    marked += [(_shifted(*link, start), True) for link in possible]
     pair = _linked(marked, gold=gold, id=name, more=row)
-    source, target = (row.get(a, row.get(b)) for a, b in (("src", "source_words"), ("tgt", "target_words")))
+    source = row.get("src", row.get("source_words"))
+    target = row.get("tgt", row.get("target_words"))
     if not (isinstance(source, list) and isinstance(target, list)):
         return pair
     if not all(isinstance(word, str) for word in (*source, *target)):
@@ -241,12 +275,14 @@ def _from_object(text: str, start: int, *, gold: bool) -> SentencePair:
 
 
 def _number(value: Any) -> int:
+    """A word's number in JSON; ``true`` would count as 1 in Python."""
     if isinstance(value, bool):
         raise TypeError(f"{str(value).lower()} is not a number")
     return index(value)
 
 
 def _shifted(source: int, target: int, start: int) -> Link:
+    """A link with numbers from 0, of one whose words count from ``start``."""
     if source < start or target < start:
         raise InputError(
             f"link {source}-{target} is too low, words count from {start}; "

@@ -56,17 +56,20 @@ def matched(links: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair,
         pairs = matched_rows(links, gold, needed="score the links of the same sentences")
     else:
         pairs = zip_longest(links.sentences(first=gold.first if gold.rows else 1), gold.sentences())
-    for number, (pair, answer) in enumerate(pairs):
-        if (pair is None and not links.rows) or (answer is None and not gold.rows):
-            more = number + 1 + sum(1 for _ in pairs)
-            counts = (number, more) if pair is None else (more, number)
+    for number, (pair, gold_pair) in enumerate(pairs):
+        # A file with a line a link has no line for a sentence without links, so it may end earlier.
+        links_end_early = pair is None and not links.rows
+        gold_ends_early = gold_pair is None and not gold.rows
+        if links_end_early or gold_ends_early:
+            of_longer = number + 1 + sum(1 for _ in pairs)
+            counts = (number, of_longer) if pair is None else (of_longer, number)
             raise InputError(
                 f"{counts[0]} sentences, {gold.path} has {counts[1]}; one without links is an empty line",
                 path=links.path,
             )
         yield (
             SentencePair() if pair is None else pair,
-            SentencePair(sure=frozenset()) if answer is None else answer,
+            SentencePair(sure=frozenset()) if gold_pair is None else gold_pair,
         )
 
 
@@ -87,61 +90,81 @@ def matched_rows(
     Raises:
         InputError: A file has ids on some rows alone, or an id that the other lacks or that it repeats.
     """
-    ours, theirs = first.lines(), second.lines()
-    before: tuple[Row, OtherRow] | None = None
-    for line, second_line in zip_longest(ours, theirs):
-        if line is None or second_line is None:
+    first_lines, second_lines = first.lines(), second.lines()
+    is_start = True
+    for first_line, second_line in zip_longest(first_lines, second_lines):
+        if first_line is None or second_line is None:
             break
-        pair = first.parse(*line), second.parse(*second_line)
-        if before is None and None in (pair[0].id, pair[1].id):
-            yield pair
-            yield from zip_longest(_rest(first, pair[0], ours), _rest(second, pair[1], theirs))
+        row, other = first.parse(*first_line), second.parse(*second_line)
+        if is_start and (row.id is None or other.id is None):
+            # A file without ids: rows match by their place.
+            yield row, other
+            yield from zip_longest(_rest(first, row, first_lines), _rest(second, other, second_lines))
             return
-        if pair[0].id != pair[1].id:
+        if row.id != other.id:
             break
-        before = pair
-        yield pair
+        is_start = False
+        yield row, other
     else:
-        return
-    left = [row for row in chain([line], ours) if row], [row for row in chain([second_line], theirs) if row]
-    names = [first.parse(*row).id for row in left[0]]
-    second_names = [second.parse(*row).id for row in left[1]]
-    _refuse(first, names, left[0])
-    _refuse(second, second_names, left[1])
-    known, rows_of = set(names), dict(zip(second_names, left[1], strict=True))
-    unknown = [name for name in names if name not in rows_of]
-    missing = [name for name in second_names if name not in known]
-    problems = [
-        f"{len(ids)} ids {what} ({', '.join(map(repr, ids[:_MOST_NAMED]))}{', …' * (len(ids) > _MOST_NAMED)})"
-        for ids, what in (
-            (missing, f"of {second.path} are missing"),
-            (unknown, "are none of its or stand twice"),
-        )
-        if ids
-    ]
+        return  # both files ended together, and all ids agreed
+    # From this row on the order differs, or one file is longer: match the rest by ids.
+    first_rest = [line for line in chain([first_line], first_lines) if line]
+    second_rest = [line for line in chain([second_line], second_lines) if line]
+    yield from _matched_by_id(first, second, first_rest, second_rest, needed=needed)
+
+
+def _matched_by_id(
+    first: RowFile[Row],
+    second: RowFile[OtherRow],
+    first_lines: list[tuple[int, Any]],
+    second_lines: list[tuple[int, Any]],
+    *,
+    needed: str,
+) -> Iterator[tuple[Row, OtherRow]]:
+    """The rows of these lines, matched by ids; every id must be in both files, once.
+
+    Rows are parsed twice, for their ids and to be yielded: held as lines they take less memory.
+    """
+    first_ids = [first.parse(*line).id for line in first_lines]
+    second_ids = [second.parse(*line).id for line in second_lines]
+    _refuse_repeated(first, first_ids, first_lines)
+    _refuse_repeated(second, second_ids, second_lines)
+    line_of_id = dict(zip(second_ids, second_lines, strict=True))
+    known = set(first_ids)
+    missing = [name for name in second_ids if name not in known]
+    unknown = [name for name in first_ids if name not in line_of_id]
+    problems = []
+    for ids, what in (
+        (missing, f"of {second.path} are missing"),
+        # An id that was matched before the order began to differ stands twice.
+        (unknown, "are none of its or stand twice"),
+    ):
+        if ids:
+            listed = ", ".join(map(repr, ids[:_MOST_NAMED])) + ", …" * (len(ids) > _MOST_NAMED)
+            problems.append(f"{len(ids)} ids {what} ({listed})")
     if problems:
         advice = f"{needed}, or leave the ids out of one file: rows then match by their place"
         raise InputError(f"{'; '.join(problems)}; {advice}", path=first.path)
-    for name, row in zip(names, left[0], strict=True):
-        yield first.parse(*row), second.parse(*rows_of[name])
+    for name, line in zip(first_ids, first_lines, strict=True):
+        yield first.parse(*line), second.parse(*line_of_id[name])
 
 
-def _rest(file: RowFile[Row], before: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
-    """The rows after the first; refused is one with an id after a first one without."""
+def _rest(file: RowFile[Row], first_row: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
+    """The rows after the first one; if that has no id, a row with one is refused."""
     for row in starmap(file.parse, lines):
-        if before.id is None and row.id is not None:
+        if first_row.id is None and row.id is not None:
             raise InputError(
-                f"has an id, and line {before.line} has none; give every sentence its own, or none",
+                f"has an id, and line {first_row.line} has none; give every sentence its own, or none",
                 path=file.path,
                 line=row.line,
             )
         yield row
 
 
-def _refuse(file: RowFile[Any], names: list[str | None], lines: list[tuple[int, Any]]) -> None:
-    """Refuse lines without an id, or with that of an earlier one."""
+def _refuse_repeated(file: RowFile[Any], ids: list[str | None], lines: list[tuple[int, Any]]) -> None:
+    """Refuse a line without an id, or with the id of an earlier line."""
     seen: dict[str, int] = {}
-    for name, (line, _) in zip(names, lines, strict=True):
+    for name, (line, _) in zip(ids, lines, strict=True):
         if name is None:
             raise InputError("has no id, and other lines have one; add it", path=file.path, line=line)
         if seen.setdefault(name, line) != line:

@@ -25,10 +25,11 @@ from isoglot.formats.inline_tags import (
 )
 
 _CDATA = "cdata"
+# The void elements of HTML, which have no end tag; `param` is obsolete.
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
-_ATTRIBUTE_TEXT = r"(?:\"[^\"]*\"|'[^']*'|[^>\"'])*"
+_ATTRIBUTE_TEXT = r"(?:\"[^\"]*\"|'[^']*'|[^>\"'])*"  # a `>` in quotes ends no tag
 _SUBFLOW = re.compile(rf"(<sub\b{_ATTRIBUTE_TEXT}>|</sub\s*>)")
-_UNFINISHED = re.compile(r"<[A-Za-z/!?]")
+_UNFINISHED = re.compile(r"<[A-Za-z/!?]")  # in text, the beginning of a tag that html.parser could not read
 _REFERENCE = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);|.", re.DOTALL)
 _ESCAPED = {"&": "&amp;", "<": "&lt;"}
 
@@ -50,15 +51,18 @@ def parse_markup(line: str) -> MarkedText:
 def read_tags(line: str) -> tuple[str, Tags]:
     """The text of a line, references to characters resolved, and its tags.
 
+    ``Press <ph id="1">{k}</ph>!`` has the text ``Press !`` and one tag: a code is one tag with all that it holds.
+
     Raises:
         InputError: A tag is not complete.
     """
-    text, tags, length = list[str](), list[Tag](), 0
-    codes: list[_Token] = []  # the code that is open, and those in it
+    text: list[str] = []
+    tags: list[Tag] = []
+    length = 0  # of the text so far
+    codes: list[_Token] = []  # the code that is open, and those inside it
     for token, following in pairwise([_Token(0), *_Tokenizer(line).tokens, _Token(len(line))]):
         source = line[token.start : following.start]
-        complete = source.endswith(">") and (token.name == _CDATA or token.data in ("", source))
-        if not complete if token.name or token.role else _UNFINISHED.search(source):
+        if _is_unfinished(token, source):
             raise InputError(
                 f"{shortened(source)} has a tag that is not complete; complete it, or write &lt; for a < of the text"
             )
@@ -68,7 +72,7 @@ def read_tags(line: str) -> tuple[str, Tags]:
             if not codes or codes[-1].name != token.name:
                 raise unopened(source)
             code = codes.pop()
-            if not codes:
+            if not codes:  # the outermost code ends
                 tags.append(_tag(code, line[code.start : following.start], length))
         elif not codes and token.role:
             tags.append(_tag(token, source, length))
@@ -78,6 +82,20 @@ def read_tags(line: str) -> tuple[str, Tags]:
     if codes:
         raise InputError(f"{shortened(line[codes[0].start :])} is not closed; correct the line")
     return "".join(text), tuple(tags)
+
+
+def _is_unfinished(token: "_Token", source: str) -> bool:
+    """Whether a tag is cut off (``<b class="x``), or text has the beginning of one.
+
+    ``html.parser`` reads on after such a tag as it thinks best; so a tag must be all of its stretch of the line.
+    """
+    is_text = not token.name and token.role is None
+    if is_text:
+        return _UNFINISHED.search(source) is not None
+    if not source.endswith(">"):
+        return True
+    # A start tag has its own XML as data, end tags and comments have none, CDATA its text.
+    return token.name != _CDATA and token.data not in ("", source)
 
 
 def _tag(token: "_Token", source: str, offset: int) -> Tag:
@@ -101,7 +119,10 @@ def tags_of_items(items: Sequence[tuple[int, str]]) -> Tags:
         except InputError:
             tags.append(Tag(offset, xml, role="open"))  # part of a code, which closes nowhere
             continue
-        tags += [Tag(offset, xml)] if text else [tag._replace(offset=offset) for tag in read]
+        if text:
+            tags.append(Tag(offset, xml))
+        else:
+            tags += [tag._replace(offset=offset) for tag in read]
     return tuple(tags)
 
 
@@ -121,24 +142,28 @@ def unescaped(text: str) -> tuple[str, Sequence[str]]:
         raise InputError(
             f"{shortened(tag)} is in the translation; remove its tags, or write &lt; for a < of the text"
         )
-    characters, written = "", list[str]()
+    characters = ""
+    written: list[str] = []  # one for each character
     for match in _REFERENCE.finditer(text):
         resolved = html.unescape(match[0])
         characters += resolved
         if resolved == match[0]:
+            # No reference: a character of its own. `&` and `<` have to be written as references in markup.
             written += [_ESCAPED.get(character, character) for character in resolved]
         elif resolved:
+            # A reference may stand for two characters (`&NotEqualTilde;`): the first one is written as the reference.
             written += [match[0], *[""] * (len(resolved) - 1)]
     return characters, written
 
 
 def first_tag(line: str) -> str | None:
-    """The first tag of a line; none of one without, where a ``<`` may begin text."""
-    tokens = _Tokenizer(line).tokens if "<" in line else []
-    ends = [*(token.start for token in tokens[1:]), len(line)]
-    return next(
-        (line[token.start : end] for token, end in zip(tokens, ends, strict=False) if token.role), None
-    )
+    """The first tag of a line as it is written; None of a line without, such as ``1 < 2``."""
+    if "<" not in line:
+        return None
+    for token, following in pairwise([*_Tokenizer(line).tokens, _Token(len(line))]):
+        if token.role:
+            return line[token.start : following.start]
+    return None
 
 
 def without_subflows(tag: Tag) -> Tag:
@@ -151,31 +176,31 @@ def without_subflows(tag: Tag) -> Tag:
     """
     if "<sub" not in tag.xml or tag.xml.startswith("<sub"):
         return tag
-    parts, depth = list[str](), 0
+    parts: list[str] = []
+    depth = 0  # of elements <sub>
     for part in _SUBFLOW.split(tag.xml):
-        if part.startswith("<sub") and not part.endswith("/>"):
-            depth += 1
-            parts += [part] * (depth == 1)
-        elif part.startswith("</sub"):
-            parts += [part] * (depth == 1)
-            depth -= 1
-        elif not depth:
+        is_start = part.startswith("<sub") and not part.endswith("/>")
+        is_end = part.startswith("</sub")
+        depth += is_start
+        # The outermost <sub> and </sub> stay, and all that is outside them.
+        if depth == (1 if is_start or is_end else 0):
             parts.append(part)
+        depth -= is_end
     return tag._replace(xml="".join(parts))
 
 
 class _Token(NamedTuple):
-    """A stretch of a line, up to the next one."""
+    """A stretch of a line, up to the start of the next token."""
 
-    start: int
-    data: str = ""  # of text, as it reads; of a start, as it is written
-    name: str = ""  # also of text in a CDATA section
-    role: Role | None = None  # none of text
+    start: int  # character of the line
+    data: str = ""  # text with its references resolved; of a start tag, the tag as it is written
+    name: str = ""  # of the element; `_CDATA` of a CDATA section, empty of other text and of comments
+    role: Role | None = None  # None of text
     attributes: Mapping[str, str | None] = {}
 
 
 class _Tokenizer(HTMLParser):
-    """Cuts a line into tags and text; XML's tags are read as well."""
+    """A tokenizer of a line, into tags and text: HTML as browsers read it, and the tags of XML."""
 
     def __init__(self, line: str) -> None:
         super().__init__()
@@ -194,10 +219,11 @@ class _Tokenizer(HTMLParser):
         return self._line_starts[line - 1] + column
 
     def set_cdata_mode(self, elem: str, **options: object) -> None:
-        """Tags are read inside all elements."""
+        """Do nothing: without this, html.parser would take tags inside ``<script>`` for text."""
 
     def handle_data(self, data: str) -> None:
         last = self.tokens[-1] if self.tokens else None
+        # html.parser passes text in pieces.
         if last is not None and not last.name and last.role is None:
             self.tokens[-1] = last._replace(data=last.data + data)
         else:
@@ -219,7 +245,7 @@ class _Tokenizer(HTMLParser):
     handle_decl = handle_pi = unknown_decl = handle_comment  # type: ignore[assignment]
 
     def parse_html_declaration(self, i: int) -> int:
-        """A section of CDATA is text, which later releases of Python take for a comment."""
+        """Read a section of CDATA as text, as XML does; later releases of Python take it for a comment."""
         end = self.rawdata.find("]]>", i) if self.rawdata.startswith("<![CDATA[", i) else -1
         if end < 0:
             return super().parse_html_declaration(i)

@@ -83,9 +83,10 @@ def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False
 
 
 def with_links(table: RowTable, sides: Sequence[Any], pairs: Sequence[SentencePair]) -> Any:
-    """A table with what alignment says of its rows as more columns; ``sides`` are the columns that were read.
+    """A table with the words, links and probabilities of its rows as more columns.
 
-    The text of a side is a column too where it stands inside another one, such as ``translation.en``.
+    ``sides`` are the columns that were read. If one of them is inside a column (``translation.en``), both texts become
+    columns too.
     """
     columns: dict[str, list[Any]] = {}
     if not all(side in table.names for side in sides):
@@ -105,7 +106,7 @@ def with_links(table: RowTable, sides: Sequence[Any], pairs: Sequence[SentencePa
 
 
 def without_results(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
-    """Pairs whose rows do not say what an alignment is about to say of them: of an earlier one, in their ``more``."""
+    """Pairs without the links, words and scores that an earlier alignment left in their ``more``."""
     for pair in pairs:
         if not RESULTS.isdisjoint(pair.more):
             pair.more = {name: value for name, value in pair.more.items() if name not in RESULTS}
@@ -157,14 +158,13 @@ def _of_item(row: Any, number: int, names: Sequence[Any]) -> SentencePair | tupl
     if isinstance(row, SentencePair):
         return row
     if isinstance(row, Mapping):
+        # `translation.en` is `en` inside `translation`, unless a key is called so.
         heads = [name if name in row else str(name).split(".")[0] for name in names]
         if all(head in row for head in heads):
-            sides = [
-                inner_value(
-                    row[head], [] if head == name else name.split(".")[1:], f"pair {number}: {head!r}"
-                )
-                for head, name in zip(heads, names, strict=True)
-            ]
+            sides = []
+            for head, name in zip(heads, names, strict=True):
+                path_inside = [] if head == name else name.split(".")[1:]
+                sides.append(inner_value(row[head], path_inside, f"pair {number}: {head!r}"))
             return sides[0], sides[1], {str(key): value for key, value in row.items() if key not in heads}
     if isinstance(row, tuple | list) and len(row) == 2:
         return row[0], row[1], {}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from isoglot.core.errors import InputError
 from isoglot.formats.arrow_tables import huggingface_chunks, parquet_chunks, table_fields
-from isoglot.formats.csv_form import csv_form
+from isoglot.formats.csv_form import csv_form, csv_rows
 from isoglot.formats.given_row import TableForm
 from isoglot.formats.line_files import (
     CHUNK_LINES,
@@ -22,7 +22,6 @@ from isoglot.formats.line_files import (
     Meter,
     bar_fields,
     blocks,
-    csv_rows,
     decode_lines,
     each,
     empty,
@@ -30,14 +29,9 @@ from isoglot.formats.line_files import (
     lexicon_entries,
 )
 from isoglot.formats.links import LINK_ITEM
-from isoglot.formats.records import (
-    REMEDY,
-    Records,
-    assemble,
-    cell_fields,
-    from_rows,
-)
-from isoglot.formats.sentence_pair import SentencePair, take_row_values
+from isoglot.formats.records import Records, assemble
+from isoglot.formats.row_fields import REMEDY, cell_fields, from_rows, with_blank_rows
+from isoglot.formats.sentence_pair import SentencePair, take_row_values, text_and_words
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Source, expand
 from isoglot.formats.tmx import tmx_chunks
 from isoglot.formats.treebanks import tree_fields
@@ -64,11 +58,13 @@ class Reader:
 
     def chunks(self, meter: Meter | None = None) -> Iterator[Chunk]:
         """Pieces of the source."""
-        return _FORMATS[self.source.format or ""][0](self, meter)
+        cut_into_chunks, _ = _FORMATS[self.source.format or ""]
+        return cut_into_chunks(self, meter)
 
     def fields(self, chunk: Chunk) -> Fields:
         """The fields of the rows of a piece, with what is wrong with them."""
-        return _FORMATS[self.source.format or ""][1](self, chunk)
+        _, parse_chunk = _FORMATS[self.source.format or ""]
+        return parse_chunk(self, chunk)
 
     def parse(self, chunk: Chunk) -> Records:
         """The rows of a piece.
@@ -77,14 +73,19 @@ class Reader:
             InputError: Something is wrong with a row.
         """
         fields = self.fields(chunk)
-        for line in sorted(fields.problems):
-            raise fields.problems[line]
+        if fields.problems:
+            raise fields.problems[min(fields.problems)]
         return assemble(self.kind, fields, self.source, incomplete=chunk.incomplete)
 
 
 def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Equal numbers of lines of every file; of a table with a header its names too."""
-    source, names, width = reader.source, None, 0
+    """Chunks of lines; of Moses files the same lines of each file, of a table with a header its names too.
+
+    ``width`` of a table without a header is the number of cells of its first line that is not blank.
+    """
+    source = reader.source
+    names: list[str] | None = None
+    width = 0
     with ExitStack() as stack:
         files = [stack.enter_context(LineFile(path, meter)) for path in source.files()]
         if source.header and source.format == "tsv":
@@ -93,9 +94,11 @@ def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
         while True:
             first = files[0].lines + 1
             data, count = files[0].take()
-            rest = [f.take(count, size=None) if count else f.take(1) for f in files[1:]]
-            if any(n != count for _, n in rest):
-                shortest, longest = (choose(files, key=lambda f: f.lines) for choose in (min, max))
+            # As many lines of the other files; at the end of the first one a line more, to see that they end too.
+            others = [file.take(count, size=None) if count else file.take(1) for file in files[1:]]
+            if any(other_count != count for _, other_count in others):
+                shortest = min(files, key=lambda file: file.lines)
+                longest = max(files, key=lambda file: file.lines)
                 raise InputError(
                     f"the file ends here, but {longest.path} continues; find where the files diverge, or download "
                     "them again",
@@ -107,25 +110,27 @@ def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
             if source.format == "tsv" and names is None and not width:
                 lines = (line.decode("utf-8", errors="replace") for line in data.split(b"\n"))
                 width = next((line.count("\t") + 1 for line in lines if not is_blank(line)), 0)
-            yield Chunk(first, [data, *(d for d, _ in rest)], names, width=width, paused=files[0].paused)
-        header = names is not None
-        if files[0].lines <= int(header):
-            raise empty(source.path, header=header)
+            payload = [data, *(other_data for other_data, _ in others)]
+            yield Chunk(first, payload, names, width=width, paused=files[0].paused)
+        has_header = names is not None
+        if files[0].lines <= int(has_header):
+            raise empty(source.path, header=has_header)
 
 
 def _jsonl_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Lines, and the names in the first object: which column is which is the same for all chunks."""
+    """Lines, and the names in the first object, by which the columns of all chunks are chosen."""
     names: list[str] = []
     for chunk in _line_chunks(reader, meter):
         if not names:
             (lines,), numbers = _decoded(reader, chunk)
-            full = filled_lines(zip(numbers, lines, strict=True))
-            names = next((list(parse_object(t, path=reader.source.path, line=n)) for n, t in full), [])
+            for number, text in filled_lines(zip(numbers, lines, strict=True)):
+                names = list(parse_object(text, path=reader.source.path, line=number))
+                break
         yield replace(chunk, names=names)
 
 
 def _block_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Whole documents or trees, which blank lines separate; of text without documents lines."""
+    """Chunks that end at a blank line, for documents and trees; plain text is cut at any line."""
     if reader.source.format == "text" and not reader.source.documents:
         yield from _line_chunks(reader, meter)
         return
@@ -135,23 +140,31 @@ def _block_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
 
 
 def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Parsed rows, since only parsing tells where a row ends."""
+    """Chunks of parsed rows: a quoted field may hold line ends, so only parsing tells where a row ends.
+
+    Quotes are those of RFC 4180: a field in quotes may hold delimiters, line ends, and quotes that are doubled.
+    """
     source, roles = reader.source, ROLES[reader.kind]
     with LineFile(source.path, meter) as file:
         chunks = (decode_lines(data, file.path, first, keep_returns=True) for first, data in file.chunks())
-        head = next(chunks, [])
+        head = next(chunks, [])  # the first lines show the form of the file
         form, skipped = csv_form(source.path, head, source.delimiter, len(roles))
         if head and form.preamble:
             head[0] = head[0].removeprefix("\ufeff")
         lines = chain(head[skipped:], chain.from_iterable(chunks))
         rows = csv_rows(source.path, lines, form.delimiter, line=skipped + 1)
-        names = next(rows, (0, []))[1] if source.header else None
+        names: list[str] | None = None
+        if source.header:
+            _, names = next(rows, (0, []))
         first = width = 0
         while chunk := list(islice(rows, CHUNK_LINES)):
             first = chunk[0][0]
             if names is None and not width:
-                filled = ((n, len(row)) for n, row in chunk if not all(map(is_blank, row)))
+                # As in _line_chunks, the first row that is not blank says how many cells all have.
+                filled = ((number, len(row)) for number, row in chunk if not all(map(is_blank, row)))
                 line, width = next(filled, (0, 0))
+                # More columns than fields: which ones are meant must be said. One column alone means another delimiter
+                # or no CSV at all; cell_fields says so for each line.
                 if not source.columns and width not in (0, 1, len(roles)):
                     by_number = " ".join(f"[[columns={{'{role}': {n}}}]]" for n, role in enumerate(roles))
                     raise InputError(
@@ -168,7 +181,7 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
 def _decoded(
     reader: Reader, chunk: Chunk, problems: dict[int, InputError] | None = None
 ) -> tuple[list[list[str]], range]:
-    """The lines of every file, and their numbers."""
+    """The lines of every file of a chunk, and their numbers."""
     texts = [
         decode_lines(data, path, chunk.first_line, problems)
         for data, path in zip(chunk.payload, reader.source.files(), strict=True)
@@ -187,26 +200,31 @@ def _text_fields(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _moses_fields(reader: Reader, chunk: Chunk) -> Fields:
+    """Line i of every file: of the source, the target and, if there is such a file, the links."""
     problems: dict[int, InputError] = {}
     texts, numbers = _decoded(reader, chunk, problems)
     return Fields(dict(zip(("source", "target", "links"), texts, strict=False)), numbers, problems)
 
 
 def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
-    """`source ||| target` lines, as fast_align and awesome-align read them; links in a third field or a file beside."""
+    """``source ||| target`` lines, as fast_align and awesome-align read them.
+
+    Links are in a third field (``the house ||| das Haus ||| 0-0 1-1``) or in a file beside. A third field that does not
+    consist of links is a mistake, if the bars stand for anything else.
+    """
     problems: dict[int, InputError] = {}
-    (lines, *beside), numbers = _decoded(reader, chunk, problems)
-    linked = reader.kind == "aligned" and not beside
+    (lines, *files_beside), numbers = _decoded(reader, chunk, problems)
+    needs_links = reader.kind == "aligned" and not files_beside
     rows = list(map(bar_fields, lines))
     for index, row in enumerate(rows):
-        if len(row) == 2 + linked:
+        if len(row) == 2 + needs_links:
             continue
         if len(row) == 3 and all(map(LINK_ITEM.fullmatch, split_words(row[2], mode="whitespace"))):
             continue
-        form = f"`source ||| target{' ||| 0-0 1-2' * linked}`"
+        form = f"`source ||| target{' ||| 0-0 1-2' * needs_links}`"
         if len(row) > 2:
             problem = f"has more than two sentences, but {form} is needed; fix the line"
-        elif linked and len(row) == 2:
+        elif needs_links and len(row) == 2:
             problem = f"has no links, but {form} is needed; fix the line"
         else:
             problem = f"no '|||' between two sentences, but {form} is needed; fix the line"
@@ -214,14 +232,15 @@ def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
         problems.setdefault(line, InputError(problem, path=reader.source.path, line=line))
         rows[index] = row[:2] if len(row) > 2 else ["", ""]
     values: dict[str, list[Any]] = {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}
-    values["links"] = beside[0] if beside else [row[2] if row[2:] else "" for row in rows]
+    links = [row[2] if len(row) > 2 else None for row in rows]
+    values["links"] = files_beside[0] if files_beside else [item or "" for item in links]
     if reader.whole:
-        values["more"] = [{"links": row[2]} if row[2:] else {} for row in rows]
+        values["more"] = [{} if item is None else {"links": item} for item in links]
     return Fields(values, numbers, problems)
 
 
 def _lexicon_fields(reader: Reader, chunk: Chunk) -> Fields:
-    """Two entries a line."""
+    """Two entries a line, as in MUSE's dictionaries."""
     (lines,), numbers = _decoded(reader, chunk)
     rows = [lexicon_entries(line) or ["", ""] for line in lines]
     for number, row in zip(numbers, rows, strict=True):
@@ -234,10 +253,12 @@ def _lexicon_fields(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _table_cells(reader: Reader, chunk: Chunk) -> Fields:
-    """Rows of TSV, or of CSV, which have been parsed."""
-    source, fields, rows = reader.source, Fields({}, []), []
+    """Rows of TSV, whose cells end at each tab, or of CSV, whose rows have been parsed."""
+    source, fields = reader.source, Fields({}, [])
+    rows: list[list[str]]
     if source.format == "csv":
-        fields.lines, rows = map(list, zip(*chunk.payload, strict=True))
+        fields.lines = [line for line, _ in chunk.payload]
+        rows = [row for _, row in chunk.payload]
     else:
         (lines,), fields.lines = _decoded(reader, chunk, fields.problems)
         rows = [line.split("\t") for line in lines]
@@ -248,22 +269,18 @@ def _table_cells(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _jsonl_fields(reader: Reader, chunk: Chunk) -> Fields:
-    """Rows of the fields that are asked for; blank lines are passed over, but keep their place in ``whole``."""
+    """The fields of objects, one a line; blank lines are skipped, but are empty rows where rows are read whole."""
     (lines,), numbers = _decoded(reader, chunk)
-    full = list(filled_lines(zip(numbers, lines, strict=True)))
-    rows = each(parse_object, full, reader.source.path)
+    filled = list(filled_lines(zip(numbers, lines, strict=True)))
+    rows = each(parse_object, filled, reader.source.path)
     fields = Fields({role: [] for role in ("text", "source", "target", "links", "more")}, [])
-    if full:
-        filled, names = [number for number, _ in full], chunk.names or ()
-        fields = from_rows(rows, filled, names, reader.source, reader.kind, whole=reader.whole)
-    if reader.whole and len(full) < len(lines):
-        rows_of = {line: row for row, line in enumerate(fields.lines)}
-        blank: dict[str, Any] = {"more": {}, "given": None}
-        fields.values = {
-            role: [values[rows_of[n]] if n in rows_of else blank.get(role, "") for n in numbers]
-            for role, values in fields.values.items()
-        }
-        fields.lines = numbers
+    if filled:
+        filled_numbers = [number for number, _ in filled]
+        fields = from_rows(
+            rows, filled_numbers, chunk.names or (), reader.source, reader.kind, whole=reader.whole
+        )
+    if reader.whole and len(filled) < len(lines):
+        fields = with_blank_rows(fields, numbers)
     return fields
 
 
@@ -288,22 +305,16 @@ def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
     return Fields(values, [row.line for row in chunk.payload])
 
 
-_FORMATS: dict[
-    str, tuple[Callable[[Reader, Meter | None], Iterator[Chunk]], Callable[[Reader, Chunk], Fields]]
-] = {
+_CutIntoChunks = Callable[[Reader, Meter | None], Iterator[Chunk]]
+_ParseChunk = Callable[[Reader, Chunk], Fields]
+_FORMATS: dict[str, tuple[_CutIntoChunks, _ParseChunk]] = {
     "moses": (_line_chunks, _moses_fields),
     "bars": (_line_chunks, _bars_fields),
     "tsv": (_line_chunks, _table_cells),
     "csv": (_csv_chunks, _table_cells),
     "jsonl": (_jsonl_chunks, _jsonl_fields),
-    "parquet": (
-        lambda reader, meter: parquet_chunks(reader.source, reader.kind, whole=reader.whole),
-        _arrow_fields,
-    ),
-    "huggingface": (
-        lambda reader, meter: huggingface_chunks(reader.source, reader.kind, whole=reader.whole),
-        _arrow_fields,
-    ),
+    "parquet": (_arrow_chunks, _arrow_fields),
+    "huggingface": (_arrow_chunks, _arrow_fields),
     "tmx": (_tmx_chunks, _tmx_fields),
     "text": (_block_chunks, _text_fields),
     "lexicon": (_line_chunks, _lexicon_fields),
@@ -340,11 +351,14 @@ def source_pairs(
     ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
     ``tell_paused``: Told before each pair whether no row behind it is waiting to be read for now.
     """
-    reader, line, unread = Reader(source, whole=True, incomplete=incomplete), 0, True
+    reader = Reader(source, whole=True, incomplete=incomplete)
     source_language, target_language = source.languages("bitext")
+    line = 0
+    all_unread = True  # so far: no line could be read
     for chunk in reader.chunks():
         fields = reader.fields(chunk)
         last = fields.lines[-1] if chunk.paused and len(fields.lines) else None
+        # Most formats have only some of these fields.
         absent: dict[str, Any] = {
             "source": (),
             "target": (),
@@ -358,18 +372,19 @@ def source_pairs(
             pair = SentencePair((first, second), languages=(source_language, target_language))
             pair.path, pair.line, pair.given, pair.unit = source.path, line, given, unit
             if not (isinstance(first, str) and isinstance(second, str)):
-                sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
-                texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)
-                pair.texts, pair.words = texts, words
+                # A side may be a list of words, perhaps of only one side.
+                source_text, source_words = text_and_words(first)
+                target_text, target_words = text_and_words(second)
+                pair.texts, pair.words = (source_text, target_text), (source_words, target_words)
             if more:
                 take_row_values(pair, dict(more))
             elif cells:
                 pair.more = {"columns": cells}
             problem = fields.problems.get(line)
-            unread = unread and problem is not None and not any(pair.texts)
+            all_unread = all_unread and problem is not None and not any(pair.texts)
             tell_paused(line == last)
             yield PairRead(pair, problem)
-    if line and unread:
+    if line and all_unread:
         separator = {"bars": "|||", "tsv": "\t"}.get(source.format or "", ",")
         raise InputError(
             f"no line has {separator!r} between two sentences; give a second file, or name the [[input_format]]",

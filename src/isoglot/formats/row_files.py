@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from isoglot.core.errors import InputError
-from isoglot.formats.csv_form import csv_form
-from isoglot.formats.line_files import csv_rows, numbered_lines, numbered_objects
+from isoglot.formats.csv_form import csv_form, csv_rows
+from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.words import is_blank
 from isoglot.runs.files import bare_suffix
 

@@ -27,7 +27,8 @@ WordPair = tuple[Sequence[str], Sequence[str]]
 """Source and target words."""
 _WORD_NAMES = (("source_words", "target_words"), ("src", "tgt"))
 _TAG_NAMES = (("source_tags", "target_tags"), ("src_tags", "tgt_tags"))
-_SIDES = {"source": "target", "target": "source"}
+_SIDES = ("source", "target")
+_OTHER_SIDE = {"source": "target", "target": "source"}
 
 
 @dataclass(slots=True)
@@ -88,9 +89,9 @@ class SentencePair(Tabular):
     @classmethod
     def of(cls, source: str | Sequence[str], target: str | Sequence[str], **known: Any) -> SentencePair:
         """A pair whose sides are given as text or as words, and what is known of it."""
-        sides = [(side, ()) if isinstance(side, str) else (" ".join(side), side) for side in (source, target)]
-        texts, words = zip(*sides, strict=True)
-        return cls(texts, words, **known)
+        source_text, source_words = text_and_words(source)
+        target_text, target_words = text_and_words(target)
+        return cls((source_text, target_text), (source_words, target_words), **known)
 
     @classmethod
     def of_gold(cls, sure: Iterable[Sequence[int]], possible: Iterable[Sequence[int]] = ()) -> SentencePair:
@@ -124,7 +125,9 @@ class SentencePair(Tabular):
             "source": [source for source, _ in self.links],
             "target": [target for _, target in self.links],
         }
-        return pd.DataFrame(table | ({"probability": self.probabilities} if self.probabilities else {}))
+        if self.probabilities:
+            table["probability"] = self.probabilities
+        return pd.DataFrame(table)
 
     @property
     def has_words(self) -> bool:
@@ -174,14 +177,22 @@ class SentencePair(Tabular):
 
     @property
     def texts_and_spans(self) -> tuple[tuple[str, str], tuple[list[Span], list[Span]]]:
-        """Both texts and the characters of each word in them; a text that the words do not spell is joined anew."""
+        """Both texts, and the characters of each of their words.
+
+        Words that do not spell their text are joined to one that they spell: the words ``it``, ``is`` of the text
+        ``it's`` are at the characters (0, 2) and (3, 5) of ``it is``.
+        """
         if self.spans is not None:
             return self.texts, self.spans
-        texts, spans = [], []
+        texts: list[str] = []
+        spans: list[list[Span]] = []
         for text, words in zip(self.texts, self.words, strict=True):
             located = locate_words(text, words)
-            texts.append(" ".join(words) if located is None else text)
-            spans.append(locate_words(texts[-1], words) or [] if located is None else located)
+            if located is None:
+                text = " ".join(words)  # noqa: PLW2901 - the text that is spelled
+                located = locate_words(text, words) or []
+            texts.append(text)
+            spans.append(located)
         return (texts[0], texts[1]), (spans[0], spans[1])
 
     def to_pharaoh(self) -> str:
@@ -189,20 +200,25 @@ class SentencePair(Tabular):
         return self.alignment.to_pharaoh()
 
     def cut(self, mode: WordMode) -> SentencePair:
-        """Cut the text of a side that has no words yet."""
-        source, target = (
-            words or sentence_words(text, mode=mode)
-            for text, words in zip(self.texts, self.words, strict=True)
+        """Cut the text of each side that has no words yet; the pair itself is changed and returned."""
+        source_words, target_words = self.words
+        self.words = (
+            source_words or sentence_words(self.source, mode=mode),
+            target_words or sentence_words(self.target, mode=mode),
         )
-        self.words = source, target
         return self
 
     def transpose(self) -> SentencePair:
-        """The pair with its sides exchanged; its links keep their order."""
+        """The pair with its sides exchanged; its links keep their order.
+
+        What the row says of a side goes with the side: ``source_notes`` becomes ``target_notes``.
+        """
         more = {}
-        for name, value in self.more.items():  # of a value of a side, that is a value of the other one now
-            side, line, rest = name.partition("_")
-            more[f"{_SIDES.get(side, side)}_{rest}" if line else name] = value
+        for name, value in self.more.items():
+            side, underscore, rest = name.partition("_")
+            if underscore and side in _OTHER_SIDE:
+                name = f"{_OTHER_SIDE[side]}_{rest}"  # noqa: PLW2901 - the same value, under its new name
+            more[name] = value
         return replace(
             self,
             texts=self.texts[::-1],
@@ -219,33 +235,65 @@ class SentencePair(Tabular):
         )
 
     def row(self) -> dict[str, Any]:
-        """The pair, without its links, as an object of JSON lines; a row that names its columns as it was given."""
+        """The pair, without its links, as an object of JSON lines.
+
+        A row that named its columns keeps them, in their order (:meth:`_given_row`). Any other row is ``id, source,
+        target, source_words, target_words, source_tags, target_tags``, as far as they are known, and then
+        :meth:`row_values`.
+        """
         if self.given is not None and self.given.row is not None:
             return self._given_row(self.given)
         row: dict[str, Any] = {} if self.id is None else {"id": self.id}
-        row |= zip(_SIDES, self.texts, strict=True)
+        row |= {"source": self.source, "target": self.target}
         if any(self.words):
-            row |= {f"{side}_words": list(words) for side, words in zip(_SIDES, self.words, strict=True)}
+            row |= self._word_columns()
         if any(self.tags):
-            row |= {
-                f"{side}_tags": offsets_and_xml(tags) for side, tags in zip(_SIDES, self.tags, strict=True)
-            }
+            source_tags, target_tags = self.tags
+            row["source_tags"] = offsets_and_xml(source_tags)
+            row["target_tags"] = offsets_and_xml(target_tags)
         return row | self.row_values()
 
     def _given_row(self, given: GivenRow) -> dict[str, Any]:
-        """The row that was given, and what has become known of it, under names that are free."""
-        row, known = given.named(self.texts), dict[str, Any]()
-        if any(self.words) and list(self.words[0]) not in row.values():
-            known |= {f"{side}_words": list(words) for side, words in zip(_SIDES, self.words, strict=True)}
+        """The row that was given, and words and languages that it lacks.
+
+        ``{"en": "a b", "de": "c"}`` becomes ``{"en": "a b", "de": "c", "source_words": ["a", "b"], ...}``, once cut.
+        A name that the row has for something else gets a number: ``source_words_2``.
+        """
+        row = given.named(self.texts)
+        added: dict[str, Any] = {}
+        # A row that holds the words as a list, whatever it calls them, does not need them twice.
+        if any(self.words) and list(self.source_words) not in row.values():
+            added |= self._word_columns()
         values = self.row_values()
-        labels = [f"{side}_language" for side in _SIDES]
-        known |= {name: values[name] for name in labels if name in values and name not in row}
-        return with_values(row, known)
+        for name in ("source_language", "target_language"):
+            if name in values and name not in row:
+                added[name] = values[name]
+        return with_values(row, added)
+
+    def _word_columns(self) -> dict[str, list[str]]:
+        """The words of both sides, by the names of their columns."""
+        return {"source_words": list(self.source_words), "target_words": list(self.target_words)}
 
     def row_values(self) -> dict[str, Any]:
-        """What the row says beside texts, words, links, id and tags, and both languages where they are known."""
-        tags = zip(_SIDES, self.languages, strict=True)
-        return {**{f"{side}_language": tag for side, tag in tags if tag and tag not in UNNAMED}, **self.more}
+        """What the row says beside texts, words, links, id and tags, and both languages where they are known.
+
+        A row's own label (``source_language`` in ``more``) wins over the language by which the pair is read.
+        """
+        languages = {}
+        for side, language in zip(_SIDES, self.languages, strict=True):
+            if language and language not in UNNAMED:
+                languages[f"{side}_language"] = language
+        return {**languages, **self.more}
+
+
+def text_and_words(side: str | Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The text and the words of a side that is given as one of them; a text is not cut yet.
+
+    Example:
+        >>> text_and_words("a house"), text_and_words(["a", "house"])
+        (('a house', ()), ('a house', ['a', 'house']))
+    """
+    return (side, ()) if isinstance(side, str) else (" ".join(side), side)
 
 
 def require_words(pair: SentencePair | WordPair) -> SentencePair:
@@ -267,39 +315,57 @@ def require_words(pair: SentencePair | WordPair) -> SentencePair:
 
 
 def take_row_values(pair: SentencePair, more: dict[str, Any]) -> None:
-    """Give a pair what its row says beside both sides: id, words and in-line tags, and the rest by name."""
-    pair.id, pair.more = more.pop("id", None), more
-    for names in _WORD_NAMES:
-        sides = [more.get(name) for name in names]
-        if not any(pair.words) and all(
-            isinstance(side, list) and all(isinstance(word, str) for word in side) for side in sides
-        ):
-            pair.words = more.pop(names[0]), more.pop(names[1])
-    for names in _TAG_NAMES:
-        if names[0] in more and names[1] in more:
-            first, second = (_tags(more[name], text) for name, text in zip(names, pair.texts, strict=True))
-            if first is not None and second is not None:
-                pair.tags = first, second
-                del more[names[0]], more[names[1]]
+    """Give a pair what its row says beside both sides.
+
+    1. ``id`` is the id of the pair.
+    2. ``source_words`` and ``target_words``, or ``src`` and ``tgt`` (as gold link files say), are its words, if both
+       are lists of strings and the pair has no words yet.
+    3. ``source_tags`` and ``target_tags``, or ``src_tags`` and ``tgt_tags``, are its in-line tags, if both can be read.
+    4. Everything else stays in ``pair.more``; so does what looks like words or tags, and is none.
+    """
+    pair.id = more.pop("id", None)  # 1
+    pair.more = more
+    for source_name, target_name in _WORD_NAMES:  # 2
+        source_words, target_words = more.get(source_name), more.get(target_name)
+        if any(pair.words) or not (_is_words(source_words) and _is_words(target_words)):
+            continue
+        pair.words = more.pop(source_name), more.pop(target_name)
+    for source_name, target_name in _TAG_NAMES:  # 3
+        if source_name not in more or target_name not in more:
+            continue
+        source_tags = _tags(more[source_name], pair.source)
+        target_tags = _tags(more[target_name], pair.target)
+        if source_tags is not None and target_tags is not None:
+            pair.tags = source_tags, target_tags
+            del more[source_name], more[target_name]
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
 def _tags(value: Any, text: str) -> Tags | None:
-    """In-line tags of a text; None for what is not."""
-    if isinstance(value, tuple):  # of the reader of TMX
+    """Read the in-line tags of a text, ``[[0, "<b>"], [5, "</b>"]]``; None for anything else.
+
+    The offsets ascend and are inside the text, and the tags together are well-formed XML.
+    """
+    if isinstance(value, tuple):  # tags already: the reader of TMX has read them
         return value
-    match value:
-        case [*items] if all(
-            isinstance(item, list) and list(map(type, item)) == [int, str] for item in items
-        ):
-            positions = [position for position, _ in items]
-        case _:
-            return None
-    if positions != sorted(positions) or not 0 <= min(positions, default=0) <= max(
-        positions, default=0
-    ) <= len(text):
+    if not isinstance(value, list) or not all(map(_is_offset_and_xml, value)):
         return None
+    offsets = [offset for offset, _ in value]
+    if offsets != sorted(offsets):
+        return None
+    if offsets and not (offsets[0] >= 0 and offsets[-1] <= len(text)):
+        return None
+    all_tags = "".join(xml for _, xml in value)
     try:
-        ElementTree.fromstring(f"<seg>{''.join(xml for _, xml in items)}</seg>")  # noqa: S314 - no declarations inside
+        ElementTree.fromstring(f"<seg>{all_tags}</seg>")  # noqa: S314 - no declarations inside
     except ElementTree.ParseError:
         return None
-    return tags_of_items(items)
+    return tags_of_items(value)
+
+
+def _is_offset_and_xml(item: Any) -> bool:
+    # Not isinstance: True is an int too, but no offset.
+    return isinstance(item, list) and list(map(type, item)) == [int, str]

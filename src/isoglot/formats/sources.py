@@ -61,7 +61,7 @@ ROLES: dict[Kind, tuple[str, ...]] = {
 }
 """The fields that a format must deliver for each kind of corpus."""
 UNNAMED = ("src", "tgt", "und")
-"""Tags for languages that a command need not know."""
+"""Tags for languages that a command need not know; ``und`` is ISO 639's code for an undetermined language."""
 LANGUAGE_TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")  # what stands behind the code is free: en-x-trans+inv
 
 
@@ -178,27 +178,48 @@ def sources_from(
     Two paths of a bitext without a format of their own are a Moses pair; three are a pair and its word links. Any
     other list is one source a path.
     """
-    names = [str(p) for p in paths]
-    fields = {**dict(zip_longest(LANGUAGES[kind], languages[: len(LANGUAGES[kind])])), **options}
-    plain = all(by_suffix(n) is None for n in names) and not options.get("format")
-    paired = kind in ("bitext", "lexicon", "aligned") and (plain or options.get("format") == "moses")
-    if paired and len(names) in (2, 3):
-        extra = dict(zip(("target_path", "links_path"), names[1:], strict=False))
-        return [Source.model_validate({"path": names[0], **extra, **fields})]
-    return [Source.model_validate({"path": n, **fields}) for n in names]
+    names = [str(path) for path in paths]
+    named_languages = dict(zip_longest(LANGUAGES[kind], languages[: len(LANGUAGES[kind])]))
+    fields = {**named_languages, **options}
+    given_format = options.get("format")
+    all_plain = not given_format and all(by_suffix(name) is None for name in names)
+    may_be_moses = kind in _PAIRS and (all_plain or given_format == "moses")
+    if may_be_moses and len(names) in (2, 3):
+        others = dict(zip(("target_path", "links_path"), names[1:], strict=False))
+        return [Source.model_validate({"path": names[0], **others, **fields})]
+    return [Source.model_validate({"path": name, **fields}) for name in names]
 
 
 def resolve_format(source: Source, kind: Kind) -> str:
-    """The format of a source: the one it names, or the one its file name tells."""
-    path, name = Path(source.path), source.format or by_suffix(source.path)
-    if source.format is None and source.target_path is not None:
-        name = "moses"
-    elif name is None and (
-        path.is_dir() or (source.path != "-" and not path.exists() and not path.suffix and kind != "treebank")
+    """The format of a source.
+
+    1. The format that the source names.
+    2. A source with a file of targets is a Moses pair, whatever its files are called.
+    3. The format that the ending of the file's name tells: ``.tmx``.
+    4. A folder is a data set that was saved; a name that is no file and has no ending is one of the Hugging Face hub
+       (``Helsinki-NLP/opus-100``).
+    5. Pairs with a file of word links beside them are ``source ||| target``.
+    6. The usual format of the kind of corpus: lines of text, a lexicon, CoNLL-U; pairs have none.
+
+    Raises:
+        ConfigurationError: No rule applies, or the format cannot hold the kind of corpus.
+    """
+    path = Path(source.path)
+    name: str | None
+    if source.format:
+        name = source.format  # 1
+    elif source.format is None and source.target_path is not None:
+        name = "moses"  # 2
+    elif (by_name := by_suffix(source.path)) is not None:
+        name = by_name  # 3
+    elif path.is_dir() or (
+        source.path != "-" and not path.exists() and not path.suffix and kind != "treebank"
     ):
-        name = "huggingface"
-    elif name is None:
-        name = "bars" if kind == "aligned" and source.links_path is not None else _DEFAULTS.get(kind)
+        name = "huggingface"  # 4
+    elif kind == "aligned" and source.links_path is not None:
+        name = "bars"  # 5
+    else:
+        name = _DEFAULTS.get(kind)  # 6
     if name is None and (message := foreign(source.path)):
         raise ConfigurationError(message)
     if name is None:
@@ -222,12 +243,10 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
     """
     problems: list[str | Problem] = []
     expanded: list[Source] = []
-    completed: list[Source] = []  # of languages that nobody names
-    for part in sources:
-        matches = [part.path]
-        if not part.target_path and not Path(part.path).exists() and glob.has_magic(part.path):
-            matches = sorted(glob.glob(part.path, recursive=True)) or matches  # noqa: PTH207 - may be absolute
-        for source in (part.model_copy(update={"path": path}) for path in matches):
+    with_read_languages: list[Source] = []  # TMX files whose languages nobody names
+    for pattern in sources:
+        for path in _matching_files(pattern):
+            source = pattern.model_copy(update={"path": path})
             try:
                 known = source.model_copy(update={"format": resolve_format(source, kind)})
                 complete = _with_languages(known)
@@ -236,28 +255,46 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
                 continue
             problems.extend(_problems(complete, kind, named=source.format is not None))
             expanded.append(complete)
-            completed += [complete] * (complete is not known)
+            if complete is not known:
+                with_read_languages.append(complete)
     problems.extend(_idle(expanded, kind))
-    for source in completed[1:]:
-        first, (source_tag, target_tag) = completed[0], source.languages("bitext")
-        if (target_tag, source_tag) == first.languages("bitext"):
-            problems.append(
-                f"{source.path}: goes from {source_tag} to {target_tag}, and {first.path} the other way; add "
-                f"[[languages=('{target_tag}', '{source_tag}')]]"
-            )
+    problems.extend(_opposite_directions(with_read_languages))
     if not expanded and not problems:
         problems.append("no input; name at least one file")
-    if sum(s.files().count("-") for s in expanded) > 1:
+    if sum(source.files().count("-") for source in expanded) > 1:
         problems.append("standard input `-` appears more than once, but can be read only once; name a file")
     if problems:
         raise ConfigurationError(problems)
     return expanded
 
 
+def _matching_files(source: Source) -> list[str]:
+    """The files that a path with ``*`` or ``?`` stands for, sorted; the path itself where nothing matches.
+
+    A file that is really called so is meant itself, and so is the path of a Moses pair: its two patterns could match
+    different numbers of files.
+    """
+    if source.target_path or Path(source.path).exists() or not glob.has_magic(source.path):
+        return [source.path]
+    return sorted(glob.glob(source.path, recursive=True)) or [source.path]  # noqa: PTH207 - may be absolute
+
+
+def _opposite_directions(sources: Sequence[Source]) -> Iterator[str]:
+    """Files whose languages were read from them, and are those of the first file in the other order."""
+    for source in sources[1:]:
+        source_tag, target_tag = source.languages("bitext")
+        if (target_tag, source_tag) == sources[0].languages("bitext"):
+            yield (
+                f"{source.path}: goes from {source_tag} to {target_tag}, and {sources[0].path} the other way; add "
+                f"[[languages=('{target_tag}', '{source_tag}')]]"
+            )
+
+
 def _with_languages(source: Source) -> Source:
-    """A TMX file with its languages, where one of them is not named."""
+    """A TMX file of which a language is not named, with the languages that it holds; any other source unchanged."""
     names = ("source_language", "target_language")
-    tags = ["" if (tag := getattr(source, name)) in UNNAMED else tag or "" for name in names]
+    tags = [getattr(source, name) for name in names]
+    tags = ["" if tag is None or tag in UNNAMED else tag for tag in tags]
     if source.format != "tmx" or all(tags):
         return source
     if source.path == "-":
@@ -280,10 +317,11 @@ def by_suffix(path: str) -> str | None:
 def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]:
     """Mistakes in one source that can be seen before it is read; ``named``: its format is."""
     problems: list[str | Problem] = []
-    # a dataset may be called anything, and whoever names a format knows better
-    other = [] if named else [message for path in source.files() if (message := foreign(path))]
-    if other:
-        return [*other]
+    # Not where the user names the format: a TSV file may be called `memory.po`.
+    if not named:
+        not_readable = [message for path in source.files() if (message := foreign(path))]
+        if not_readable:
+            return [*not_readable]
     for path in source.files():
         if path and (source.format == "huggingface" or path == "-"):  # an empty name is the current folder
             continue
@@ -300,9 +338,10 @@ def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]
     for field in LANGUAGES[kind]:
         tag = getattr(source, field)
         if not tag or not LANGUAGE_TAG.fullmatch(tag):
+            what = f"is {tag!r}" if tag else "is missing"
             problems.append(
-                f"{source.path}: {field} {f'is {tag!r}' if tag else 'is missing'}; a code such as en, deu, pt-BR "
-                f"or en-x-trans is needed: set [[{field}='en']]"
+                f"{source.path}: {field} {what}; a code such as en, deu, pt-BR or en-x-trans is needed: "
+                f"set [[{field}='en']]"
             )
     fields = () if kind == "treebank" else (*ROLES[kind], "flags")
     problems += [
@@ -324,7 +363,7 @@ def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]
 
 
 def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
-    """Options that no input has a use for."""
+    """Options that no input has a use for; one that some input uses may be given for all."""
     for field, info in Reading.model_fields.items():
         formats = [name for name, format_info in FORMATS.items() if field in format_info.options]
         using = [s for s in sources if getattr(s, field) != info.default]

@@ -21,13 +21,13 @@ _ENDS = str.maketrans("\t\n\r", "   ")
 
 
 class FreeNames:
-    """Gives our values free names beside the user's columns, and says once which name became which."""
+    """Names for our values that are free beside the user's columns, with a warning for each that was changed."""
 
     def __init__(self, path: str) -> None:
         self._path, self._said = path, set[str]()
 
     def __call__(self, values: Sequence[str], taken: Sequence[str]) -> list[str]:
-        """The names of values."""
+        """Name values beside the columns that are ``taken``; a changed name is reported once."""
         names = free_names(values, taken)
         for name, free in zip(values, names, strict=True):
             if name != free and name not in self._said:
@@ -39,19 +39,24 @@ class FreeNames:
 
 
 class RowWriter:
-    """Lines of JSON: the row of a pair, then our values."""
+    """A writer of JSON lines: the row of a pair, then our values.
+
+    ``{"en": "a", "de": "b"}`` with a score comes out as ``{"en": "a", "de": "b", "score": 0.5}``.
+    """
 
     def __init__(self, path: str) -> None:
-        self._path, self._renamed, self._not_finite = path, FreeNames(path), 0
+        self._path = path
+        self._free_names = FreeNames(path)
+        self._not_finite = 0  # rows with NaN or infinity
 
     def lines(self, pair: SentencePair, values: Mapping[str, Any]) -> list[str]:
         """The line of a pair."""
         row = pair.row()
-        names = self._renamed(list(values), list(row))
+        names = self._free_names(list(values), list(row))
         row |= zip(names, values.values(), strict=True)
         try:
             return [json_line(row, allow_null=False)]
-        except ValueError:
+        except ValueError:  # NaN or infinity, for which RFC 8259 (JSON) has no literal
             self._not_finite += 1
             return [json_line(row)]
 
@@ -66,18 +71,20 @@ class RowWriter:
 
 
 class TableWriter:
-    """Lines of the two files of a Moses pair, or of a table, all of the same columns.
+    """A writer of TSV, CSV (``comma``), or of the two files of a Moses pair, as the number of paths says.
 
-    A table that was read is written with its columns in their order, and its header. Other pairs are source and target.
+    A table that was read is written with its columns in their order, and its header; other pairs are the columns source
+    and target, without a header. Our values are the last columns. The first pair decides on the columns of all.
     """
 
     def __init__(self, paths: Sequence[str], *, comma: bool = False) -> None:
-        self._path, self._comma = " ".join(paths), comma
+        self._path = " ".join(paths)
+        self._comma = comma
         self._moses = len(paths) == 2
-        self._form: TableForm | None = None
-        self._width = -1
-        self._warned = False
-        self._ends = 0
+        self._form: TableForm | None = None  # of the output, once its head is written
+        self._width = -1  # cells of each row without our values; -1 before the first row
+        self._warned = False  # of what the file has no room for
+        self._with_ends = 0  # cells in which a tab or line end became a space
 
     def lines(self, pair: SentencePair, values: Mapping[str, Any]) -> list[str]:
         """The lines of a pair, before the first one those of the header."""
@@ -85,14 +92,16 @@ class TableWriter:
         if self._moses:
             return [f"{self._without_ends(text)}\n" for text in pair.texts]
         given = pair.given
-        table = given.table if given is not None else None
-        cells = given.table_cells(pair.texts) if given is not None and table is not None else list(pair.texts)
+        cells, names = list(pair.texts), None
+        if given is not None and given.table is not None:
+            cells, names = given.table_cells(pair.texts), given.table.names
         before = self.head(pair, list(values))
         if self._width < 0:
             self._width = len(cells)
-            # A byte order mark at the start of a file is no text. A text that begins with one gets another before it.
-            before += _MARK * (cells[0].startswith(_MARK) and not before)
-        names = table.names if table is not None else None
+            # A byte order mark at the start of a file is no text: a reader would drop it. A text that begins with one,
+            # where nothing else stands before it, gets another one.
+            if cells[0].startswith(_MARK) and not before:
+                before = _MARK
         first_names = self._form.names if self._form is not None else None
         if len(cells) != self._width or names != first_names:
             what = "other columns" if len(cells) == self._width else f"{len(cells)} columns"
@@ -103,13 +112,15 @@ class TableWriter:
                 path=pair.path,
                 line=pair.line,
             )
-        known = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
-        return [before + self._line([*cells, *known])]
+        written = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
+        return [before + self._line([*cells, *written])]
 
     def head(self, pair: SentencePair, names: Sequence[str]) -> str:
-        """What stands before the first row, once: of a table with a header its names, then those of our values.
+        """Everything before the first row: the preamble of CSV, and the header with the names of our values.
 
-        ``pair``: One of the table, whether it is written or not: a table of which no row is kept has a header too.
+        Only the first call returns this; later calls return an empty text.
+
+        ``pair``: Any pair of the table, written or not: a table of which no row is kept has a header too.
         """
         if self._moses or self._form is not None:
             return ""
@@ -120,13 +131,13 @@ class TableWriter:
         return self._form.preamble + self._line([*header, *FreeNames(self._path)(names, header)])
 
     def warn(self) -> None:
-        """Say how many texts had what ends columns and lines."""
-        if self._ends:
+        """Say in how many cells tabs and line ends became spaces."""
+        if self._with_ends:
             _LOG.warning(
                 "%s: tabs and line breaks inside text, written as spaces, in cells: %d; write a .jsonl file to keep "
                 "them",
                 self._path,
-                self._ends,
+                self._with_ends,
             )
 
     def _form_of(self, table: TableForm | None) -> TableForm:
@@ -137,25 +148,29 @@ class TableWriter:
         return table if table is not None and table.is_csv else TableForm(names, delimiter=",", is_csv=True)
 
     def _line(self, cells: Sequence[str]) -> str:
+        """A row as it is written: CSV puts tabs and line ends in quotes, TSV has no way to hold them."""
         if self._comma and self._form is not None:
             return csv_line(cells, self._form)
         return "\t".join(map(self._without_ends, cells)) + "\n"
 
     def _without_ends(self, text: str) -> str:
-        """A text without what ends columns and lines."""
-        if text.isprintable() or (plain := text.translate(_ENDS)) == text:
+        """A text with spaces in place of tabs and line ends, which would end its cell or line."""
+        if text.isprintable():  # most text, and quick to tell
             return text
-        self._ends += 1
+        plain = text.translate(_ENDS)
+        self._with_ends += plain != text
         return plain
 
     def _warn_of_lost(self, pair: SentencePair) -> None:
-        """Name what the file has no room for, once."""
+        """Warn once of what a pair has and the file has no room for; the columns of a table are all written."""
         in_table = not self._moses and pair.given is not None and pair.given.table is not None
         if self._warned or in_table:
             return
-        lost = ["id"] * (pair.id is not None)
-        lost += [name for name in pair.more if not name.endswith("_language")]
-        lost += ["in-line tags"] * any(pair.tags)
+        lost = [name for name in pair.more if not name.endswith("_language")]
+        if pair.id is not None:
+            lost.insert(0, "id")
+        if any(pair.tags):
+            lost.append("in-line tags")
         if lost:
             self._warned = True
             _LOG.warning(

@@ -1,4 +1,12 @@
-"""Sentence pairs of TMX translation memories: which translations of a unit are a pair."""
+"""Sentence pairs of TMX translation memories: which translations of a unit are a pair.
+
+A unit (``<tu>``) holds one sentence in any number of languages, each a variant (``<tuv xml:lang="de-AT">``):
+
+    <tu> en  de-DE  de-AT  fr </tu>   read as en, de   ──>   (en, de-DE), (en, de-AT)
+
+The format is TMX 1.4b of the standards group LISA. :mod:`isoglot.formats.tmx_reader` reads units,
+:mod:`isoglot.formats.tmx_writer` writes them.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,20 +55,24 @@ def tmx_chunks(
     """
     wanted = [language_tag(language) for language in languages]
     reader, lacking = TmxReader(path, meter), _IncompleteUnits()
-    found = _Languages(path, wanted, reader)
+    found = _FoundLanguages(path, wanted, reader)
     rows: list[TmxRow] = []
     for unit in reader.units():
         paired = _with_sides(unit, wanted)
         found.add(paired)
-        sides = [TmxPair(paired, source, target) for source, target in paired.pairs]
-        if not sides:
+        pairs = [TmxPair(paired, source, target) for source, target in paired.pairs]
+        if not pairs:
             lacking.add(paired.line)
-        if not sides and incomplete:
-            sides = [TmxPair(paired, *(next(iter(side), None) for side in (paired.sources, paired.targets)))]
-        rows += [_row(pair, whole=whole) for pair in sides]
+            if incomplete:
+                # One side at most has a translation.
+                source = paired.sources[0] if paired.sources else None
+                target = paired.targets[0] if paired.targets else None
+                pairs = [TmxPair(paired, source, target)]
+        rows += [_row(pair, whole=whole) for pair in pairs]
         while len(rows) >= CHUNK_LINES:
             yield Chunk(rows[0].line, rows[:CHUNK_LINES], incomplete=lacking.pop())
             rows = rows[CHUNK_LINES:]
+    # Units after the last row may have been counted: a chunk without rows carries their number.
     if rows or lacking.count:
         yield Chunk(rows[0].line if rows else reader.line, rows, incomplete=lacking.pop())
     found.require()
@@ -73,7 +85,7 @@ def tmx_sentences(path: str, language: str) -> Iterator[tuple[TmxUnit, TmxVarian
     """Every translation in a language, in the order of the file; units without one are counted and reported."""
     wanted = language_tag(language)
     reader, lacking = TmxReader(path), _IncompleteUnits()
-    found = _Languages(path, [wanted], reader)
+    found = _FoundLanguages(path, [wanted], reader)
     for unit in reader.units():
         numbers = _numbers_of(unit, wanted)
         found.add(replace(unit, sources=numbers))
@@ -116,9 +128,9 @@ class _IncompleteUnits:
     """Units that lack a language."""
 
     def __init__(self) -> None:
-        self.count = self.total = 0
-        self.lines: list[int] = []
-        """Lines of the first."""
+        self.count = 0  # since the last call of `pop`
+        self.total = 0
+        self.lines: list[int] = []  # of the first ones, which a warning names
 
     def add(self, line: int) -> None:
         self.count += 1
@@ -127,18 +139,19 @@ class _IncompleteUnits:
             self.lines.append(line)
 
     def pop(self) -> int:
-        """How many there were since the last call."""
+        """Return how many there were since the last call, and count from 0 again."""
         count, self.count = self.count, 0
         return count
 
 
-class _Languages:
-    """The languages that were asked for, and what the file has of them."""
+class _FoundLanguages:
+    """The languages that were asked for, and whether and as which variants the file has them."""
 
     def __init__(self, path: str, wanted: Sequence[str], reader: TmxReader) -> None:
         self._path, self._wanted, self._reader = path, wanted, reader
-        self._seen: set[str] = set()
-        self._with_text: set[str] = set()
+        self._seen: set[str] = set()  # tags of all translations, `de-at`
+        self._with_text: set[str] = set()  # languages that were asked for, of which a sentence was read
+        # Of each language that was asked for, the variants that were read: `de-at`, and as the file writes it `de-AT`.
         self._variants: dict[str, dict[str, str]] = {language: {} for language in wanted}
 
     def add(self, unit: TmxUnit) -> None:
@@ -154,10 +167,11 @@ class _Languages:
     def require(self) -> None:
         """Fail if a language that is asked for never occurs, or has no sentence."""
         missing = [language for language in self._wanted if language not in self._with_text]
-        if mute := [language for language in missing if any(_is(tag, language) for tag in self._seen)]:
-            problem = (
-                f"no <tuv> in {' and '.join(mute)} has a <seg>, which holds its sentence; correct the file"
-            )
+        # Languages that occur, but in translations without a <seg>.
+        without_sentence = [language for language in missing if any(_is(tag, language) for tag in self._seen)]
+        if without_sentence:
+            listed = " and ".join(without_sentence)
+            problem = f"no <tuv> in {listed} has a <seg>, which holds its sentence; correct the file"
         elif missing:
             listed = ", ".join(sorted(self._seen)) or "none"
             problem = f"no unit in {' and '.join(missing)}; the languages are {listed}"
@@ -182,15 +196,18 @@ def _numbers_of(unit: TmxUnit, language: str) -> tuple[int, ...]:
 
 
 def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
-    """The unit with the numbers of its translations in both languages.
+    """The unit with the numbers of its translations in the source and in the target language.
 
-    A translation that could be on either side is on the side that names it more closely: with ``pt`` and ``pt-BR``,
-    Brazilian Portuguese is the target. Of one language alone, the first translation is the source of all others.
+    1. One language twice (``en, en``: paraphrases): the first translation is the source of all others.
+    2. One language is a variant of the other: a translation that could be on either side is on the side that names it
+       more closely. With ``pt, pt-BR``, Brazilian Portuguese is the target, all other Portuguese the source.
     """
-    sources, targets = (_numbers_of(unit, language) for language in languages)
-    if languages[0] == languages[1]:
-        sources, targets = sources[:1], targets[1:]
-    elif len(languages[0]) > len(languages[1]):
+    source_language, target_language = languages
+    sources, targets = _numbers_of(unit, source_language), _numbers_of(unit, target_language)
+    if source_language == target_language:
+        return replace(unit, sources=sources[:1], targets=targets[1:])  # 1
+    # 2. The longer tag is the closer name; of two languages that have nothing in common, nothing is removed.
+    if len(source_language) > len(target_language):
         targets = tuple(number for number in targets if number not in sources)
     else:
         sources = tuple(number for number in sources if number not in targets)
@@ -198,72 +215,85 @@ def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
 
 
 def _row(pair: TmxPair, *, whole: bool) -> TmxRow:
-    texts = [
-        "" if number is None else pair.unit.variants[number].text or ""
-        for number in (pair.source, pair.target)
-    ]
-    return TmxRow(pair.unit.line, texts[0], texts[1], row_values(pair), pair if whole else None)
+    source, target = _text(pair.unit, pair.source), _text(pair.unit, pair.target)
+    return TmxRow(pair.unit.line, source, target, row_values(pair), pair if whole else None)
+
+
+def _text(unit: TmxUnit, number: int | None) -> str:
+    """The text of a translation; empty for a side that the unit lacks."""
+    return "" if number is None else unit.variants[number].text or ""
 
 
 def tmx_languages(path: str, named: Sequence[str]) -> tuple[str, str]:
     """Source and target language of a file of exactly two languages, which is read to its end.
 
-    The source is the one that the header names, else the one that comes first. ``en-GB`` counts as ``en``, unless both
-    are variants of one language.
+    1. ``en-GB`` and ``en-US`` count as ``en``, unless the file has no other language: then both are languages.
+    2. The source is the language that the header names (``srclang``), else the one that comes first.
+    3. A language that the user names is where the user has it; the other side is the other language.
 
-    ``named``: Source and target language as the user names them; empty for one that is open.
+    Args:
+        path: The file.
+        named: Source and target language as the user names them; empty for one that is open.
 
     Raises:
         InputError: There are more or fewer languages than two.
     """
     state = Path(path).stat()
-    header, lines = _languages(path, state.st_size, state.st_mtime_ns)
-    names = list(dict.fromkeys(tag.partition("-")[0] for tag in lines))
-    if len(names) == 1:
-        names = list(lines)
-    if len(names) < 2:
-        content = f"only {names[0]}" if names else "no language"
+    header, first_lines = _tags_of_file(path, state.st_size, state.st_mtime_ns)
+    languages = list(dict.fromkeys(tag.partition("-")[0] for tag in first_lines))
+    if len(languages) == 1:
+        languages = list(first_lines)  # 1
+    if len(languages) < 2:
+        content = f"only {languages[0]}" if languages else "no language"
         raise InputError(
             f"holds {content}, but two languages are needed; check the xml:lang of its <tuv> elements",
             path=path,
         )
-    if names[2:]:
-        listed = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
+    if len(languages) > 2:
+        listed = ", ".join(languages[:_MOST_NAMED]) + ", …" * (len(languages) > _MOST_NAMED)
         raise InputError(
             f"holds {listed}, and two languages are read; choose them: "
-            f"[[languages=('{names[0]}', '{names[1]}')]]",
+            f"[[languages=('{languages[0]}', '{languages[1]}')]]",
             path=path,
-            line=next(line for tag, line in lines.items() if _is(tag, names[2])),
+            line=next(line for tag, line in first_lines.items() if _is(tag, languages[2])),
         )
-    if _is(header, names[1]):
-        names.reverse()
+    first, second = languages
+    if _is(header, second):
+        first, second = second, first  # 2
     if not any(named):
-        return names[0], names[1]
+        return first, second
+    # 3. One of both is named, the other one is empty.
     named_tag = language_tag("".join(named))
-    rest = next((name for name in names if not _is(named_tag, name)), names[0])
-    return named[0] or rest, named[1] or rest
+    other = next((language for language in (first, second) if not _is(named_tag, language)), first)
+    return named[0] or other, named[1] or other
 
 
 def _is(tag: str, language: str) -> bool:
-    """Whether a tag is this one or a variant of it."""
+    """Whether a tag is a language or a variant of it: ``de-at`` is ``de``, but ``den`` is not."""
     return f"{tag}-".startswith(f"{language}-")
 
 
 @lru_cache(8)
-def _languages(path: str, size: int, time: int) -> tuple[str, Mapping[str, int]]:
-    """The source that the header names, and each tag of a unit with its first line; read again after a change."""
+def _tags_of_file(path: str, size: int, time: int) -> tuple[str, Mapping[str, int]]:
+    """The source language that the header names, and the line of the first translation of each tag.
+
+    ``size``, ``time``: Of the file; another one of them means that the file was changed and is read again.
+    """
     del size, time
-    parser, source, lines = tmx_parser(path), [""], dict[str, int]()
+    header_language = ""
+    first_lines: dict[str, int] = {}
+    parser = tmx_parser(path)
 
     def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal header_language
         if name == "header":
-            source[0] = language_tag(attributes.get("srclang", ""))
+            header_language = language_tag(attributes.get("srclang", ""))
         elif name == "tuv" and (tag := language_tag(written_language(attributes))):
-            lines.setdefault(tag, parser.CurrentLineNumber)
+            first_lines.setdefault(tag, parser.CurrentLineNumber)
 
     parser.StartElementHandler = start
     with LineFile(path) as file:
         for _, data in file.chunks():
             feed(parser, data, path)
     feed(parser, b"", path, last=True)
-    return source[0], lines
+    return header_language, first_lines

@@ -1,4 +1,16 @@
-"""Units of TMX files, read as events: no tree of the file is ever built, so size does not matter."""
+"""Units of TMX files, read as events: no tree of the file is ever built, so size does not matter.
+
+The parser calls :class:`TmxReader` at each start and end of an element and for each piece of text. What has begun and
+not ended yet is kept in one object a level, and an event belongs to the innermost one:
+
+    <tmx> <header> note, prop                                    _OpenElement
+          <body>   <tu> note, prop                               _OpenUnit, _OpenElement
+                        <tuv> note, prop                         _OpenVariant, _OpenElement
+                              <seg> text, <hi>, <ph> code </ph>  _OpenSegment
+
+A *code* is an in-line element whose content is code of another format (``<ph>{1}</ph>``): it is one tag with all that
+it holds. Other in-line elements (``<hi>``) are a start tag and an end tag, and the text between them is text.
+"""
 
 from collections.abc import Iterator, Mapping
 from xml.parsers import expat
@@ -17,7 +29,7 @@ from isoglot.formats.tmx_unit import (
 )
 
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
-"""Elements whose text is code of another format."""
+"""Elements of TMX whose content is code of another format; ``sub`` is allowed only inside the others."""
 
 
 class TmxReader:
@@ -29,12 +41,12 @@ class TmxReader:
     def __init__(self, path: str, meter: Meter | None = None) -> None:
         self.header = TmxHeader()
         self._path, self._meter = path, meter
-        self._finished: list[TmxUnit] = []
+        self._finished: list[TmxUnit] = []  # since `units` last yielded
         self._count = 0
         self._unit: _OpenUnit | None = None
         self._variant: _OpenVariant | None = None
         self._segment: _OpenSegment | None = None
-        self._element: _OpenElement | None = None  # in the header, or beside translations and segments
+        self._element: _OpenElement | None = None  # note, property or other, in a header, unit or translation
         self._in_header = False
         self._header_content: list[str] = []
         self._parser = tmx_parser(path)
@@ -54,11 +66,11 @@ class TmxReader:
         with LineFile(self._path, self._meter) as file:
             for _, data in file.chunks():
                 feed(self._parser, data, self._path)
-                yield from self._taken()
+                yield from self._take_finished()
             feed(self._parser, b"", self._path, last=True)
-        yield from self._taken()
+        yield from self._take_finished()
 
-    def _taken(self) -> list[TmxUnit]:
+    def _take_finished(self) -> list[TmxUnit]:
         finished, self._finished = self._finished, []
         return finished
 
@@ -69,6 +81,7 @@ class TmxReader:
         self.header = TmxHeader(doctype=f"<!DOCTYPE {name}{identifier}{location}>")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
+        """Pass an element to the innermost thing that is open, or open what it begins."""
         if self._segment is not None:
             self._segment.start(name, attributes)
         elif self._element is not None:
@@ -76,6 +89,7 @@ class TmxReader:
         elif self._in_header:
             self._element = _OpenElement(name, attributes)
         elif self._variant is not None:
+            # TMX has one <seg> a translation; a second one is kept as any unknown element.
             if name == "seg" and self._variant.segment is None:
                 self._segment = _OpenSegment(attributes)
             else:
@@ -94,12 +108,13 @@ class TmxReader:
             self._in_header = True
 
     def _end(self, name: str) -> None:
+        """End the innermost thing that is open, and give it to the one around it."""
         if self._segment is not None:
             if self._segment.end(name) and self._variant is not None:
                 self._variant.segment, self._segment = self._segment, None
         elif self._element is not None:
             if self._element.end(name):
-                self._end_element(self._element.note())
+                self._keep_note(self._element.note())
                 self._element = None
         elif self._in_header:
             header = self.header
@@ -115,7 +130,8 @@ class TmxReader:
             self._finished.append(self._unit.finished(self._path, self._count, self.header))
             self._unit = None
 
-    def _end_element(self, note: TmxNote) -> None:
+    def _keep_note(self, note: TmxNote) -> None:
+        """Add a finished element to the translation, unit or header that holds it."""
         if self._variant is not None:
             self._variant.notes.append(note)
         elif self._unit is not None:
@@ -130,7 +146,11 @@ class TmxReader:
             self._element.characters(text)
 
     def _unknown_entity(self, name: str, is_parameter: bool) -> None:
-        """An entity of a file beside, which is not read: without this, it would vanish from the text."""
+        """Keep ``&name;`` in notes and codes, and refuse it in text.
+
+        The parser skips an entity that a DTD in another file may declare, as that file is not read. Without this
+        handler the entity would vanish from the text silently.
+        """
         if self._element is not None:
             self._element.entity(name)
         elif self._segment is not None and self._segment.in_code:
@@ -180,20 +200,21 @@ class _OpenVariant:
 
 
 class _OpenElement:
-    """An element beside translations and segments, with all that it holds."""
+    """A note, a property or an unknown element that has begun, with all that it holds."""
 
     def __init__(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._name, self._kind = name, attributes.get("type", "") if name == "prop" else ""
+        self._name = name
+        self._kind = attributes.get("type", "") if name == "prop" else ""
         self._text: list[str] = []
         self._xml = [f"<{name}{xml_attributes(attributes)}>"]
-        self._depth = 1
+        self._depth = 1  # how many elements are open, this one among them
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._xml.append(f"<{name}{xml_attributes(attributes)}>")
         self._depth += 1
 
     def end(self, name: str) -> bool:
-        """Whether this was its own end."""
+        """Add the end of an element; return whether it was the end of this one."""
         self._xml.append(f"</{name}>")
         self._depth -= 1
         return not self._depth
@@ -212,76 +233,84 @@ class _OpenElement:
 
 
 class _OpenSegment:
-    """A segment that has begun: its text, and its in-line tags with their places in the text."""
+    """A segment that has begun: its text, and its in-line tags with their places in the text.
+
+    ``R&amp;D <hi>now</hi> <ph x="1">{1}</ph>`` has the text ``R&D now `` and three tags: ``<hi>`` before character 4,
+    ``</hi>`` before 7, and ``<ph x="1">{1}</ph>`` before 8.
+    """
 
     def __init__(self, attributes: Mapping[str, str]) -> None:
         self.attributes = dict(attributes)
-        self.text: list[str] = []
+        self.text: list[str] = []  # pieces
         self.tags: list[Tag] = []
-        self._length = 0
-        self._depth = 1
+        self._length = 0  # of the text so far
+        self._depth = 1  # how many elements are open, <seg> among them
+        self._depth_of_code = 0  # how many of them are a code or stand inside one
         self._just_opened: Mapping[str, str] | None = None
-        """Attributes of the element that the last tag opens, while nothing else has come."""
-        self._codes = 0  # how many elements are open from the outermost in-line code on
+        """Attributes of the element that the last event started, if it was a start: the element may be empty."""
 
     @property
     def in_code(self) -> bool:
         """Whether an in-line code is open, whose text is no text of the segment."""
-        return self._codes > 0
+        return self._depth_of_code > 0
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Start an element: inside a code it is more of its tag, else it is a tag of its own."""
         xml = f"<{name}{xml_attributes(attributes)}>"
         self._depth += 1
         self._just_opened = attributes
-        if self._codes:
-            self._more_of_code(xml)
-            self._codes += 1
+        if self._depth_of_code:
+            self._extend_code(xml)
+            self._depth_of_code += 1
         elif name in _CODES:
             self.tags.append(start_tag(self._length, xml, name, attributes, empty=name == "sub"))
-            self._codes = 1
+            self._depth_of_code = 1
         else:
-            # `<x>` of XLIFF too: only an empty one is a code.
+            # Also <x>, a code of XLIFF, which is one only where it is empty: `end` sees that.
             tag = start_tag(self._length, xml, name, attributes)
             self.tags.append(tag._replace(role="open", pair=""))
 
     def end(self, name: str) -> bool:
-        """Whether this was the end of the segment."""
+        """End an element; return whether that was the segment."""
         self._depth -= 1
-        if not self._depth:
+        if self._depth == 0:
             return True
         attributes, self._just_opened = self._just_opened, None
-        if attributes is not None:  # an empty element, as it is usually written
+        if attributes is not None:
+            # Nothing came after the start: the parser does not tell <br/> from <br></br>, and <br/> is usual.
             tag = self.tags[-1]._replace(xml=f"{self.tags[-1].xml[:-1]}/>")
-            if not self._codes:
+            if not self._depth_of_code:
                 tag = start_tag(tag.offset, tag.xml, name, attributes, empty=True)
             self.tags[-1] = tag
-        elif self._codes:
-            self._more_of_code(f"</{name}>")
+        elif self._depth_of_code:
+            self._extend_code(f"</{name}>")
         else:
             self.tags.append(end_tag(self._length, f"</{name}>", name))
-        if self._codes:
-            self._codes -= 1
+        if self._depth_of_code:
+            self._depth_of_code -= 1
         return False
 
     def characters(self, text: str) -> None:
+        """Add text: inside a code to its tag, else to the text of the segment."""
         self._just_opened = None
-        if self._codes:
-            self._more_of_code(xml_text(text))
+        if self._depth_of_code:
+            self._extend_code(xml_text(text))
         else:
             self.text.append(text)
             self._length += len(text)
 
     def code_entity(self, name: str) -> None:
+        """Add an unknown entity to the code that is open."""
         self._just_opened = None
-        self._more_of_code(f"&{name};")
+        self._extend_code(f"&{name};")
 
-    def _more_of_code(self, xml: str) -> None:
-        """Add to the tag of the in-line code that is open."""
+    def _extend_code(self, xml: str) -> None:
+        """Add XML to the tag of the code that is open."""
         self.tags[-1] = self.tags[-1]._replace(xml=self.tags[-1].xml + xml)
 
 
 def language_tag(language: str) -> str:
-    """A tag in the form in which tags are compared."""
+    """A language tag in the form in which tags are compared: ``de_AT`` and ``de-AT`` are ``de-at``."""
     return language.replace("_", "-").lower()
 
 

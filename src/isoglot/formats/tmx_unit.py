@@ -130,7 +130,7 @@ class TmxPair:
 
 
 class OtherLanguages:
-    """Counts translations in other languages than those of a pair, which only TMX has room for."""
+    """A count of translations in other languages than those of a pair, which only TMX has room for."""
 
     def __init__(self) -> None:
         self._counts = Counter[str]()
@@ -154,50 +154,64 @@ class OtherLanguages:
 
 
 def row_values(pair: TmxPair) -> dict[str, Any]:
-    """What a row of JSON lines says of a pair beside its two texts, by name."""
+    """The values of a row of JSON lines beside the two texts of its pair, by name.
+
+    ``id, attributes, notes, properties`` are those of the unit; ``source_language, source_attributes, source_notes,
+    source_properties, source_segment_attributes, source_tags`` those of a translation, as far as there are any.
+    """
     unit = pair.unit
-    named = {"id": unit.attributes["tuid"]} if "tuid" in unit.attributes else {}
-    values = named | _about(unit.attributes, unit.notes)
+    values: dict[str, Any] = {}
+    if "tuid" in unit.attributes:
+        values["id"] = unit.attributes["tuid"]
+    values |= _attributes_and_notes(unit.attributes, unit.notes)
     for side, number in (("source", pair.source), ("target", pair.target)):
-        known = {"tags": ()} if number is None else variant_values(unit.variants[number])
-        values |= {f"{side}_{name}": value for name, value in known.items()}
+        of_side = {"tags": ()} if number is None else variant_values(unit.variants[number])
+        values |= {f"{side}_{name}": value for name, value in of_side.items()}
     return values
 
 
 def variant_values(variant: TmxVariant) -> dict[str, Any]:
-    """What a row says of one translation beside its text."""
+    """The values of one translation beside its text, by name."""
     language = written_language(variant.attributes)
     values: dict[str, Any] = {"language": language} if language else {}
-    values |= _about(variant.attributes, variant.notes)
+    values |= _attributes_and_notes(variant.attributes, variant.notes)
     if variant.segment_attributes:
         values["segment_attributes"] = dict(variant.segment_attributes)
     return values | {"tags": variant.tags}
 
 
-def _about(attributes: Mapping[str, str], notes: Sequence[TmxNote]) -> dict[str, Any]:
-    """Attributes, notes and properties of a unit or a translation; several properties of a type are a list."""
+def _attributes_and_notes(attributes: Mapping[str, str], notes: Sequence[TmxNote]) -> dict[str, Any]:
+    """Attributes, notes and properties of a unit or a translation, by these names.
+
+    ``<note>ok</note><prop type="domain">law</prop><prop type="domain">EU</prop>`` becomes ``{"notes": ["ok"],
+    "properties": {"domain": ["law", "EU"]}}``; a type that occurs once has its text alone: ``{"domain": "law"}``.
+    """
     values: dict[str, Any] = {}
-    if rest := {name: value for name, value in attributes.items() if name not in _NAMED}:
-        values["attributes"] = rest
+    others = {name: value for name, value in attributes.items() if name not in _NAMED}
+    if others:
+        values["attributes"] = others
     for note in notes:
-        if note.text is None:
+        if note.text is None:  # an element that TMX does not know
             continue
         if not note.kind:
             values.setdefault("notes", []).append(note.text)
             continue
         properties = values.setdefault("properties", {})
-        match properties.get(note.kind):
-            case None:
-                properties[note.kind] = note.text
-            case str(first):
-                properties[note.kind] = [first, note.text]
-            case several:
-                several.append(note.text)
+        earlier = properties.get(note.kind)
+        if earlier is None:
+            properties[note.kind] = note.text
+        elif isinstance(earlier, str):
+            properties[note.kind] = [earlier, note.text]
+        else:
+            earlier.append(note.text)
     return values
 
 
 def written_language(attributes: Mapping[str, str]) -> str:
-    """The language of a translation as its file writes it; empty if it is not said."""
+    """The language of a translation as its file writes it; empty without one.
+
+    TMX 1.4 says ``xml:lang``; older files have ``lang``.
+    """
     return attributes.get("xml:lang") or attributes.get("lang") or ""
 
 

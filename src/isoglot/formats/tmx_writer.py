@@ -1,8 +1,12 @@
-"""Sentence pairs as units of TMX.
+"""Sentence pairs as units of TMX 1.4.
 
 A pair that was read from a unit is written as this unit: with every translation, attribute, note and property, and with
 the text and the in-line tags that the pair has now. The pairs of one unit, which come one after the other, are one unit
 again. A pair from elsewhere is a unit of its own.
+
+    (en, de-DE) of unit 1 ─┐
+    (en, de-AT) of unit 1 ─┴─ _same_unit ──> <tu> en de-DE de-AT fr </tu>   fr is in no pair, but in unit 1
+    (en, de) of a TSV file ── _new_unit ───> <tu> en de </tu>
 """
 
 import json
@@ -10,7 +14,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from isoglot.core.errors import ConfigurationError
@@ -67,16 +71,24 @@ def tmx_writer(file: IO[str], path: str, languages: Sequence[str]) -> Iterator["
     writer.end()
 
 
+class _OpenPair(NamedTuple):
+    """A pair of the unit that is not written yet."""
+
+    pair: SentencePair
+    place: TmxPair  # which translations of the unit it is
+    values: Mapping[str, Any]  # what is known of it, written as properties
+
+
 class TmxWriter:
-    """Writes units; characters that XML forbids are left out and counted."""
+    """A writer of units; characters that XML forbids are left out and counted."""
 
     def __init__(self, file: IO[str], path: str, languages: Sequence[str]) -> None:
         self._file, self._path, self._languages = file, path, languages
         self._legal = XmlText()
         self._header: TmxHeader | None = None  # the one that is written
         self._header_path = ""
-        self._open: list[tuple[SentencePair, TmxPair, Mapping[str, Any]]] = []
-        """Pairs of the unit that is not written yet, as more of them may come."""
+        self._open: list[_OpenPair] = []
+        """Pairs of the unit that is not written yet, as more of its pairs may come."""
 
     def write(self, pair: SentencePair, values: Mapping[str, Any]) -> None:
         """Write a pair, and what is known of it as properties."""
@@ -85,9 +97,9 @@ class TmxWriter:
             self._begin(str(pair.row_values().get("source_language", self._languages[0])))
             self._file.write(self._legal(_new_unit(pair, values, self._path)))
             return
-        if self._open and self._open[0][1].unit.place != pair.unit.unit.place:
+        if self._open and self._open[0].place.unit.place != pair.unit.unit.place:
             self._write_open_unit()
-        self._open.append((pair, pair.unit, values))
+        self._open.append(_OpenPair(pair, pair.unit, values))
 
     def end(self) -> None:
         """Write the end of the file."""
@@ -98,16 +110,20 @@ class TmxWriter:
 
     def _write_open_unit(self) -> None:
         if self._open:
-            unit = self._open[0][1].unit
-            self._begin(self._languages[0], unit)
+            self._begin(self._languages[0], self._open[0].place.unit)
             self._file.write(self._legal(_same_unit(self._open)))
             self._open = []
 
-    def _begin(self, label: str, unit: TmxUnit | None = None) -> None:
-        """Write the header, which is that of the file that the first unit is from."""
+    def _begin(self, source_language: str, unit: TmxUnit | None = None) -> None:
+        """Write everything before the first unit, unless that is done; warn of other headers.
+
+        ``unit``: The unit that is about to be written; its header is taken, if it is the first one. Without it the
+        header is ours, with this source language.
+        """
         header = TmxHeader() if unit is None else unit.header
         path = "" if unit is None else unit.path
         if self._header is not None:
+            # A file has one header: that of another memory is lost, which is said once for each memory.
             if path and path != self._header_path and header != self._header:
                 _LOG.warning(
                     "%s: has the header of %s; that of %s differs and is left out",
@@ -119,61 +135,71 @@ class TmxWriter:
             return
         self._header, self._header_path = header, path
         if unit is None:
-            source = label if _is_language(label) else self._languages[0]
+            source = source_language if _is_language(source_language) else self._languages[0]
             header = TmxHeader(
                 '<!DOCTYPE tmx SYSTEM "tmx14.dtd">', {"version": "1.4"}, _NEW_HEADER | {"srclang": source}
             )
         elif unit.reversed:
-            turned = next((written_language(unit.variants[n].attributes) for n in unit.sources), label)
-            header = TmxHeader(
-                header.doctype, header.root, {**header.attributes, "srclang": turned}, header.content
-            )
-        doctype = f"{header.doctype}\n" if header.doctype else ""
-        root, attributes = xml_attributes(header.root), xml_attributes(header.attributes)
-        about = f">{header.content}</header>" if header.content else "/>"
-        self._file.write(
-            self._legal(f"{_DECLARATION}{doctype}<tmx{root}>\n<header{attributes}{about}\n<body>\n")
-        )
+            # The pairs were turned round: the source is the first translation of what is the source side now.
+            sources = (written_language(unit.variants[number].attributes) for number in unit.sources)
+            attributes = {**header.attributes, "srclang": next(sources, source_language)}
+            header = replace(header, attributes=attributes)
+        self._file.write(self._legal(_beginning(header)))
+
+
+def _beginning(header: TmxHeader) -> str:
+    """The lines of a file before its first unit."""
+    doctype = f"{header.doctype}\n" if header.doctype else ""
+    content = f">{header.content}</header>" if header.content else "/>"
+    return (
+        f"{_DECLARATION}{doctype}<tmx{xml_attributes(header.root)}>\n"
+        f"<header{xml_attributes(header.attributes)}{content}\n<body>\n"
+    )
 
 
 def _is_language(tag: str) -> bool:
     return tag not in UNNAMED and LANGUAGE_TAG.fullmatch(tag.lower()) is not None
 
 
-def _same_unit(pairs: Sequence[tuple[SentencePair, TmxPair, Mapping[str, Any]]]) -> str:
-    """A unit that was read, with those of its pairs that are written.
+def _same_unit(pairs: Sequence[_OpenPair]) -> str:
+    """Write a unit that was read, with what its pairs have now.
 
-    A translation in one of the two languages is left out if none of the pairs that are written has it: a filter that
-    drops German of Austria and keeps German of Germany writes the unit without German of Austria. Translations in
-    other languages stay.
+    1. A translation has the text and tags of the first of its pairs that has changed them.
+    2. Values of the only pair of a unit are properties of the unit; those of one of several pairs are properties of
+       the pair's target, and if the unit has several sources, a number says which one: ``x-isoglot-score-2``.
+    3. A translation in one of the two languages is left out if none of the pairs that are written has it: a filter that
+       drops German of Austria and keeps German of Germany writes the unit without German of Austria. Translations in
+       other languages stay.
+    4. In a unit whose pairs were turned round the sources come first, then the targets, then other languages.
     """
-    unit = pairs[0][1].unit
+    unit = pairs[0].place.unit
     variants = list(unit.variants)
     notes = {number: list(variant.notes) for number, variant in enumerate(variants)}
     unit_notes = list(unit.notes)
-    written = set[int]()
+    written: set[int] = set()
     for pair, place, values in pairs:
         for side, number in enumerate((place.source, place.target)):
             if number is not None:
                 written.add(number)
-                variants[number] = _changed(unit.variants[number], variants[number], pair, side)
-        # Values of the only pair belong to the unit, those of one of several pairs to its target.
-        several = len(unit.pairs) > 1 and place.target is not None
-        kept = notes[place.target] if several and place.target is not None else unit_notes
-        suffix = f"-{(place.source or 0) + 1}" if several and len(unit.sources) > 1 else ""
-        _add_values(kept, values, suffix)
+                variants[number] = _changed(unit.variants[number], variants[number], pair, side)  # 1
+        # 2
+        if len(unit.pairs) > 1 and place.target is not None:
+            suffix = f"-{(place.source or 0) + 1}" if len(unit.sources) > 1 else ""
+            _add_values(notes[place.target], values, suffix)
+        else:
+            _add_values(unit_notes, values, "")
+    # 3. A unit without a pair lacks one language, and is written as it is.
     left_out = {*unit.sources, *unit.targets} - written if unit.pairs else set()
     order = [number for number in range(len(variants)) if number not in left_out]
-    if unit.reversed:
-        rank = {**dict.fromkeys(unit.targets, 1), **dict.fromkeys(unit.sources, 0)}
-        order.sort(key=lambda number: rank.get(number, 2))
+    if unit.reversed:  # 4
+        order.sort(key=lambda number: 0 if number in unit.sources else 1 if number in unit.targets else 2)
     translations = "".join(_translation(variants[number], notes[number]) for number in order)
     about = "".join(note.xml for note in unit_notes)
     return f"<tu{xml_attributes(unit.attributes)}>{about}{translations}</tu>\n"
 
 
 def _changed(read: TmxVariant, now: TmxVariant, pair: SentencePair, side: int) -> TmxVariant:
-    """A translation as the pair has it, if no earlier pair of the unit has changed it."""
+    """A translation as a pair has it; ``now`` is the translation as earlier pairs of the unit left it."""
     text, tags = pair.texts[side], pair.tags[side]
     if now is not read or (text, tags) == (read.text, read.tags):
         return now
@@ -190,11 +216,10 @@ def _translation(variant: TmxVariant, notes: Sequence[TmxNote]) -> str:
 
 
 def _add_values(notes: list[TmxNote], values: Mapping[str, Any], suffix: str) -> None:
-    """Add values as properties; those that an earlier command wrote by these names give way."""
-    own = {f"{_OWN}{name}{suffix}": value for name, value in values.items()}
+    """Add values as properties, in place of those that an earlier command wrote by the same names."""
+    own = {f"{_OWN}{name}{suffix}": _value(value) for name, value in values.items()}
     notes[:] = [note for note in notes if note.kind not in own]
-    for kind, value in own.items():
-        notes.append(TmxNote(kind, _value(value), _property(kind, _value(value))))
+    notes += [TmxNote(kind, text, _property(kind, text)) for kind, text in own.items()]
 
 
 def _value(value: Any) -> str:
@@ -202,60 +227,70 @@ def _value(value: Any) -> str:
 
 
 def _new_unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
-    """A unit of a pair from elsewhere; what TMX has no place for is a property of its name."""
-    rest = pair.row_values()
+    """Write a pair that was read from another format as a unit.
+
+    Columns that :func:`isoglot.formats.tmx_unit.row_values` names (``attributes``, ``source_notes`` ...) go back to
+    where TMX has them; every other column is a property of its name: ``{"year": 2011}`` is
+    ``<prop type="year">2011</prop>``.
+    """
+    rest = pair.row_values()  # each step takes from it what it writes
     own = {f"{_OWN}{name}": _value(value) for name, value in values.items()}
-    match rest.get("properties"):
-        case dict(known):  # values of an earlier command give way
-            rest["properties"] = {kind: text for kind, text in known.items() if kind not in own}
+    properties = rest.get("properties")
+    if isinstance(properties, dict):  # values of an earlier command give way
+        rest["properties"] = {kind: text for kind, text in properties.items() if kind not in own}
     name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
     sides = []
-    for side, text, tags, tag in zip(
+    for side, text, tags, given in zip(
         ("source", "target"), pair.texts, pair.tags, pair.languages, strict=True
     ):
-        label = str(rest.pop(f"{side}_language", tag))
-        language = label if _is_language(label) else tag
+        # The row's own label (`de-AT`) before the language that was given for all rows (`de`).
+        label = str(rest.pop(f"{side}_language", given))
+        language = label if _is_language(label) else given
         if not _is_language(language):
             raise ConfigurationError(f"{path}: {_NO_LANGUAGE}")
-        attributes, notes = _about(rest, f"{side}_")
+        attributes, notes = _take_attributes_and_notes(rest, f"{side}_")
         attributes = f"xml:lang={quoteattr(language)}{attributes}"
-        space = _segment_attributes(rest, f"{side}_")
+        space = _take_segment_attributes(rest, f"{side}_")
         sides.append(f"<tuv {attributes}>{notes}<seg{space}>{segment(text, tags)}</seg></tuv>")
-    attributes, notes = _about(rest, "")
-    properties = "".join(_property(key, value) for key, value in {**rest, **own}.items())
-    return f"<tu{name}{attributes}>{notes}{properties}{''.join(sides)}</tu>\n"
+    attributes, notes = _take_attributes_and_notes(rest, "")
+    others = "".join(_property(key, value) for key, value in {**rest, **own}.items())
+    return f"<tu{name}{attributes}>{notes}{others}{''.join(sides)}</tu>\n"
 
 
-def _segment_attributes(rest: dict[str, Any], prefix: str) -> str:
-    """Attributes of a segment, taken from what a row says of a side."""
-    match rest.get(name := f"{prefix}segment_attributes"):
-        case {"xml:space": "preserve" | "default" as space, **others} if not others:
-            del rest[name]
-            return f' xml:space="{space}"'
+def _take_segment_attributes(rest: dict[str, Any], prefix: str) -> str:
+    """Attributes of a segment, taken from what a row says of a side: TMX allows ``xml:space`` alone."""
+    name = f"{prefix}segment_attributes"
+    given = rest.get(name)
+    if isinstance(given, dict) and given in ({"xml:space": "preserve"}, {"xml:space": "default"}):
+        del rest[name]
+        return f' xml:space="{given["xml:space"]}"'
     return ""
 
 
-def _about(rest: dict[str, Any], prefix: str) -> tuple[str, str]:
-    """Attributes, and notes and properties, taken from what a row says of its unit or of a side."""
+def _take_attributes_and_notes(rest: dict[str, Any], prefix: str) -> tuple[str, str]:
+    """Attributes, and notes and properties, taken from what a row says of its unit or of a side.
+
+    A column that only has the name (``notes`` that is no list of texts) stays in ``rest``.
+    """
     attributes = notes = ""
-    match rest.get(name := f"{prefix}attributes"):
-        case dict(values):
-            known = {
-                key: value for key, value in values.items() if key in _ATTRIBUTES and isinstance(value, str)
-            }
-            attributes = "".join(f" {key}={quoteattr(value)}" for key, value in known.items())
-            rest[name] = {key: value for key, value in values.items() if key not in known}
-            if not rest[name]:
-                del rest[name]
-    match rest.get(name := f"{prefix}notes"):
-        case list(texts) if all(isinstance(text, str) for text in texts):
-            notes = "".join(f"<note>{xml_text(text)}</note>" for text in texts)
-            del rest[name]
-    match rest.get(name := f"{prefix}properties"):
-        case dict(values):
-            several = ((key, value if isinstance(value, list) else [value]) for key, value in values.items())
-            notes += "".join(_property(key, text) for key, texts in several for text in texts)
-            del rest[name]
+    given = rest.get(f"{prefix}attributes")
+    if isinstance(given, dict):
+        # An attribute that TMX does not have would make the file invalid; it becomes a property.
+        known = {key: value for key, value in given.items() if key in _ATTRIBUTES and isinstance(value, str)}
+        attributes = xml_attributes(known)
+        rest[f"{prefix}attributes"] = {key: value for key, value in given.items() if key not in known}
+        if not rest[f"{prefix}attributes"]:
+            del rest[f"{prefix}attributes"]
+    texts = rest.get(f"{prefix}notes")
+    if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+        notes = "".join(f"<note>{xml_text(text)}</note>" for text in texts)
+        del rest[f"{prefix}notes"]
+    properties = rest.get(f"{prefix}properties")
+    if isinstance(properties, dict):
+        for kind, value in properties.items():
+            for text in value if isinstance(value, list) else [value]:  # several of a type are a list
+                notes += _property(kind, text)
+        del rest[f"{prefix}properties"]
     return attributes, notes
 
 

@@ -64,7 +64,7 @@ def dataset_of(data: Any, name: str, columns: Sequence[str]) -> Dataset:
 
 
 def data_source(data: Any, task: Any, columns: Mapping[str, Any] | None = None) -> DataSource:
-    """Where a task finds its data.
+    """The source in which a task finds its data, for any form in which a user gives them.
 
     Args:
         data: A path, template or hub name as ``--data`` takes it, several, or one for each split (``{"dev": PATH}``);
@@ -117,7 +117,7 @@ def memory_source(data: Any, schema: Features, columns: Mapping[str, Any] | None
         tables[key] = as_dataset(values, schema)
     if not tables:
         raise ConfigurationError("no data; pass data={'de': rows}")
-    # what is of one language or split comes before what is of any
+    # Data of one language come before those of any, as `find` takes the first that fits; so do those of one split.
     order = sorted(tables, key=lambda key: (not key[0], not key[1]))
     names = [f"{' '.join(filter(None, key)) or 'all'} ({len(tables[key])} rows)" for key in order]
     values = {text: value for text, value in labels.items() if not isinstance(value, str)}
@@ -125,7 +125,13 @@ def memory_source(data: Any, schema: Features, columns: Mapping[str, Any] | None
 
 
 def _flat(data: Any, language: str, split: str, heads: set[str]) -> list[tuple[tuple[str, str], RowTable]]:
-    """Each table of nested mappings, with its language and split; ``heads`` are columns that a table has."""
+    """Each table of nested mappings, with its language and split.
+
+    ``{"de": {"dev": rows}}`` is ``[(("de", "dev"), rows)]``; so is ``{"dev": {"de": rows}}``. A key that is the name of
+    a split is one, any other key is a language.
+
+    ``heads``: Columns that the user names, by which a mapping is known to be a table.
+    """
     if isinstance(data, Mapping) and not _is_table(data, heads):
         tables = []
         for key, inner in data.items():
@@ -205,7 +211,7 @@ def schema_values(
         if column is not None:
             values[name] = _checked_values(rows, column, feature)
         elif name == "id" and name in schema and name not in columns:
-            values[name] = list(map(str, range(len(rows))))
+            values[name] = list(map(str, range(len(rows))))  # questions without an id are numbered
         elif name in columns or (name in schema and name not in _OPTIONAL):
             raise ConfigurationError(
                 f"column {names[0]!r} is missing, found {', '.join(map(str, rows.names))}; name it with "
@@ -226,9 +232,8 @@ def _checked_values(rows: RowTable, column: Any, feature: Any) -> list[Any]:
             raise InputError(
                 f"row {number} of the data set has no {column!r}; fill it in, or leave the row out"
             )
-        if isinstance(feature, List) and not isinstance(
-            value, list
-        ):  # of a text the library would make characters
+        # The library would make a list of characters of a text.
+        if isinstance(feature, List) and not isinstance(value, list):
             raise ConfigurationError(
                 f"column {column!r} is {type(value).__name__}, but a list is needed; split it"
             )
@@ -236,6 +241,7 @@ def _checked_values(rows: RowTable, column: Any, feature: Any) -> list[Any]:
             raise ConfigurationError(
                 f"row {number}: {column!r} is {shortened(value)}, but a text is needed; join it, or name another column"
             )
+    # Answers as SQuAD has them on the hub: `start` is what the schema calls `answer_start`.
     if values and isinstance(values[0], dict) and "answer_start" in values[0]:
         return [{"text": list(value["text"]), "start": list(value["answer_start"])} for value in values]
     return values

@@ -1,6 +1,7 @@
 """Labelled sentence pairs: XNLI's, MultiNLI's, SNLI's and PAWS-X's files, with and without headers."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ from datasets import Dataset, Features, Value
 
 from isoglot.core.errors import InputError
 from isoglot.core.languages import codes
+from isoglot.formats.csv_form import csv_rows
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT
 from isoglot.formats.labelled.withheld import HIDDEN_LABELS, without_labels
-from isoglot.formats.line_files import csv_rows, numbered_lines, numbered_objects
+from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.schema import PAIR
 from isoglot.formats.words import is_blank
 
@@ -97,23 +99,31 @@ def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[st
     All but ``language``, ``id`` and ``split`` are needed. Lines without a header have these fields, in their order.
     """
     columns: list[str] = []
-    plan: dict[str, str] = {}
+    column_of: dict[str, str] = {}  # of each field that the file has
     for number, row in _rows(path, names):
         problem = ""
-        if list(row) != columns:
+        if list(row) != columns:  # the first row, or an object of JSON with other names
             columns = list(row)
-            plan = {field: name for field, usual in names.items() for name in usual[::-1] if name in row}
-            if missing := [f for f in _needed(names) if f not in plan]:
-                needed = ", ".join(f"{f} ({' or '.join(names[f])})" for f in missing)
+            column_of = _columns_of_fields(columns, names)
+            if missing := [field for field in _needed(names) if field not in column_of]:
+                needed = ", ".join(f"{field} ({' or '.join(names[field])})" for field in missing)
                 problem = f"column {needed} is missing, found {', '.join(columns)}; rename a column"
-        for name in plan.values():
-            if not isinstance(row[name], str | int):
-                problem = (
-                    problem or f"{name} is {row[name]!r}, but text or a label's number is needed; fix it"
-                )
+        for name in column_of.values():
+            if not problem and not isinstance(row[name], str | int):
+                problem = f"{name} is {row[name]!r}, but text or a label's number is needed; fix it"
         if problem:
             raise InputError(problem, path=path, line=number)
-        yield number, {field: str(row[name]) for field, name in plan.items()}
+        yield number, {field: str(row[name]) for field, name in column_of.items()}
+
+
+def _columns_of_fields(columns: Sequence[str], names: Names) -> dict[str, str]:
+    """The column of each field: the first of its usual names that is there; a field without one is left out."""
+    column_of = {}
+    for field, usual in names.items():
+        present = [name for name in usual if name in columns]
+        if present:
+            column_of[field] = present[0]
+    return column_of
 
 
 def _needed(names: Names) -> list[str]:
@@ -122,7 +132,8 @@ def _needed(names: Names) -> list[str]:
 
 def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each row by the names of its columns, in lower case, with its line."""
-    suffixes, lines = {s.lower() for s in Path(path).suffixes}, numbered_lines(path)
+    suffixes = {suffix.lower() for suffix in Path(path).suffixes}
+    lines = numbered_lines(path)
     if {".jsonl", ".ndjson"} & suffixes:
         for number, row in numbered_objects(path):
             yield number, {key.lower(): value for key, value in row.items()}
@@ -137,14 +148,17 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
         if all(map(is_blank, cells)):
             continue
         if not names:
+            # The first line is a header if it names the column of labels; else it is a row, of the needed fields.
             names = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
             if any(name in names for name in known["label"]):
-                if twice := [n for usual in known.values() for n in usual if names.count(n) > 1]:
-                    problem = f"the header has column {twice[0]!r} twice; rename one of them"
-                    raise InputError(problem, path=path, line=number)
+                for name in chain.from_iterable(known.values()):
+                    if names.count(name) > 1:
+                        problem = f"the header has column {name!r} twice; rename one of them"
+                        raise InputError(problem, path=path, line=number)
                 continue
             names = _needed(known)
         if len(cells) != len(names):
+            # The first row has two sentences and nothing else: a file without labels.
             if not read and len(cells) == len(names) - 1 == 2 and names == _needed(known):
                 raise InputError(without_labels("pair has a label"), path=path)
             needed = f"{len(names)} are needed ({', '.join(names)})"

@@ -66,7 +66,10 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
 def squad_questions(
     path: str | Path, read: Callable[[str, Mapping[str, Any]], dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """What ``read`` makes of each context and question of a SQuAD file, with the number of its article.
+    """Read each question of a SQuAD file by ``read(context, question)``, and add the number of its article.
+
+    SQuAD's JSON is ``{"data": [{"paragraphs": [{"context": ..., "qas": [question, ...]}]}]}``; a list of articles, the
+    value of ``data`` alone, is read too.
 
     Raises:
         InputError: A file that is not SQuAD's JSON, or a question that ``read`` refuses by a KeyError, TypeError or
@@ -90,8 +93,10 @@ def squad_questions(
 
 
 def _question(context: str, qa: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a question and find its answers; one that cannot be answered (SQuAD 2's ``is_impossible``) has none."""
     answers = [] if qa.get("is_impossible") else qa["answers"]
-    texts, starts = ([answer[name] for answer in answers] for name in ("text", "answer_start"))
+    texts = [answer["text"] for answer in answers]
+    starts = [answer["answer_start"] for answer in answers]
     for text in (context, qa["question"], *texts):
         if not isinstance(text, str):
             raise TypeError(f"expected text, got {shortened(text)}")
@@ -100,13 +105,14 @@ def _question(context: str, qa: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(
                 f"an answer_start is {shortened(start)}, outside the context of {len(context)} characters; or give -1"
             )
-    nearest = [_nearest(context, text, start) for text, start in zip(texts, starts, strict=True)]
+    found = [_nearest(context, text, start) for text, start in zip(texts, starts, strict=True)]
+    moved = [place not in (NOT_FOUND, start) for place, start in zip(found, starts, strict=True)]
     return {
         "id": question_id(qa),
         "question": qa["question"],
         "context": context,
-        "answers": {"text": texts, "start": nearest},
-        _MOVED: sum(NOT_FOUND != there != start for there, start in zip(nearest, starts, strict=True)),
+        "answers": {"text": texts, "start": found},
+        _MOVED: sum(moved),
     }
 
 
@@ -119,12 +125,14 @@ def question_id(row: Mapping[str, Any]) -> str:
 
 
 def _nearest(context: str, text: str, start: int) -> int:
-    """Where the answer stands: at ``start``, or nearest to it."""
+    """Find an answer: at ``start``, or nearest to it; of two places that are equally near, the one before it."""
     if not text:
         return NOT_FOUND
     if context.startswith(text, start) and start >= 0:
         return start
-    after, before = context.find(text, max(start, 0)), context.rfind(text, 0, max(start, 0) + len(text))
+    from_start = max(start, 0)  # -1: the file does not say where the answer stands
+    after = context.find(text, from_start)
+    before = context.rfind(text, 0, from_start + len(text))
     positions = [position for position in (before, after) if position >= 0]
     return min(positions, key=lambda position: abs(position - start), default=NOT_FOUND)
 

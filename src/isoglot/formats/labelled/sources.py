@@ -227,7 +227,13 @@ def filled(template: str, language: str, split: str) -> list[str]:
 
 
 def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
-    """What the fields of a template stand for: all names that the language, the split and a pair go by."""
+    """The values of the fields of a template, one dictionary for each combination of names that may be meant.
+
+    Of ``de, dev`` the first is ``{"split": "dev", "language": "de", "language3": "deu", "code": "deu_Latn", ...}``;
+    later ones have ``validation`` or ``deu`` in the place of ``dev`` and ``de``.
+
+    ``pivot``: The other language of a bitext; then ``pair`` is there too, ``de-en`` and ``en-de``.
+    """
     three = [code for code in codes(language) if len(code) == 3] or [language]
     context, _, question = language.partition("-")
     shared = {"context": context, "question": question or context, "name": name_of(language)}
@@ -243,7 +249,8 @@ def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
     if not pivot:
         return values
     sides = list(product(codes(language), codes(pivot)))
-    pairs = [f"{first}-{second}" for first, second in (*sides, *(side[::-1] for side in sides))]
+    pairs = [f"{first}-{second}" for first, second in sides]
+    pairs += [f"{second}-{first}" for first, second in sides]
     return [fields | {"pair": pair} for fields in values for pair in pairs]
 
 
@@ -254,11 +261,16 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _in_folder(folder: Path, layouts: Sequence[str], values: Sequence[Mapping[str, str]]) -> list[Path]:
-    """What is named as the first group of layouts that is there has it."""
+    """The files and data sets of a folder, at any depth, that are named as the first group of layouts with a match.
+
+    ``layouts``: Groups of templates between spaces, such as :data:`OF_LANGUAGES`. Case and the extension do not count.
+    """
     below = [path for path in sorted(folder.rglob("*")) if path.is_file() or is_data_set(path)]
     names = {path: _EXTENSION.sub("", path.relative_to(folder).as_posix()) for path in below}
     for group in layouts:
-        patterns = {translate(_fill(layout, fields)) for layout in group.split() for fields in values}
+        patterns: set[str] = set()
+        for layout in group.split():
+            patterns.update(translate(_fill(layout, fields)) for fields in values)
         pattern = re.compile(f"(.*/)?({'|'.join(patterns)})", re.IGNORECASE)
         matches = [path for path, name in names.items() if pattern.match(name)]
         # XNLI publishes the same rows twice, as xnli.dev.tsv and xnli.dev.jsonl.
@@ -282,8 +294,9 @@ def find_sides(specs: Sequence[str], languages: tuple[str, str], split: str) -> 
 
 
 def read_sides(paths: tuple[Path, Path]) -> tuple[list[str], list[str]]:
-    """The lines of both."""
-    first, second = ([line for _, line in numbered_lines(path)] for path in paths)
+    """The lines of both files of a bitext, which must be as many."""
+    first = [line for _, line in numbered_lines(paths[0])]
+    second = [line for _, line in numbered_lines(paths[1])]
     if len(first) != len(second):
         raise InputError(
             f"{len(first)} lines, {paths[1]} has {len(second)}; line i must translate line i", path=paths[0]
@@ -300,11 +313,14 @@ def _side(specs: Sequence[str], language: str, pivot: str, split: str) -> Path:
     elif len(specs) == 1 and Path(specs[0]).is_dir():
         files = _in_folder(Path(specs[0]), OF_SIDES, values)
     else:
-        # a file is in the one of the two languages whose code its name has last
-        known = {code: tag for tag in (language, pivot) for code in codes(tag)}
-        tokens = {spec: re.split(r"[^a-z0-9]+", Path(spec).name.lower()) for spec in specs}
-        tags = {spec: [known[token] for token in parts if token in known] for spec, parts in tokens.items()}
-        files = [Path(spec) for spec in specs if tags[spec] and tags[spec][-1] == language]
+        # A file is in that one of the two languages whose code its name has last: `tatoeba.deu-eng.deu` is German.
+        language_of_code = {code: tag for tag in (language, pivot) for code in codes(tag)}
+        files = []
+        for spec in specs:
+            parts = re.split(r"[^a-z0-9]+", Path(spec).name.lower())
+            named = [language_of_code[part] for part in parts if part in language_of_code]
+            if named and named[-1] == language:
+                files.append(Path(spec))
     if len(files) != 1:
         raise ConfigurationError(
             f"one file of lines in {language!r} beside one in {pivot!r} is needed, {len(files)} found "

@@ -54,11 +54,7 @@ def read_tags(
         words.append([word for _, (word, _) in rows])
         tags.append([tag for _, (_, tag) in rows])
         if form == "columns":
-            pairs = list(pairwise(["O", *tags[-1]]))
-            tags[-1] = [
-                f"B-{tag[2:]}" if tag.startswith("I-") and before[2:] != tag[2:] else tag
-                for before, tag in pairs
-            ]
+            tags[-1] = iob2(tags[-1])
     if not words:
         raise InputError("holds no tagged sentence; check the path and the format", path=path)
     from datasets import Dataset  # noqa: PLC0415 - loads torch, which rows of words do without
@@ -68,6 +64,23 @@ def read_tags(
     return Dataset.from_dict(
         {"words": words, "tags": tags, "language": [language] * len(words)}, features=TAGGED
     )
+
+
+def iob2(tags: Sequence[str]) -> list[str]:
+    """Turn the tags of a sentence from IOB1 into IOB2.
+
+    CoNLL-2003 has IOB1: ``B-`` stands only where an entity follows another one of its type directly. In IOB2 every
+    entity begins with ``B-``. Tags that are IOB2 already stay as they are.
+
+    Example:
+        >>> iob2(["I-PER", "I-PER", "I-LOC", "O", "B-LOC"])
+        ['B-PER', 'I-PER', 'B-LOC', 'O', 'B-LOC']
+    """
+    converted = []
+    for before, tag in pairwise(["O", *tags]):
+        opens = tag.startswith("I-") and before[2:] != tag[2:]
+        converted.append(f"B-{tag[2:]}" if opens else tag)
+    return converted
 
 
 def tagged_rows(
@@ -110,18 +123,25 @@ def tagged_rows(
 
 
 def tell_format(lines: Sequence[str]) -> str:
-    r"""The format that most of the first lines are in, so that reading names those that are broken.
+    r"""The format that more than half of the first lines are in; CoNLL's columns, if there is none.
+
+    Not all need to be: so reading can name the broken lines of a format, in place of guessing another one.
 
     Example:
         >>> tell_format(["de:Anton\tB-PER"]), tell_format(["0\tAnton\tB-PER"]), tell_format(["Anton\tPROPN"])
         ('panx', 'indexed', 'pairs')
     """
-    full = [line for line in lines if line.strip() and not (line.startswith("#") and "\t" not in line)][
-        :_GUESSED_LINES
+    is_comment = [line.startswith("#") and "\t" not in line for line in lines]
+    with_words = [
+        line for line, comment in zip(lines, is_comment, strict=True) if line.strip() and not comment
     ]
-    rows = [line.split("\t") for line in full]
+    rows = [line.split("\t") for line in with_words[:_GUESSED_LINES]]
     pairs = [row for row in rows if len(row) == 2]
-    prefixes = Counter(m[1] for row in pairs if (m := _PREFIXED.match(row[0])))
+    # `de:Anton`: all tokens of a PAN-X file have the prefix of its language; a token such as `http:` is alone.
+    prefixes: Counter[str] = Counter()
+    for token, _ in pairs:
+        if prefix := _PREFIXED.match(token):
+            prefixes[prefix[1]] += 1
     counts = {
         "conllu": sum(len(row) == 10 for row in rows),
         "indexed": sum(len(row) == 3 and is_number(row[0]) for row in rows),
@@ -198,10 +218,14 @@ Line = tuple[int, str]
 
 
 def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tuple[str, str]]]:
-    """Number of the line, and word and tag, of each written word of a sentence.
+    """Number of the line, and word and tag, of each word of a CoNLL-U sentence as it is written.
 
-    Words are without spaces and zero-width non-joiners. A sentence whose words are blanks (``_``) but for one at most,
-    as in treebanks without their texts, has none.
+    CoNLL-U has a line for a multiword token (``1-2 zum``) before those of its syntactic words (``1 zu``, ``2 dem``).
+
+    1. A multiword token is one word. Its tag is that of the part that is highest in the tree; of several, the tag that
+       comes first in the language's order of precedence; of several with the same, the first part.
+    2. Words are without spaces and zero-width non-joiners.
+    3. A sentence whose words are blanks (``_``) but for one at most, as in treebanks without their texts, has no words.
     """
     rows = [(number, text.split("\t")) for number, text in block if not text.startswith("#")]
     nodes = {int(columns[0]): (number, columns) for number, columns in rows if _NODE.fullmatch(columns[0])}
@@ -211,32 +235,39 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
     # Most sentences have no multiword token, and need no walk through their graph.
     above = _above({node: columns for node, (_, columns) in nodes.items()}) if ranges else {}
     for match, columns in ranges:
-        parts = sorted(p for p in words if int(match[1]) <= p <= int(match[2]))
+        parts = sorted(node for node in words if int(match[1]) <= node <= int(match[2]))
         if not parts:
             continue
-        highest = min(above[p] for p in parts)
-        head = min((p for p in parts if above[p] == highest), key=lambda p: rank.get(words[p][2], len(rank)))
+        least_above = min(above[part] for part in parts)
+        highest = [part for part in parts if above[part] == least_above]
+        head = min(highest, key=lambda part: rank.get(words[part][2], len(rank)))  # 1
         number, _, tag = words[head]
         for part in parts:
             del words[part]
         words[head] = (number, columns[1], tag)
-    written = [(n, (_UNWRITTEN.sub("", word), tag)) for _, (n, word, tag) in sorted(words.items())]
+    written = [
+        (number, (_UNWRITTEN.sub("", word), tag)) for _, (number, word, tag) in sorted(words.items())
+    ]  # 2
     blanks = sum(word == _EMPTY for _, (word, _) in written)
-    return [] if blanks and blanks >= len(written) - 1 else written
+    return [] if blanks and blanks >= len(written) - 1 else written  # 3
 
 
 def _above(nodes: Mapping[int, Sequence[str]]) -> dict[int, int]:
-    """How many nodes each one can be reached from."""
+    """Count the nodes above each one: its heads, their heads, and so on; the root 0 is one of them.
+
+    Heads are those of the basic tree (column 7, HEAD) and of the enhanced graph (column 9, DEPS: ``4:nsubj|0:root``).
+    """
     heads: dict[int, set[int]] = defaultdict(set)
     for node, columns in nodes.items():
         named = [columns[6], *(pair.partition(":")[0] for pair in columns[8].split("|"))]
         heads[node] = {int(name) for name in named if _NODE.fullmatch(name)}
     counts = {}
     for node in nodes:
-        seen, left = set[int](), [node]
-        while left:
-            new = heads[left.pop()] - seen
+        seen: set[int] = set()
+        to_visit = [node]
+        while to_visit:
+            new = heads[to_visit.pop()] - seen
             seen |= new
-            left += new
-        counts[node] = len(seen - {node})
+            to_visit += new
+        counts[node] = len(seen - {node})  # the enhanced graph may have cycles
     return counts
