@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from scipy.stats import t
 
+import isoglot as iso
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import collect
 from isoglot.reports.sweeps import sweep_figures
@@ -58,3 +59,14 @@ def test_setting_with_the_most_values_goes_along_the_axis_and_others_are_lines(t
 def test_settings_that_are_texts_or_have_one_value_make_no_chart(tmp_path: Path) -> None:
     assert charts(tmp_path / "texts", [row(50, pooling="cls"), row(60, pooling="mean")]) == []
     assert charts(tmp_path / "one", [row(50, layer=4), row(60, run="ppa", layer=4)]) == []
+
+
+def test_figures_and_tables_take_the_rows_of_a_sweep(tmp_path: Path) -> None:
+    rows = [row(50 + layer + seed, seed, layer=layer) for layer in (4, 8) for seed in (1, 2)]
+    of_rows = iso.figures(rows)
+    append(tmp_path / "results.jsonl", rows)
+    assert [chart.to_dict() for chart in of_rows.values()] == [
+        chart.to_dict() for chart in iso.figures(tmp_path).values()
+    ]
+    (table,) = iso.tables(rows)
+    assert [line.header for line in table.rows] == ["tlm layer=4", "tlm layer=8", "difference"]

@@ -8,7 +8,8 @@ A file goes in, sentence pairs (``sentence_pair.py``) or the columns of a corpus
 Open ``readers.py`` first: its table ``_FORMATS`` names the two functions of each format. ``sources.py`` says what can
 be read; ``column_plan.py`` and ``row_fields.py`` take fields out of rows; ``pair_writer.py`` chooses a writer. TMX
 (``tmx.py`` which translations are pairs, ``tmx_reader.py``, ``tmx_unit.py``, ``tmx_writer.py``), word links
-(``link_files.py``), objects in memory (``rows.py``, ``pairs_in_memory.py``) and labels (``labelled/``) have files of their own.
+(``link_files.py``), objects in memory (``rows.py``, ``pairs_in_memory.py``) and labels (``labelled/``) have files of
+their own.
 
 The words of this room:
 

@@ -15,9 +15,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.reports.charts import draw
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.options import CompareOptions
-from isoglot.reports.render import comparison_tables
-from isoglot.reports.runs import gather
-from isoglot.reports.scores import collect
+from isoglot.reports.render import comparison_tables, gathered
 from isoglot.reports.sweeps import sweep_figures
 from isoglot.reports.table import Table
 from isoglot.results.rows import Result
@@ -25,11 +23,11 @@ from isoglot.results.rows import Result
 _COLOUR = re.compile(r"var\((--\w+)\)")
 
 
-def figures(runs: str | Path | Iterable[str | Path]) -> dict[str, alt.Chart]:
+def figures(runs: str | Path | Result | Iterable[str | Path | Result]) -> dict[str, alt.Chart]:
     """The charts of runs: results of sweeps, losses and speed of trainings, and what analyses and studies drew.
 
     Args:
-        runs: Folders of runs, studies or analyses, or files of results; ``LABEL=FOLDER`` names a run.
+        runs: Folders of runs, studies or analyses, files of results, or results; ``LABEL=FOLDER`` names a run.
 
     Returns:
         Charts by their titles, in the order of the report: ``figures("runs/tlm")["Loss"].save("loss.svg")``.
@@ -38,13 +36,14 @@ def figures(runs: str | Path | Iterable[str | Path]) -> dict[str, alt.Chart]:
         ConfigurationError: The folders hold no figure.
         InputError: A figure that cannot be read.
     """
-    paths = [runs] if isinstance(runs, str | Path) else list(runs)
-    material = gather(paths)
-    swept = sweep_figures(material.varied, collect(material.rows), "en")
+    several = [runs] if isinstance(runs, str | Path | Result) else list(runs)
+    material, scores = gathered(several, CompareOptions())
+    swept = sweep_figures(material.varied, scores, "en")
     drawn = [draw(figure) for figure in (*swept, *material.figures, *curve_figures(material.curves))]
     if not drawn:
+        places = [str(run) for run in several if not isinstance(run, Result)] or ["these results"]
         raise ConfigurationError(
-            f"{', '.join(map(str, paths))}: no figure; name a run's folder, or one that isoglot.analyse wrote to"
+            f"{', '.join(places)}: no figure; name a run's folder, or one that isoglot.analyse wrote to"
         )
     sheet = files("isoglot.reports").joinpath("templates", "report.css").read_text("utf-8")
     colours: dict[str, str] = {}

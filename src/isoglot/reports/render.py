@@ -75,7 +75,7 @@ def report(
         require_writable(options.tables, folder=True)
     if Path(out).suffix in (".json", ".jsonl") and Path(out).exists():
         raise ConfigurationError(f"{out}: holds results, which the page would overwrite; name it report.html")
-    material, scores = _gathered(runs, options, options.gold)
+    material, scores = gathered(runs, options, options.gold)
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
     drawn = [chart.data for chart in (*page["figures"], *page["curves"])]
@@ -106,7 +106,7 @@ def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptio
     Of studies, which name places in the papers' tables: ours beside the papers'. Of other runs: a table for each task,
     with each run's difference from the first run below it, and paired tests where predictions were kept.
     """
-    material, scores = _gathered(runs, options)
+    material, scores = gathered(runs, options)
     if material.cells:
         return tables_beside_papers(material.cells, unmeasured=True)
     tables = result_tables(scores, "en")
@@ -137,13 +137,14 @@ def _add_differences(table: Table) -> None:
 
 def confusions_of(paths: Sequence[str | Path], options: CompareOptions) -> list[Table]:
     """The confusion of every run with predictions of classes, as tables."""
-    material, _ = _gathered(paths, options)
+    material, _ = gathered(paths, options)
     return confusion_tables(material.confusions)
 
 
-def _gathered(
+def gathered(
     runs: Sequence[str | Path | Result], options: CompareOptions, gold: Path | None = None
 ) -> tuple[Material, ReportScores]:
+    """Read runs and rows of results, and collect their scores."""
     combinations = [Combination.parse(text) for text in options.combine]
     paths = [run for run in runs if not isinstance(run, Result)]
     with tempfile.TemporaryDirectory() as folder:
