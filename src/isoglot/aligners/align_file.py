@@ -13,7 +13,7 @@ from isoglot.aligners.load_aligner import made_of
 from isoglot.aligners.options import AnyAligner, LinkFormat, paths_of
 from isoglot.aligners.output import has_gold, with_words_written, write_corpus, write_lines
 from isoglot.aligners.pairs_in_files import PairsInFiles, read_pairs
-from isoglot.aligners.phrases import counted
+from isoglot.aligners.phrases import with_phrases
 from isoglot.aligners.pieces import piece_links
 from isoglot.checkpoints.folder import BOX
 from isoglot.core.errors import ConfigurationError
@@ -156,7 +156,7 @@ def _written_beside(
 ) -> Iterator[SentencePair]:
     """Pass linked pairs on, and write phrases and words that were asked for; links of pieces, if these were."""
     if form.phrases:
-        linked = counted(
+        linked = with_phrases(
             linked,
             phrases=form.phrases,
             longest=form.phrase_length,
