@@ -84,7 +84,7 @@ def tune(
     """Choose an encoder's layer and method for word alignment.
 
     Tries argmax, itermax and softmax with several thresholds at each layer, and with the best of them whether unlinked
-    words go with a neighbour (:func:`~isoglot.aligners.embedding.aligner.attach`). Nothing is written until
+    words go with a neighbour (:func:`~isoglot.aligners.embedding.attach.attach`). Nothing is written until
     :meth:`TuningResult.keep`.
 
     Args:
