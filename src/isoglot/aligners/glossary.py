@@ -82,7 +82,7 @@ class Glossary:
 
     def add(self, pair: SentencePair) -> None:
         """Count the terms of a pair."""
-        keys = [[key_of_word(word) for word in side] for side in pair.words]
+        keys = [list(map(key_of_word, side)) for side in pair.words]
         for side, words in enumerate(keys):
             self._tokens[side] += len(words)
             self._function_tokens[side] += sum(word in FUNCTION_WORDS for word in words)

@@ -19,7 +19,7 @@ from isoglot.results.link_counts import require_sure
 
 def side_length(pairs: Sequence[SentencePair]) -> float:
     """Return the number of words of all pairs, halved: the mean of source words and target words."""
-    return sum(len(side) for pair in pairs for side in pair.words) / 2
+    return sum(len(pair.words[0]) + len(pair.words[1]) for pair in pairs) / 2
 
 
 def require_usable(pairs: Sequence[SentencePair], name: str) -> Sequence[SentencePair]:

@@ -1,4 +1,4 @@
-"""How `isoglot align` writes a lexicon of the words that it links."""
+"""Options for the lexicon of linked words that `isoglot align` writes."""
 
 from pathlib import Path
 from typing import Literal

@@ -118,7 +118,7 @@ class EmbeddingAligner:
 
     @property
     def window(self) -> int:
-        """How many pairs are encoded and linked together by default."""
+        """Number of pairs that are encoded and linked together by default."""
         return _WINDOW if self.model.device.type == "cpu" else _WINDOW_DEVICE
 
     def _choose(self, options: EmbeddingOptions) -> None:
@@ -212,7 +212,8 @@ class EmbeddingAligner:
         The pieces are those of the source of pair 0, its target, the source of pair 1, and so on. The states of all
         pairs are in memory at once, for each of the layers.
         """
-        pieces = cut_known_words(self.tokenizer, [words for pair in pairs for words in pair])
+        sentences = list(itertools.chain.from_iterable(pairs))
+        pieces = cut_known_words(self.tokenizer, sentences)
         with counted(unknown, UNLINKED) as receive:
             for row, pair in enumerate(pairs):
                 self._check(first + row + 1, pair, pieces, 2 * row, receive)

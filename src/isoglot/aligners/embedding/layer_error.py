@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def layer_error(
     aligner: EmbeddingAligner, pairs: Sequence[SentencePair], **how: Any
 ) -> dict[int, AlignmentScore]:
-    """Score the aligner's links at each layer; see :func:`layer_errors`, whose options it takes."""
+    """Score the links of one aligner at each layer; ``how``: options of :func:`layer_errors`."""
     return layer_errors([aligner], pairs, **how)[0]
 
 

@@ -125,7 +125,7 @@ class StatisticalAligner:
         self.options: Any = options
         self.model: TranslationModel | None = None
         self.name = "this aligner"
-        """What messages call it: the folder that it was loaded from."""
+        """The name in messages: the folder that the aligner was loaded from."""
 
     @property
     def settings(self) -> dict[str, Any]:
