@@ -259,6 +259,7 @@ class EmbeddingAligner:
     def _links(
         self, pairs: Sequence[SentencePair], unknown: OnUnknown, first: int = 0
     ) -> Iterator[SentencePair]:
+        """Link the words of pairs, all at once; ``first``: Number of pairs before them."""
         words = [pair.words for pair in pairs]
         states, pieces = self.encode(words, (self.layer,), first=first, unknown=unknown)
         return self.with_links(pairs, self.extract(states, pieces)[self.layer], pieces)

@@ -158,15 +158,27 @@ class HmmDirection:
 
     def known(self, new: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
         """Look up the counts of the pairs and words of a text; those of slots are those of its pairs."""
-        o, size = self.options, len(self.words[1])
-        condition, generated = (locate_words(k, n) for k, n in zip(self.words, new, strict=True))
-        links = at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]]))
-        base = self._base(new, pairs, generated) if o.prefix_length else (np.zeros(0),) * 3
-        class_smooth = o.alpha * len(self._classes[0].generated) if o.prefix_length else 0.0
+        alpha, size = self.options.alpha, len(self.words[1])
+        # The number that each word of the text has in this model, -1 if it is unknown.
+        condition = locate_words(self.words[0], new[0])
+        generated = locate_words(self.words[1], new[1])
+        classes = class_totals = share = np.zeros(0)
+        class_smooth = 0.0
+        if self.options.prefix_length:
+            classes, class_totals, share = self._base(new, pairs, generated)
+            class_smooth = alpha * len(self._classes[0].generated)
         return WordCounts(
-            links, at_index(self._totals, condition), *base, at_index(self.null_counts, generated),
-            o.alpha, o.alpha * size + o.strength, class_smooth, self._null_total + o.alpha * size,
-        )  # fmt: skip
+            links=at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]])),
+            totals=at_index(self._totals, condition),
+            classes=classes,
+            class_totals=class_totals,
+            share=share,
+            null=at_index(self.null_counts, generated),
+            alpha=alpha,
+            smooth=alpha * size + self.options.strength,
+            class_smooth=class_smooth,
+            null_total=self._null_total + alpha * size,
+        )
 
     @cached_property
     def _null_total(self) -> float:

@@ -97,8 +97,8 @@ class _DirectionState:
     ) -> None:
         self.condition, self.generated, self.options = condition, generated, options
         self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
-        self.classes = classes  # of the conditioning and of the generated words
-        self.share = _NONE  # p(f | prefix(f)) · β of each generated word
+        self.classes = classes  # prefix classes of the conditioning and of the generated words
+        self.share = _NONE  # β · p(f | prefix(f)) of each generated word
         if classes is not None:
             whole = classes[1].sums(self.frequency)[classes[1].of_word]
             self.share = options.strength * self.frequency / np.maximum(whole, 1.0)
@@ -121,18 +121,26 @@ class _DirectionState:
             classes: Expected links of the pair of prefix classes of each slot.
             jumped: Expected jumps.
         """
-        o, size = self.options, len(self.generated.words)
+        alpha, size = self.options.alpha, len(self.generated.words)
         self.null_counts = sums(self.generated.ids, self.contributed_null, size)
         self.jumps = Jumps(jumped.moved + JUMP_ALPHA, jumped.started + JUMP_ALPHA)
         class_totals, class_smooth = _NONE, 0.0
         if self.classes is not None:
             condition, generated = self.classes
-            class_totals, class_smooth = condition.sums(totals)[condition.of_word], o.alpha * len(generated)
-        null_total = float(self.null_counts.sum() + o.alpha * size)
+            class_totals = condition.sums(totals)[condition.of_word]
+            class_smooth = alpha * len(generated)
         return WordCounts(
-            links, totals, classes, class_totals, self.share, self.null_counts,
-            o.alpha, o.alpha * size + o.strength, class_smooth, null_total,
-        )  # fmt: skip
+            links=links,
+            totals=totals,
+            classes=classes,
+            class_totals=class_totals,
+            share=self.share,
+            null=self.null_counts,
+            alpha=alpha,
+            smooth=alpha * size + self.options.strength,
+            class_smooth=class_smooth,
+            null_total=float(self.null_counts.sum() + alpha * size),
+        )
 
     def finish(self, pairs: tuple[Words, Words], links: Doubles) -> HmmDirection:
         """Make the model of this direction; ``links``: Expected links of each of the ``pairs``."""

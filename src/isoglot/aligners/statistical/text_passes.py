@@ -45,16 +45,16 @@ class WordTables(NamedTuple):
 class WordCounts(NamedTuple):
     """One direction's expected counts, from which predictive probabilities follow; see ``hmm.py``."""
 
-    links: Doubles  # of each slot
-    totals: Doubles  # of each conditioning word
-    classes: Doubles  # of the prefix classes of each slot; empty without prefixes
+    links: Doubles  # c(e, f) of each slot
+    totals: Doubles  # c(e) of each conditioning word
+    classes: Doubles  # of the pair of prefix classes of each slot; empty without prefixes
     class_totals: Doubles  # of the prefix class of each conditioning word
-    share: Doubles  # p(f | prefix(f)) · β of each generated word; empty without prefixes
+    share: Doubles  # β · p(f | prefix(f)) of each generated word; empty without prefixes
     null: Doubles  # of null and each generated word
     alpha: float = 0.0
-    smooth: float = 0.0  # what the prior adds to a total
-    class_smooth: float = 0.0  # and to a class total
-    null_total: float = 0.0
+    smooth: float = 0.0  # added to c(e) by the prior: α·V + β
+    class_smooth: float = 0.0  # added to a class total: α times the number of generated classes
+    null_total: float = 0.0  # the sum of `null`, with α for each generated word
 
 
 class Contributions(NamedTuple):
