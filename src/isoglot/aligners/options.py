@@ -352,9 +352,9 @@ def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
 
     The first of these rules that applies decides:
 
-    1. ``links``: a file of links.
-    2. ``method`` or ``model`` is ``package.module:Name``: the user's aligner, which gets all other options.
-    3. ``model`` is the folder of a saved statistical model.
+    1. With ``links``, that file of links.
+    2. If ``method`` or ``model`` is ``package.module:Name``, the user's aligner, which gets all other options.
+    3. If ``model`` is the folder of a saved statistical model, this model.
     4. Otherwise layers of an encoder: ``model``, by default the one that comes with the package; its ``layers``, by
        default the layer that it keeps.
     """

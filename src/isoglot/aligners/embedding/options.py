@@ -199,6 +199,7 @@ class _TwoDirections(_IterMaxOptions):
 
     @model_validator(mode="after")
     def _grows(self) -> _TwoDirections:
+        # Options of itermax do nothing with links that are read off in another way.
         fields = _IterMaxOptions.model_fields
         unread = {name for name in fields if getattr(self, name) != fields[name].default}
         if self.links not in ("itermax", "printed") and unread:

@@ -154,6 +154,7 @@ def expectations(
 
 @compiled
 def _expectations(text, part, model, positions, whole, room):
+    """Run the loop of :func:`expectations`."""
     condition, generated, table = text
     total = 0.0
     for s in range(part[0], part[1]):
@@ -211,6 +212,7 @@ def update(
 
 @compiled
 def _update(text, part, model, positions, whole, rows, room):
+    """Run the loop of :func:`update`."""
     condition, generated, table = text
     first, sentences = rows.occurrences
     # `beside` is the row of the conditioning word spread out by generated word: its probability at 2 · word, its count
@@ -269,6 +271,7 @@ def decode(
 
 @compiled
 def _decode(text, part, model, positions, best, room):
+    """Run the loop of :func:`decode`."""
     condition, generated, table = text
     for s in range(part[0], part[1]):
         words, generated_words = sides_of(condition, generated, s)
@@ -277,6 +280,7 @@ def _decode(text, part, model, positions, best, room):
             continue
         _joint(words, generated_words, positions.start[s], table, model, positions, room)
         for j in range(m):
+            # Start from null; only a greater probability takes its place, so null and the first word win ties.
             top, at = (room.silent[j], -1) if positions.options.use_null else (-1.0, -1)
             for i in range(n):
                 if room.joint[i * m + j] > top:
@@ -299,6 +303,7 @@ def posteriors(text: DirectionText, model: Probabilities, options: Positions) ->
 
 @compiled
 def _posteriors(text, model, positions, room, result):
+    """Run the loop of :func:`posteriors`."""
     condition, generated, table = text
     before = 0
     for s in range(len(condition.offsets) - 1):

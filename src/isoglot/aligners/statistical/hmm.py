@@ -191,6 +191,7 @@ class HmmDirection:
 
     @cached_property
     def _totals(self) -> Doubles:
+        """Expected links of each conditioning word."""
         condition, _, slots = self.table.pairs()
         return sums(condition, self.counts[slots], len(self.words[0]))
 

@@ -233,6 +233,7 @@ class _Training:
         adding = Lock()
 
         def expect(part: tuple[int, int]) -> Both:
+            """Run the E-step over a part of the text; returns its expected jumps."""
             jumped = Both(*(JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in self.jumps))
             expected = LinkCounts(self.links, jumped, adding)
             visit(sides, part, self.table.flat, self.words, self.jumps, contributions, expected)

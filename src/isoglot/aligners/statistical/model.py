@@ -201,6 +201,7 @@ class StatisticalAligner:
         return SentenceAlignments(source, target, *decoded[:2], self.symmetrisation, decoded[2])
 
     def _estimate(self, source: BitextSide, target: BitextSide, start: StatisticalAligner | None) -> None:
+        """Learn the model; ``start`` must be of the same method and compare words alike."""
         if start is not None and (start.method, start.lowercase) != (self.method, self.lowercase):
             raise ConfigurationError(
                 f"start: got method {start.method!r} with lowercase={start.lowercase}, but this aligner has "

@@ -154,12 +154,14 @@ def _insert(start, key, condition, word):
 
 @compiled
 def _insert_all(start, key, condition, generated):
+    """Put distinct pairs into an empty table."""
     for k in range(len(condition)):
         _insert(start, key, condition[k], generated[k])
 
 
 @compiled
 def _find_all(start, key, condition, generated, slots):
+    """Write the slots of pairs; of unknown words (−1) ``slots`` keeps what it had."""
     for k in range(len(condition)):
         if condition[k] >= 0 and generated[k] >= 0:
             slots[k] = find(start, key, condition[k], generated[k])
@@ -179,6 +181,7 @@ def occurrences(side: BitextSide) -> tuple[Ints, npt.NDArray[np.int32]]:
 
 @compiled
 def _occurrences(ids, offsets, cursor, sentences):
+    """List the sentences of each word; ``cursor`` is where each word's next sentence goes."""
     for s in range(len(offsets) - 1):
         for k in range(offsets[s], offsets[s + 1]):
             sentences[cursor[ids[k]]] = s

@@ -117,6 +117,7 @@ class PositionTable(NamedTuple):
 
 @compiled
 def _fill_positions(sizes, generated_sizes, starts, options, tension, values):
+    """Fill the values of each sentence size: probabilities, or of large sizes their divisors."""
     for k in range(len(sizes)):
         n, m = sizes[k], generated_sizes[k]
         for j in range(m if n else 0):
