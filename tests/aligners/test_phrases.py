@@ -16,7 +16,7 @@ from unspaced import with_pieces
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import FastAlign, LinkFormat
-from isoglot.aligners.phrases import PairCounts, counted, phrase_pairs
+from isoglot.aligners.phrases import PairCounts, phrase_pairs, with_phrases
 from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.formats.links import Alignment
@@ -112,7 +112,7 @@ def test_moses_table_by_hand(tmp_path: Path) -> None:
         for source, target, links in linked
     ]
     table = tmp_path / "table.gz"
-    assert list(counted(iter(pairs), phrases=table, longest=2, moses=True)) == pairs
+    assert list(with_phrases(iter(pairs), phrases=table, longest=2, moses=True)) == pairs
     lines = gzip.decompress(table.read_bytes()).decode().splitlines()
     assert lines == sorted(lines, key=str.encode)
     rows = {tuple(row[:2]): row[2:] for row in (line.split(" ||| ") for line in lines)}

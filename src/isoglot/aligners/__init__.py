@@ -1,1 +1,26 @@
-"""Word aligners: embedding-based and statistical, symmetrisation, formats and scores."""
+"""Word aligners: sentence pairs in, the same pairs with links between their words out.
+
+    pairs in files ─> PairsInFiles ─┐
+                                    ├─> an Aligner ─> pairs with links ─> output.py ─> lines, TMX or a corpus
+    pairs in memory ────────────────┘   load_aligner.py decides which
+
+Read ``aligner.py`` first: it says what an aligner is. ``api.py`` has the functions of Python (``align``,
+``align_many``), ``align_file.py`` is ``isoglot align``; both ask ``load_aligner.py``. Links are made by an encoder
+(``embedding/``), by counts of the whole text (``statistical/``) or by a user's class (``plugin.py``).
+``with_encoder.py`` and ``with_statistics.py`` fit the first two to what a verb needs; ``in_parts.py`` keeps their
+work, so that a stopped run can go on. ``scoring.py`` compares links with gold links, ``tuning.py`` chooses an
+encoder's layer and method.
+
+The words of this room, each for one thing:
+
+- *pair*: a sentence and its translation, a ``SentencePair``. A *phrase pair* or *pair of words* is named in full.
+- *link*: two words that translate each other, ``(source word, target word)``, counted from 0.
+- *probability*: how sure the aligner is of a link; of some methods a *similarity*, which only orders links.
+- *score*: of a pair, the mean over its words of the best probability among a word's links.
+- *gold links*: links that people made: *sure* ones, and *possible* ones, among which the sure ones are.
+- *piece*: what a tokenizer cuts a word into. A *unit* is a word, or the piece that takes the place of single characters
+  of scripts without spaces.
+- *direction*: an alignment in which one side's words are linked to at most one word of the other side each.
+- *table*: the links of many pairs as flat arrays, a ``LinkTable``.
+- *request*: an aligner and its options, checked, and nothing loaded (``options.py``).
+"""

@@ -13,7 +13,7 @@ from isoglot.aligners.load_aligner import made_of
 from isoglot.aligners.options import AnyAligner, LinkFormat, paths_of
 from isoglot.aligners.output import has_gold, with_words_written, write_corpus, write_lines
 from isoglot.aligners.pairs_in_files import PairsInFiles, read_pairs
-from isoglot.aligners.phrases import counted
+from isoglot.aligners.phrases import with_phrases
 from isoglot.aligners.pieces import piece_links
 from isoglot.checkpoints.folder import BOX
 from isoglot.core.errors import ConfigurationError
@@ -38,14 +38,21 @@ def align_file(
     overwrite: bool = False,
     resume: bool = False,
 ) -> int:
-    """Align bitext files; returns the number of pairs, those that cannot be aligned included.
+    """Align bitext files and write the links; returns the number of pairs, including those that cannot be aligned.
 
-    ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
-    ``resume``: Go on from the parts that a stopped run has kept beside the output.
+    Args:
+        sources: Files of sentence pairs.
+        out: File or corpus folder to write.
+        request: The aligner and its options.
+        form: Format of the output; Pharaoh lines by default.
+        progress: Where progress is shown.
+        overwrite: Replace a corpus or a saved model that was made from other inputs or with other options.
+        resume: Go on from the parts that a stopped run has kept beside the output.
     """
     form = form or LinkFormat()
     _check_paths(sources, out, request, form)
-    # A method that learns reads the words of standard input twice if the output shows them.
+    # A method that learns reads the input once to learn; the words are read a second time if the output shows them.
+    # Standard input cannot be read again, so `again` has it kept.
     reads_twice = request.learns and _needs_words(request, form)
     corpus = open_corpus(sources, "bitext", again=reads_twice)
     progress = reporter_of(progress)
@@ -56,40 +63,42 @@ def align_file(
         linked_pairs = partial(_linked_pairs, corpus, parts, request, form, progress, overwrite)
         if form.output == "corpus":
             made_from = _made_from(corpus, sources, request, form)
-            beside = _beside(request, form)
-            return _write_corpus_once(linked_pairs, out, made_from, beside, progress, overwrite)
-        with_gold = _Count(has_gold)
+            other_outputs = _other_outputs(request, form)
+            return _write_corpus_once(linked_pairs, out, made_from, other_outputs, progress, overwrite)
+        gold = _GoldCount()
         with linked_pairs() as linked:
-            # Other formats show links and nothing else of a row.
-            shown = with_gold.passing(linked) if form.output in ("jsonl", "tmx") else linked
+            written = linked
+            # Only these formats keep the other values of a row, where a reader would look for links by hand.
+            if form.output in ("jsonl", "tmx"):
+                written = gold.passing(linked)
             count = write_lines(
-                shown, out, form, values=request.values, languages=corpus.languages, paused=corpus.paused
+                written, out, form, values=request.values, languages=corpus.languages, paused=corpus.paused
             )
-    if with_gold.pairs:
+    if gold.pairs:
         progress.note(
-            f"{with_gold.pairs:,} rows have links by hand (sure, possible); {out} has the new links alone"
+            f"{gold.pairs:,} rows have links by hand (sure, possible); {out} has the new links alone"
         )
     if str(out) != "-":
         progress.note(f"{count:,} pairs aligned: {out}")
     return count
 
 
-class _Count:
-    """A count of the pairs that have something, while they pass."""
+class _GoldCount:
+    """Count the pairs with links by hand while pairs pass."""
 
-    def __init__(self, has: Callable[[SentencePair], bool]) -> None:
-        self.has, self.pairs = has, 0
+    def __init__(self) -> None:
+        self.pairs = 0
 
     def passing(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Pass pairs on unchanged, and count."""
         for pair in pairs:
-            self.pairs += self.has(pair)
+            if has_gold(pair):
+                self.pairs += 1
             yield pair
 
 
 def _check_paths(sources: Sequence[Source], out: str | Path, request: AnyAligner, form: LinkFormat) -> None:
     """Refuse outputs that cannot be written, or would overwrite an input or each other, before anything is read."""
-    beside = _beside(request, form)
     if form.output not in ("tmx", "corpus") and by_suffix(str(out)) == "tmx":
         raise ConfigurationError(
             f"{out}: has the name of a translation memory, but format {form.output} was chosen; add "
@@ -100,7 +109,7 @@ def _check_paths(sources: Sequence[Source], out: str | Path, request: AnyAligner
     inputs = [path for source in sources for path in source.files()]
     saved = getattr(request, "save", None)
     check_outputs(
-        [out, *beside],
+        [out, *_other_outputs(request, form)],
         [*inputs, *reads, *form.pieces],
         folders=[saved, out if form.output == "corpus" else None],
     )
@@ -110,8 +119,8 @@ def _check_paths(sources: Sequence[Source], out: str | Path, request: AnyAligner
         require_room(saved)
 
 
-def _beside(request: AnyAligner, form: LinkFormat) -> list[Path]:
-    """Files and folders that are written beside the links."""
+def _other_outputs(request: AnyAligner, form: LinkFormat) -> list[Path]:
+    """Return the files and folders that are written beside the links: model, lexicon, phrases, words."""
     return [*paths_of(request, "save", "lexicon_files"), *form.files]
 
 
@@ -129,8 +138,10 @@ def _linked_pairs(
     progress: Reporter,
     overwrite: bool,
 ) -> Iterator[Iterator[SentencePair]]:
-    """The pairs of a corpus with their links; what is written beside the links is written as the pairs pass."""
+    """Yield the pairs of a corpus with their links; the other outputs are written as the pairs pass."""
+    # Pairs that have words are taken as they are unless the user says how text is cut.
     pairs = PairsInFiles(partial(read_pairs, corpus, split=form.words is None))
+    # Whose pieces stand for single Chinese or Japanese characters in phrases and lexicons.
     pieces = form.pieces or [getattr(request, "model", BOX)]
     use = Use(
         words=form.words,
@@ -143,20 +154,25 @@ def _linked_pairs(
         overwrite=overwrite,
     )
     aligner = aligner_in_parts(request, use, parts, paused=corpus.paused)
+    # A saved model says how its text was cut, so the text here is cut in the same way.
     pairs.words = aligner.words or pairs.words
-    yield _written_beside(aligner.align(pairs), form, pieces, progress, corpus.row_count())
+    yield _with_other_outputs(aligner.align(pairs), form, pieces, progress, corpus.row_count())
 
 
-def _written_beside(
+def _with_other_outputs(
     linked: Iterator[SentencePair],
     form: LinkFormat,
     pieces: Sequence[str],
     progress: Reporter,
     total: int,
 ) -> Iterator[SentencePair]:
-    """Pass linked pairs on, and write phrases and words that were asked for; links of pieces, if these were."""
+    """Pass linked pairs on, and write the phrases and words that were asked for.
+
+    With ``form.pieces`` the words of the pairs become pieces. Phrases are made of words all the same, so they are
+    counted before; the words that are written are those that the links number, so they come after.
+    """
     if form.phrases:
-        linked = counted(
+        linked = with_phrases(
             linked,
             phrases=form.phrases,
             longest=form.phrase_length,
@@ -174,40 +190,50 @@ def _write_corpus_once(
     linked_pairs: Callable[[], AbstractContextManager[Iterator[SentencePair]]],
     out: str | Path,
     made_from: dict[str, Any],
-    beside: Sequence[Path],
+    other_outputs: Sequence[Path],
     progress: Reporter,
     overwrite: bool,
 ) -> int:
-    """Write linked pairs as a corpus folder, unless it is there and was made from the same inputs in the same way."""
+    """Write linked pairs as a corpus folder, unless it exists and was made from the same inputs in the same way.
+
+    The manifest of the folder also has hashes of the other outputs. If the folder exists but one of the other outputs
+    is missing or was changed, neither can be trusted to belong to the other, and the run is refused.
+    """
 
     def make(folder: Path) -> dict[str, Any]:
         with linked_pairs() as linked:
             pairs = write_corpus(linked, folder)
-        return {"pairs": pairs, "beside": _contents(beside)}
+        return {"pairs": pairs, "beside": _hashes(other_outputs)}
 
     record = Record(out, made_from, what="aligned corpus", overwrite=overwrite, part="alignment")
     manifest, is_new = record.make(make)
-    for path, content in _contents(beside).items():
-        if content is None or content != manifest["beside"].get(path):
+    for path, found in _hashes(other_outputs).items():
+        if found is None or found != manifest["beside"].get(path):
             raise ConfigurationError(
-                f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
+                f"{path}: {'is missing' if found is None else 'was changed'}, and {out}, which was made with it, is "
                 f"finished; delete {out} to make both again"
             )
     count = int(manifest["pairs"])
-    progress.note(
-        f"{count:,} pairs aligned: {out}"
-        if is_new
-        else f"{out}: already exists for the same input ({count:,} pairs); nothing to do"
-    )
+    if is_new:
+        progress.note(f"{count:,} pairs aligned: {out}")
+    else:
+        progress.note(f"{out}: already exists for the same input ({count:,} pairs); nothing to do")
     return count
 
 
 def _made_from(
     corpus: Corpus, sources: Sequence[Source], request: AnyAligner, form: LinkFormat
 ) -> dict[str, Any]:
-    """What an aligned corpus is made from: of a prepared folder its manifest, of an encoder its weights."""
-    prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
-    raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
+    """Record everything that an aligned corpus depends on, to recognise a finished one.
+
+    A prepared folder is recorded by its manifest, which has hashes of its content; an encoder by its weights.
+    """
+    prepared, raw = [], []
+    for part in corpus.inputs:
+        if part.manifest is not None:
+            prepared.append(str(Path(part.source.path) / MANIFEST))
+        else:
+            raw.extend(part.source.files())
     paths = [*prepared, *raw, *map(str, paths_of(request, "train_on", "load", "start"))]
     recorded = {
         "request": {"aligner": request.model_dump(mode="json"), **form.model_dump(mode="json")},
@@ -217,6 +243,6 @@ def _made_from(
     return recorded | made_of(request)
 
 
-def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
-    """Fingerprints; ``None`` for what is missing."""
+def _hashes(paths: Sequence[Path]) -> dict[str, str | None]:
+    """Return a hash of each file or folder by its path; None for a missing one."""
     return {str(path): fingerprint(path) if path.exists() else None for path in paths}

@@ -1,4 +1,4 @@
-"""What an aligner is, and how a verb uses one."""
+"""The protocol of aligners, and the settings with which a verb uses one."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Aligner(Protocol):
     A class of your own inherits from it, writes :meth:`align`, and sets what differs from the defaults below.
 
     Attributes:
-        languages: Codes of the source and target language that it can link; empty where it can link any.
-        learns: Whether it learns from the pairs that it links. Then it loops over them twice.
+        languages: Codes of the source and target language that the aligner can link; empty for any language.
+        learns: Whether the aligner learns from the pairs that it links. Then it loops over them twice.
         values: What ``probabilities`` of a pair hold: probabilities, or similarities, which only order links.
-        words: How text is cut into words for it: ``unicode`` (running text) or ``whitespace`` (tokenised text);
-            None if both suit it.
+        words: How text is cut into words for the aligner: ``unicode`` (running text) or ``whitespace`` (tokenised
+            text); None if both suit it.
 
     Example:
         >>> from isoglot import SentencePair
@@ -58,41 +58,45 @@ class Aligner(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """How a verb uses an aligner, beside the options that a user gives."""
+    """Settings that a verb gives an aligner, beside the options of the user.
+
+    The user's ``words`` decide how text is cut; without them a saved model or the user's aligner, then
+    ``default_words``, then the aligner.
+    """
 
     words: WordMode | None = None
-    """How text is cut into words, if the user says it."""
+    """How text is cut into words, if the user says so."""
     default_words: WordMode | None = None
-    """How text is cut into words, if neither the user nor a saved model says it."""
+    """How text is cut into words, if neither the user nor the aligner says so."""
     train_on_words: WordMode | None = None
     """How the text of ``train_on`` is cut, if the verb has cut the pairs itself."""
     in_files: bool = False
-    """The verb reads files: text that suits an encoder badly is reported."""
+    """Whether the verb reads files. Then text that suits an encoder badly is reported."""
     is_kept: bool = False
-    """An encoder with a name stays in memory, where the next call finds it."""
+    """Whether an encoder that is named stays in memory, where the next call finds it."""
     warn: Warn | None = None
-    """Receives what is wrong with a pair, by its number; by default it is logged."""
+    """Receives the number of a pair and what is wrong with it; by default it is logged."""
     unknown: OnUnknown | None = None
     """Receives words that an encoder's vocabulary does not know; by default one warning counts them."""
     links_alone: bool = False
-    """Only links are needed of the pairs, so a method that learns need not read their words a second time."""
+    """Whether only links are written. Then a method that learns need not read the words a second time."""
     lexicon_pieces: Sequence[str] = ()
     """Tokenizers whose pieces stand for single Chinese or Japanese characters in a lexicon of words."""
     pieces: Sequence[str] = ()
-    """Tokenizers of a translation model, if its pieces are linked: a lexicon for Moses or Marian is one of pieces."""
+    """Tokenizers of a translation model whose pieces are linked; a lexicon for Moses or Marian then has pieces too."""
     overwrite: bool = False
-    """Replace a model that was saved from another text or with other options."""
+    """Whether to replace a model that was saved from another text or with other options."""
     parts: Parts | None = None
-    """Keeps the links of a method that has learned, until they are written."""
+    """Store for the links of a method that has learned, so that a stopped run need not learn again."""
 
 
 def is_corpus(value: object) -> TypeIs[Dataset]:
-    """Whether a value is a data set, and no pairs; found out without `datasets`, which is slow to import."""
+    """Whether a value is a data set and not pairs, tested without importing `datasets`, which is slow."""
     return hasattr(value, "column_names")
 
 
 def name_of(aligner: Any) -> str:
-    """What messages call an aligner: the folder it was loaded from, else its class."""
+    """Return the name of an aligner for messages: the folder that it was loaded from, else its class."""
     name = getattr(aligner, "name", None)
     return name if isinstance(name, str) else type(aligner).__name__
 
@@ -103,13 +107,11 @@ def require_languages(aligner: Aligner, languages: Sequence[str]) -> None:
     Raises:
         ConfigurationError: The aligner is for other languages.
     """
-    trained, text = (
-        tuple("" if tag in UNNAMED else tag for tag in tags) for tags in (aligner.languages, languages)
-    )
-    pairs = zip(trained, text, strict=True)
-    if not all(not own or not tag or same_language(own, tag) for own, tag in pairs):
-        own, other = ("-".join(tag or "?" for tag in tags) for tags in (aligner.languages, languages))
-        raise ConfigurationError(
-            f"{name_of(aligner)} was trained on {own}, and this text is {other}; train a model of these languages, or "
-            "add [[any_language=True]] to use it all the same"
-        )
+    for trained, tag in zip(aligner.languages, languages, strict=True):
+        are_named = trained and tag and trained not in UNNAMED and tag not in UNNAMED
+        if are_named and not same_language(trained, tag):
+            own, other = ("-".join(tag or "?" for tag in tags) for tags in (aligner.languages, languages))
+            raise ConfigurationError(
+                f"{name_of(aligner)} was trained on {own}, and this text is {other}; train a model of these languages, "
+                "or add [[any_language=True]] to use it all the same"
+            )

@@ -18,19 +18,22 @@ from isoglot.formats.sentence_pair import SentencePair, WordPair
 IntArray = npt.NDArray[np.integer]
 Lengths = Sequence[int] | IntArray
 WINDOW = 8192
-"""Sentence pairs at a time where a whole corpus would need more memory; no result depends on it."""
+"""Sentence pairs that are handled at a time to save memory; no result depends on it."""
 MOST_ENTRIES = 1 << 24
-"""Source words × target words (pieces, with an encoder) of the largest pair that is aligned: 4,096 by 4,096."""
+"""Maximum of source words × target words (with an encoder: pieces) of a pair that is aligned: 4,096 by 4,096."""
 _ENDS = dict.fromkeys(map(ord, "\t\n\r"))
 
 
 def column(word: str) -> str:
-    """A word as a column of a line: what ends columns and lines is left out."""
+    """Return a word as a column of a line: without tabs and line breaks, which would end the column."""
     return word.translate(_ENDS)
 
 
 def usable_words(pair: WordPair, number: int, warn: Callable[[int, str], None]) -> WordPair:
-    """The words of the pair of this 1-based number; none, with a warning, where they are too many to align."""
+    """Return the words of a pair, or none if they are too many to align; empty sides and long pairs are warned of.
+
+    ``number``: The 1-based number of the pair, which ``warn`` receives.
+    """
     source, target = pair
     if not (source and target):
         warn(number, f"the {'target' if source else 'source'} side is empty; it gets no links")
@@ -45,13 +48,16 @@ def usable_words(pair: WordPair, number: int, warn: Callable[[int, str], None]) 
 
 @dataclass(frozen=True, slots=True)
 class LinkTable:
-    """The links of a whole corpus as flat arrays, sorted by sentence, then source word, then target word."""
+    """The links of a whole corpus as flat arrays, sorted by sentence, then source word, then target word.
 
-    # sentence ``s`` owns the links ``offsets[s]:offsets[s + 1]``. Shape: (sentences + 1)
+    The lines ``0-0 1-1`` and ``0-1`` are ``offsets = [0, 2, 3]``, ``source = [0, 1, 0]``, ``target = [0, 1, 1]``.
+    """
+
+    # The links of sentence ``s`` are ``offsets[s]`` up to ``offsets[s + 1]``. Shape: (sentences + 1)
     offsets: npt.NDArray[np.int64]
     source: npt.NDArray[np.int32]  # 0-based source words. Shape: (links)
     target: npt.NDArray[np.int32]  # 0-based target words. Shape: (links)
-    # posterior probability of each link, if the aligner has one. Shape: (links)
+    # Posterior probability of each link, None if the aligner has none. Shape: (links)
     probability: npt.NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
@@ -79,8 +85,11 @@ class LinkTable:
     def from_alignments(cls, alignments: Iterable[Alignment]) -> Self:
         """Flatten a sequence of alignments."""
         every = list(alignments)
-        flat = [(number, *link) for number, alignment in enumerate(every) for link in alignment.links]
-        return cls.build(len(every), *np.array(flat, np.int64).reshape(-1, 3).T)
+        rows = []
+        for number, alignment in enumerate(every):
+            rows += [(number, i, j) for i, j in alignment.links]
+        sentence, source, target = np.array(rows, np.int64).reshape(-1, 3).T
+        return cls.build(len(every), sentence, source, target)
 
     @classmethod
     def from_pharaoh(cls, lines: Iterable[str], *, path: str | Path | None = None) -> Self:
@@ -90,7 +99,7 @@ class LinkTable:
         )
 
     def rows(self, start: int, stop: int) -> LinkTable:
-        """The links of the sentences ``start`` to ``stop`` − 1."""
+        """Return the links of the sentences ``start`` to ``stop`` − 1."""
         first, last = self.offsets[start], self.offsets[stop]
         return LinkTable(
             self.offsets[start : stop + 1] - first,
@@ -100,16 +109,18 @@ class LinkTable:
         )
 
     def windows(self, stop: int) -> Iterator[LinkTable]:
-        """The links of the sentences before ``stop``, some at a time."""
+        """Yield the links of the sentences before ``stop``, :data:`WINDOW` sentences at a time."""
         return (self.rows(*window) for window in windows(stop))
 
     def above(self, minimum: float) -> LinkTable:
-        """The links of at least this probability; all of them where they have none."""
+        """Return the links of at least this probability; all links if they have no probabilities."""
         if self.probability is None or not minimum:
             return self
         probable = self.probability >= minimum
+        # kept_before[k]: how many links before link k are kept. A sentence that began at link k now begins there.
+        kept_before = starts_and_end(probable)
         return LinkTable(
-            starts_and_end(probable)[self.offsets],
+            kept_before[self.offsets],
             self.source[probable],
             self.target[probable],
             self.probability[probable],
@@ -138,12 +149,15 @@ class LinkTable:
 
 
 def starts_and_end(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Where items of these lengths start in a flat array, and where the last one ends. **Shape**: (n) -> (n + 1)."""
+    """Return where items of these lengths start in a flat array, and where the last one ends.
+
+    Of ``[2, 1]`` it is ``[0, 2, 3]``. **Shape**: (n) -> (n + 1).
+    """
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def windows(count: int) -> Iterator[tuple[int, int]]:
-    """Where :data:`WINDOW` sentence pairs at a time begin and end; one empty window where there is no pair."""
+    """Yield first and end of each window of :data:`WINDOW` sentence pairs; one empty window if there is no pair."""
     return ((first, min(first + WINDOW, count)) for first in range(0, max(count, 1), WINDOW))
 
 
@@ -155,24 +169,31 @@ def with_links(
     *,
     min_score: float = 0.0,
 ) -> Iterator[SentencePair]:
-    """The pairs with their links of a table; with none where the score is too low."""
+    """Give each pair its links of a table, or none if its score is below ``min_score``.
+
+    The score of a pair is the mean over the words of both sides of the best probability among a word's links, which is
+    0 for a word without a link. Links without probabilities have no score (NaN), and all of them are kept.
+
+    ``source_lengths``, ``target_lengths``: Words of each pair.
+    """
     links = list(zip(table.source.tolist(), table.target.tolist(), strict=True))
     bounds = zip(pairs, pairwise(table.offsets.tolist()), strict=True)
     if table.probability is None:
-        for pair, (a, b) in bounds:
-            pair.links, pair.probabilities, pair.score = links[a:b], [], math.nan
+        for pair, (first, end) in bounds:
+            pair.links, pair.probabilities, pair.score = links[first:end], [], math.nan
             yield pair
         return
     probabilities = table.probability.tolist()
-    # the mean over both sides' words of the best probability among their links, 0 for an unaligned word
     totals = np.zeros(len(table))
     for words, lengths in ((table.source, source_lengths), (table.target, target_lengths)):
-        starts = np.asarray(np.cumsum(lengths) - lengths, np.int64)
+        # One cell for each word of the side in the whole table, first the words of sentence 0.
+        first_cell = np.asarray(np.cumsum(lengths) - lengths, np.int64)
         best = np.zeros(int(np.sum(lengths)))
-        np.maximum.at(best, starts[table.sentence] + words, table.probability)
-        totals += np.bincount(np.repeat(np.arange(len(table)), lengths), best, len(table))
+        np.maximum.at(best, first_cell[table.sentence] + words, table.probability)
+        sentence_of_cell = np.repeat(np.arange(len(table)), lengths)
+        totals += np.bincount(sentence_of_cell, best, len(table))
     scores = totals / np.maximum(np.add(source_lengths, target_lengths), 1)
-    for (pair, (a, b)), score in zip(bounds, scores.tolist(), strict=True):
-        linked = slice(a, b if score >= min_score else a)
-        pair.links, pair.probabilities, pair.score = links[linked], probabilities[linked], score
+    for (pair, (first, end)), score in zip(bounds, scores.tolist(), strict=True):
+        kept = slice(first, end if score >= min_score else first)
+        pair.links, pair.probabilities, pair.score = links[kept], probabilities[kept], score
         yield pair

@@ -1,4 +1,4 @@
-"""Sentences in, word links out: an aligner behind two functions."""
+"""The functions of Python: ``align`` links the words of two sentences, ``align_many`` those of many pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 DEFAULT_MODEL = BOX
-"""The encoder where no model is named: the aligner that comes with isoglot."""
+"""The encoder that is used if no model is named: the aligner that comes with isoglot."""
 
 
 def align(  # noqa: PLR0913 - the face names what users look for
@@ -85,7 +85,7 @@ def align(  # noqa: PLR0913 - the face names what users look for
         >>> pair.source_words, pair.source_spans
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
-    options = _chosen(options, layer, threshold, max_tokens, device, dtype)
+    options = _with_named(options, layer, threshold, max_tokens, device, dtype)
     if method in STATISTICAL and not is_saved_model(model):
         raise ConfigurationError(
             f"method {method!r} learns from many pairs; call isoglot.align_many(pairs, method='hmm') without a model, "
@@ -200,16 +200,17 @@ def align_many(  # noqa: PLR0913
     """
     held = pairs_in_memory(pairs, source, target)
     sentences = without_results(held)
-    options = _chosen(options, layer, threshold, max_tokens, device, dtype)
+    options = _with_named(options, layer, threshold, max_tokens, device, dtype)
     linked = _links(sentences, model, method, words, tokenizer, options, overwrite=overwrite)
     if held.length is None:
         return with_progress(linked, reporter_of(progress), "align")
+    # A frame that was given comes back from `to_frame()`, with the links as more columns.
     names = ("source" if source is None else source, "target" if target is None else target)
-    frame = None if held.table is None else partial(with_links, held.table, names)
-    return ResultList(with_progress(linked, reporter_of(progress), "align", total=held.length), frame)
+    to_frame = None if held.table is None else partial(with_links, held.table, names)
+    return ResultList(with_progress(linked, reporter_of(progress), "align", total=held.length), to_frame)
 
 
-def _chosen(
+def _with_named(
     options: Mapping[str, Any],
     layer: int | None,
     threshold: float | None,
@@ -217,11 +218,12 @@ def _chosen(
     device: str | torch.device | None,
     dtype: str | torch.dtype | None,
 ) -> dict[str, Any]:
-    """The options with those of the named ones that were given."""
+    """Add the named arguments that were given to the other options; objects of torch become their names."""
     named = {
         "layer": layer, "threshold": threshold, "max_tokens": max_tokens, "device": device, "dtype": dtype
     }  # fmt: skip
-    return {**options, **{name: name_of_torch(value) for name, value in named.items() if value is not None}}
+    given = {name: name_of_torch(value) for name, value in named.items() if value is not None}
+    return {**options, **given}
 
 
 def _links(
@@ -234,6 +236,6 @@ def _links(
     *,
     overwrite: bool = False,
 ) -> Iterator[SentencePair]:
-    """The pairs, cut into words, with their links, by the aligner that these options describe."""
+    """Load the aligner that the options describe, and link the pairs; pairs with text are cut into words."""
     aligner = load_aligner(model, method, words=words, tokenizer=tokenizer, overwrite=overwrite, **options)
     return aligner.align(tags_noticed(pairs))

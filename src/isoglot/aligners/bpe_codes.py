@@ -17,7 +17,7 @@ from tokenizers.models import BPE
 from isoglot.core.errors import InputError
 
 SEPARATOR = "@@"
-"""What stands behind a piece that another one of the same word follows."""
+"""Mark behind a piece that is not the last one of its word."""
 _END = "</w>"
 _END_SYMBOL = "\ue000"
 """A character of no script: stands behind each word in place of ``</w>`` where this is a symbol by itself (0.1)."""
@@ -26,14 +26,14 @@ Cut = Callable[[str], tuple[list[str], list[tuple[int, int]]]]
 
 
 def cut_by_codes(path: str | Path) -> Cut:
-    """How the codes in a file cut text: its pieces, and the characters of each.
+    """Load codes as a function that cuts a text into pieces, and returns them with their character ranges.
 
     Raises:
         InputError: A line is no merge.
     """
     merges, has_end_symbol = read_codes(path)
     tokenizer = _tokenizer(merges, has_end_symbol=has_end_symbol)
-    # The model repeats what it found for a word, so the pieces of each word are kept.
+    # Words recur, and are cut in the same way each time.
     pieces_of_word: dict[str, list[tuple[int, int]]] = {}
 
     def word_pieces(word: str) -> list[tuple[int, int]]:
@@ -60,7 +60,7 @@ def cut_by_codes(path: str | Path) -> Cut:
 
 
 def read_codes(path: str | Path) -> tuple[list[tuple[str, str]], bool]:
-    """The merges of a file of codes, and whether the end of a word is a symbol by itself, as in version 0.1.
+    """Read the merges of a file of codes, and whether the end of a word is a symbol by itself, as in version 0.1.
 
     Raises:
         InputError: A line is no merge, or the file holds none.
@@ -87,12 +87,13 @@ def read_codes(path: str | Path) -> tuple[list[tuple[str, str]], bool]:
         merges.setdefault((columns[0], columns[1]))
     if not merges:
         raise InputError("holds no codes of byte pairs", path=path)
-    # Without a version it is subword-nmt's first format, but fastBPE's codes are as those of 0.2.
-    return list(merges), version != "0.2" and not (has_counts and not version)
+    # A file without a version is of subword-nmt 0.1, or of fastBPE if all lines have counts; fastBPE is like 0.2.
+    is_fast_bpe = has_counts and not version
+    return list(merges), version != "0.2" and not is_fast_bpe
 
 
 def _tokenizer(merges: list[tuple[str, str]], *, has_end_symbol: bool) -> Tokenizer:
-    """A tokenizer of one word at a time; characters that no merge has are pieces by themselves."""
+    """Make a tokenizer of single words; characters that no merge has are pieces by themselves."""
     if has_end_symbol:
         merges = [
             (first.replace(_END, _END_SYMBOL), second.replace(_END, _END_SYMBOL)) for first, second in merges

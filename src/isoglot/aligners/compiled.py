@@ -1,4 +1,4 @@
-"""Loops over arrays that numba compiles.
+"""Compile loops over arrays with numba: ``@compiled`` for loops that Python calls, ``@helper`` for those they call.
 
 A loop is compiled at its first call, which takes seconds, and kept on disk for later processes: in ``__pycache__``
 beside its module, or where that cannot be written in the user's cache folder (``NUMBA_CACHE_DIR`` names another).
@@ -16,6 +16,7 @@ import numba
 
 
 def _lacking() -> None:
+    """Take the place of numba's look at BLAS."""
     raise ImportError
 
 
@@ -31,17 +32,19 @@ with suppress(ImportError, AttributeError):
         linalg.ensure_blas = _ensure_blas
 
 
-# No test of divisors (who divides checks the result) and no entry point for C, which numba's types do not know.
+# "numpy": divisions do not test for 0, so loops check their results. No entry point for C, which nothing calls.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def compiled(loop: Callable[..., Any]) -> Any:
-    """The compiled form of a function, kept on disk where a place for it can be written."""
+    """Compile a function at its first call, and keep the compiled code on disk if a folder for it can be written."""
     try:
         jitted: Any = numba.njit(cache=True, **_OPTIONS)(loop)
-    except RuntimeError:  # no folder can be written: compile anew in each process
+    except RuntimeError:  # no folder can be written: compile again in each process
         return numba.njit(**_OPTIONS)(loop)
-    with suppress(AttributeError):  # of another numba, which reads its files as it likes
+    # Damaged files must not stop a run. Another version of numba may not have these attributes; it then reads its files
+    # as it likes.
+    with suppress(AttributeError):
         files = jitted._cache._cache_file
         files._load_index = partial(_readable, files._load_index)
         files.load = partial(_code, files.load)
@@ -49,15 +52,15 @@ def compiled(loop: Callable[..., Any]) -> Any:
 
 
 def helper(loop: Callable[..., Any]) -> Any:
-    """A function that only compiled loops call.
+    """Compile a function that only compiled loops call.
 
-    Kept with each loop that calls it, and compiled without entry points for Python and C, which nothing calls.
+    It becomes part of each loop that calls it, and has no entry points for Python and C.
     """
     return numba.njit(**_OPTIONS | {"no_cpython_wrapper": True})(loop)
 
 
 def _readable(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
-    """What is kept of a function: nothing where the file is damaged, or names a class that another version had."""
+    """Load the list of compiled forms of a function; an empty one if the file is damaged or of another version."""
     try:
         return load()
     except _DAMAGED:
@@ -65,7 +68,7 @@ def _readable(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
 
 
 def _code(load: Callable[[Any], Any], key: Any) -> Any:
-    """A function's compiled code; none where the file is damaged, and then it is compiled and kept anew."""
+    """Load the compiled code of a function; None if the file is damaged, and then it is compiled again."""
     try:
         return load(key)
     except _DAMAGED as error:

@@ -1,9 +1,13 @@
-"""A glossary read off word links: content words and terms of several words, as translators keep them.
+"""Make a glossary from word links: content words and terms of several words, as translators keep them.
 
-Which words carry content is decided in two steps. English has a list of function words (articles, pronouns,
-prepositions, auxiliaries). A word of the other language is a function word if most of its links go to such words: *der*
-links to *the*, so it is one, and *Haus* is not. Of two languages without English only numbers and punctuation are left
-out.
+An entry is a phrase pair (``phrases.py``) that passes these rules:
+
+1. Words. Each word has a letter, with hyphens, apostrophes and stops only inside: no numbers, no punctuation.
+2. Edges. The first and the last word of each side have links: *very house* is no term if *very* has no link.
+3. Content. Neither edge is a function word. English has a list of function words (articles, pronouns, prepositions,
+   auxiliaries). A word of the other language is a function word if at least half of its links go to such words: *der*
+   links to *the*, so it is one, and *Haus* is not. Without an English side there is no such rule.
+4. Frequency. The pair was linked ``min_count`` times, and √(p(target | source) · p(source | target)) is at least 0.1.
 """
 
 from __future__ import annotations
@@ -25,11 +29,14 @@ from isoglot.runs.files import whole_file
 _LOG = logging.getLogger(__name__)
 COLUMNS = ("source", "target", "count", "probability", "target_given_source", "source_given_target")
 LEAST = 0.1
-"""The least probability of an entry: a word and what it stands beside by chance have less."""
+"""Minimum probability of an entry; words that stand beside each other by chance have less."""
 _ENGLISH_SHARE = 0.25
-"""Least share of function words in English text, which is about 0.45; by chance another language has below 0.15."""
+"""Share of function words from which a side is taken as English.
+
+English text has about 0.45. Text of another language, in which some words look like English ones, has below 0.15.
+"""
 _MOSTLY = 0.5
-"""Share of a word's links from which they make it a function word."""
+"""A word is a function word if at least this share of its links goes to function words of English."""
 _CONTENT = regex.compile(r"(?=.*\p{L})[\p{L}\p{M}\p{Nd}](?:[\p{L}\p{M}\p{Nd}'’·‑.-]*[\p{L}\p{M}\p{Nd}])?")
 """A word of letters, perhaps with digits, and with hyphens, apostrophes and stops inside."""
 _ENGLISH = """
@@ -52,17 +59,19 @@ yet you you'd you'll you're you've your yours yourself yourselves d ll m re s t 
 FUNCTION_WORDS = frozenset(_ENGLISH.split())
 """Function words of English, and what remains where a tokenizer has cut *don't* or *we'll*."""
 
+IsFunctionWord = Callable[[str], bool]
+
 
 def key_of_word(word: str) -> str:
-    """The form under which a word is counted: in lower case, but `US` and `IT` are other words than *us* and *it*."""
+    """Return the form under which a word is counted: in lower case, but `US` and `IT` are not *us* and *it*."""
     return word if len(word) > 1 and word.isupper() else word.casefold().replace("’", "'")
 
 
 class Glossary:
-    """Counts terms that links pair, and writes the frequent ones as a glossary.
+    """Count the terms that links pair, and write the frequent ones as a glossary.
 
     Args:
-        longest: Most words of a side of a term.
+        longest: Maximum words of a side of a term.
     """
 
     def __init__(self, longest: int) -> None:
@@ -73,74 +82,82 @@ class Glossary:
 
     def add(self, pair: SentencePair) -> None:
         """Count the terms of a pair."""
-        keys = [[*map(key_of_word, side)] for side in pair.words]
+        keys = [list(map(key_of_word, side)) for side in pair.words]
         for side, words in enumerate(keys):
             self._tokens[side] += len(words)
             self._function_tokens[side] += sum(word in FUNCTION_WORDS for word in words)
         for i, j in pair.links:
             self._words.add([keys[0][i]], [keys[1][j]])
-        linked = {i for i, _ in pair.links}, {j for _, j in pair.links}
-        # A term begins and ends with linked words: loose words at its edges are no part of it.
+        linked = [{i for i, _ in pair.links}, {j for _, j in pair.links}]
         usable = [[bool(_CONTENT.fullmatch(word)) for word in side] for side in pair.words]
-        for spans in phrase_pairs(pair.links, *map(len, keys), longest=self._longest):
-            if all(_is_term(span, usable[side], linked[side]) for side, span in enumerate(spans)):
-                (a, b), (c, d) = spans
-                form = f"{' '.join(pair.words[0][a:b])}\t{' '.join(pair.words[1][c:d])}"
-                self._terms.add(keys[0][a:b], keys[1][c:d], form)
+        for source_span, target_span in phrase_pairs(pair.links, *map(len, keys), longest=self._longest):
+            is_term_pair = _is_term(source_span, usable[0], linked[0]) and _is_term(
+                target_span, usable[1], linked[1]
+            )
+            if is_term_pair:
+                (a, b), (c, d) = source_span, target_span
+                # The spelling is counted apart, so that the entry shows the most frequent one.
+                spelling = f"{' '.join(pair.words[0][a:b])}\t{' '.join(pair.words[1][c:d])}"
+                self._terms.add(keys[0][a:b], keys[1][c:d], spelling)
 
     def write(self, path: str | Path, *, least: int) -> None:
         """Write terms that were linked at least ``least`` times as CSV, the most frequent first.
 
-        A row has the most frequent spelling, the count, √(p(target | source) · p(source | target)) and both.
+        A row has the most frequent spelling of both sides, the count, √(p(target | source) · p(source | target)),
+        p(target | source) and p(source | target). Rows with equal counts are in alphabetical order.
         """
-        is_function_word = self._function_words()
+        is_source_function_word, is_target_function_word = self._function_words()
         entries: list[tuple[Any, ...]] = []
-        for source, target, form, count, source_count, target_count in self._terms.by_form():
+        for source, target, spelling, count, source_count, target_count in self._terms.by_form():
             if count < least:
                 continue
-            sides = [source.split(" "), target.split(" ")]
-            if any(
-                is_function_word[side](word) for side in (0, 1) for word in (sides[side][0], sides[side][-1])
-            ):
+            source_words, target_words = source.split(" "), target.split(" ")
+            if is_source_function_word(source_words[0]) or is_source_function_word(source_words[-1]):
+                continue
+            if is_target_function_word(target_words[0]) or is_target_function_word(target_words[-1]):
                 continue
             forward, backward = count / source_count, count / target_count
             probability = sqrt(forward * backward)
             if probability >= LEAST:
                 values = (f"{value:.4f}" for value in (probability, forward, backward))
-                entries.append((*form.split("\t"), count, *values))
+                entries.append((*spelling.split("\t"), count, *values))
         entries.sort(key=lambda entry: (-entry[2], *entry[:2]))
         with whole_file(path) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
             writer.writerows(entries)
 
-    def _function_words(self) -> Sequence[Callable[[str], bool]]:
-        """For each side, what tells its function words."""
+    def _function_words(self) -> tuple[IsFunctionWord, IsFunctionWord]:
+        """Return a test for function words of the source, and one for those of the target."""
         shares = [
             count / max(1, tokens) for count, tokens in zip(self._function_tokens, self._tokens, strict=True)
         ]
-        english = 0 if shares[0] >= shares[1] else 1
-        if shares[english] < _ENGLISH_SHARE:
+        source_is_english = shares[0] >= shares[1]
+        if max(shares) < _ENGLISH_SHARE:
             if any(self._tokens):
                 _LOG.warning("no side is English, so the glossary has articles, pronouns and their like too")
-            return (_never, _never)
+            return _never, _never
+        # Count the links of each word of the other language, and how many of them go to English function words.
         links: Counter[str] = Counter()
         to_function_words: Counter[str] = Counter()
         for source, target, count, _ in self._words.by_word("source"):
-            own, other = (target, source) if english == 0 else (source, target)
-            links[own] += count
-            to_function_words[own] += count * (other in FUNCTION_WORDS)
+            english_word, word = (source, target) if source_is_english else (target, source)
+            links[word] += count
+            if english_word in FUNCTION_WORDS:
+                to_function_words[word] += count
         learned = {word for word, count in links.items() if to_function_words[word] >= _MOSTLY * count}
-        tests = [FUNCTION_WORDS.__contains__, learned.__contains__]
-        return tests if english == 0 else tests[::-1]
+        if source_is_english:
+            return FUNCTION_WORDS.__contains__, learned.__contains__
+        return learned.__contains__, FUNCTION_WORDS.__contains__
 
 
 def _never(word: str) -> bool:
+    """Take no word as a function word."""
     del word
     return False
 
 
 def _is_term(span: tuple[int, int], usable: Sequence[bool], linked: set[int]) -> bool:
-    """Whether words of a side can be a term: no punctuation among them, and links at both edges."""
+    """Test whether words of a side can be a term: all of them usable, and the words at both edges linked."""
     first, end = span
     return all(usable[first:end]) and first in linked and end - 1 in linked

@@ -18,8 +18,8 @@ from isoglot.results.link_counts import require_sure
 
 
 def side_length(pairs: Sequence[SentencePair]) -> float:
-    """Words of a side, the mean of both sides' sums."""
-    return sum(len(side) for pair in pairs for side in pair.words) / 2
+    """Return the number of words of all pairs, halved: the mean of source words and target words."""
+    return sum(len(pair.words[0]) + len(pair.words[1]) for pair in pairs) / 2
 
 
 def require_usable(pairs: Sequence[SentencePair], name: str) -> Sequence[SentencePair]:
@@ -50,11 +50,15 @@ def gold_pairs(
     languages: tuple[str, str] | None = None,
     **reading: Any,
 ) -> list[SentencePair]:
-    """Sentence pairs and links to measure an aligner by.
+    """Read sentence pairs with gold links, by which an aligner is measured.
 
-    They are JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``, read as ``name`` and ``base`` say; or the
-    first ``limit`` pairs of a folder of ``isoglot align --format corpus``, whose links then count as ``sure`` ones;
-    with ``languages`` of those from the one to the other.
+    Args:
+        path: JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``; or a folder that ``isoglot align --format
+            corpus`` wrote, whose links count as sure ones.
+        limit: Maximum number of pairs of a folder.
+        sure: Refuse a file or folder without a sure link.
+        languages: Only the pairs of a folder from the first to the second of these languages.
+        **reading: ``name`` of the format and ``base`` of a file.
     """
     if Path(path).is_dir():
         if set_options := sorted(name for name, value in reading.items() if value is not None):

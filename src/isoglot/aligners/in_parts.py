@@ -26,44 +26,49 @@ from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.parts import BlockResult, Parts, content_of, input_sizes
 from isoglot.runs.pool import WorkPool
 
-_ELSEWHERE = {"save", "engine", "workers", "part_pairs", "any_language", *LexiconOptions.model_fields}
-"""Options of an aligner that change no link."""
-_KINDS = {
+_CHANGE_NO_LINK = {"save", "engine", "workers", "part_pairs", "any_language", *LexiconOptions.model_fields}
+"""Options of an aligner with which the links of an earlier run can still be used."""
+_COLUMNS = {
     "source": "lists of integers",
     "target": "lists of integers",
     "probabilities": "lists of numbers",
     "score": "numbers",
 }
-"""Columns of the links of a block."""
+"""Columns in which the links of a block are kept, one row a pair."""
 
 
 @dataclass(frozen=True)
 class PairBlock:
-    """Consecutive pairs, and how many come before them."""
+    """Consecutive pairs of the input."""
 
     first: int
+    """Number of pairs before the block."""
     pairs: list[SentencePair]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send nothing to another process but what an aligner reads."""
+        """Send only what an aligner reads to another process: texts, words and languages."""
         bare = [SentencePair(pair.texts, pair.words, languages=pair.languages) for pair in self.pairs]
         return PairBlock, (self.first, bare)
 
     def content(self) -> str:
-        """A hash of what an aligner reads."""
+        """Return a hash of what an aligner reads, by which the links of an earlier run are recognised."""
         return content_of((pair.texts, *map(list, pair.words), pair.languages) for pair in self.pairs)
 
 
 @dataclass(frozen=True)
 class LinkSettings:
-    """What a worker needs to link blocks."""
+    """The settings with which a worker links blocks."""
 
     request: Encoder | SavedModel
     words: WordMode
 
 
 class BlockLinker:
-    """Links blocks of pairs by an aligner that is loaded once."""
+    """Link blocks of pairs by an aligner that is loaded once.
+
+    Warnings and unknown words are returned with the links. So the process that reads the pairs can report them, in the
+    order of the pairs, whether a block was linked here, on another machine or in an earlier run.
+    """
 
     def __init__(self, settings: LinkSettings) -> None:
         self._words = settings.words
@@ -83,7 +88,7 @@ class BlockLinker:
 
     @property
     def window(self) -> int:
-        """How many pairs are linked together."""
+        """Number of pairs that are linked together."""
         return WINDOW if isinstance(self._request, SavedModel) else int(self._aligner.window)
 
     def __call__(self, block: PairBlock) -> BlockResult:
@@ -104,17 +109,17 @@ class BlockLinker:
                 min_probability=self._request.min_probability,
                 min_score=self._request.min_score,
             )
-        return _found(list(linked), {"warnings": list(self._warnings), "unknown": asdict(unknown)})
+        return _result(list(linked), {"warnings": list(self._warnings), "unknown": asdict(unknown)})
 
     def _note(self, number: int, message: str) -> None:
-        """Note what is wrong with a pair."""
+        """Keep a warning about the pair of this 1-based number."""
         self._warnings.append((number, message))
 
 
 class _LinkWorker:
-    """What a worker of a cluster has loaded."""
+    """The state of a worker process of a cluster."""
 
-    linker: BlockLinker
+    linker: BlockLinker  # set by `start`, once a process
 
 
 def start(settings: LinkSettings) -> None:
@@ -128,31 +133,32 @@ def link_block(block: PairBlock) -> BlockResult:
 
 
 class _NoForeignText:
-    """Takes the place of what counts unknown words, which the process that reads the pairs does."""
+    """Count no unknown words: the process that reads the pairs counts them, in :meth:`AlignerInParts._linked`."""
 
     def look(self, *_: object) -> None:
         """Count nothing."""
 
 
-def _found(linked: Sequence[SentencePair], reports: Mapping[str, Any]) -> BlockResult:
-    """Links as columns of one row for each pair."""
+def _result(linked: Sequence[SentencePair], reports: Mapping[str, Any]) -> BlockResult:
+    """Store the links of pairs as columns, one row a pair; :func:`_with_links` reads them."""
     columns = {
         "source": [[i for i, _ in pair.links] for pair in linked],
         "target": [[j for _, j in pair.links] for pair in linked],
         "probabilities": [pair.probabilities for pair in linked],
         "score": [pair.score for pair in linked],
     }
-    return BlockResult(columns, _KINDS, reports)
+    return BlockResult(columns, _COLUMNS, reports)
 
 
 class AlignerInParts(Aligner):
-    """An encoder or a saved statistical model that links blocks of pairs, some of which an earlier run has linked.
+    """Link pairs in blocks by an encoder or a saved statistical model; blocks of an earlier run are not linked again.
 
     Args:
-        request: The aligner.
-        use: How a verb uses it.
-        parts: Where finished blocks are kept.
-        paused: Whether nothing more is waiting to be read for now, so that a block ends here.
+        request: The aligner and its options.
+        use: Settings of the verb that uses the aligner.
+        parts: Store of finished blocks.
+        paused: Returns whether no more input is waiting. Then a block ends early, so that whoever types a line into a
+            pipe sees its links at once.
     """
 
     def __init__(
@@ -168,7 +174,7 @@ class AlignerInParts(Aligner):
             self.words = use.words or use.default_words or "unicode"
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
-        """Link the words of each pair; a block of pairs is read ahead."""
+        """Link the words of each pair, and write the lexicon if one is asked for; a block of pairs is read ahead."""
         linked = self._linked(pairs)
         if not isinstance(self._request, Encoder):
             from isoglot.aligners.with_statistics import with_counted_lexicon  # noqa: PLC0415 - loads numba
@@ -180,26 +186,29 @@ class AlignerInParts(Aligner):
         return with_reports(linked, self._request, self._use)
 
     def _linked(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Link the pairs block by block, and report what was noticed in each block."""
         unknown, warn = UnknownWords(UNLINKED), self._use.warn or Warnings()
-        foreign = None if self._saved is None else self._saved.model.foreign_text()
+        # Notices text in a language that a saved model has not learned; an encoder has `unknown` for this.
+        foreign_text = None if self._saved is None else self._saved.model.foreign_text()
         settings = LinkSettings(self._request, self.words or "unicode")
-        with _workplace(settings) as (pool, work, size):
+        with _workplace(settings) as (pool, link, size):
             blocks = self._blocks(pairs, size)
-            for block, found in self._parts.results(blocks, work, pool, PairBlock.content):
-                if foreign is not None:
+            for block, result in self._parts.results(blocks, link, pool, PairBlock.content):
+                if foreign_text is not None:
                     usable = [usable_words(pair.words, 0, silent) for pair in block.pairs]
-                    foreign.look([source for source, _ in usable], [target for _, target in usable])
-                unknown.join(UnknownWords(**found.reports["unknown"]))
-                for number, message in found.reports["warnings"]:
+                    foreign_text.look([source for source, _ in usable], [target for _, target in usable])
+                unknown.join(UnknownWords(**result.reports["unknown"]))
+                for number, message in result.reports["warnings"]:
                     pair = block.pairs[number - block.first - 1]
+                    # The pair may have been read so long ago that its file and line are forgotten.
                     if isinstance(warn, Warnings):
                         warn.places.append((number, pair.path, pair.line))
                     warn(number, message)
-                yield from _with_links(block.pairs, found)
+                yield from _with_links(block.pairs, result)
         unknown.warn()
 
     def _blocks(self, pairs: Iterable[SentencePair], size: int) -> Iterator[PairBlock]:
-        """Pairs, as many at a time as are linked together, fewer where the input waits."""
+        """Cut pairs into words and yield them in blocks of ``size``; a block is smaller where the input pauses."""
         first, mode = 0, self.words or "unicode"
         iterator = (pair.cut(mode) for pair in pairs)
         while block := _until_paused(islice(iterator, size), self._paused):
@@ -209,9 +218,9 @@ class AlignerInParts(Aligner):
 
 @contextmanager
 def _workplace(settings: LinkSettings) -> Iterator[tuple[WorkPool, Callable[[PairBlock], BlockResult], int]]:
-    """Where blocks are linked, by what, and how many pairs a block has.
+    """Yield a pool of workers, the function that they run on a block, and the number of pairs of a block.
 
-    In this process, or by workers of a cluster that hold one aligner each.
+    The only worker is this process, or the workers are those of a Ray cluster, which hold one aligner each.
     """
     request = settings.request
     if isinstance(request, SavedModel) or request.engine == "local":
@@ -233,9 +242,11 @@ def aligner_in_parts(
     *,
     paused: Callable[[], bool] = lambda: False,
 ) -> Aligner:
-    """Load an aligner as :func:`isoglot.aligners.load_aligner.loaded` does, which keeps finished work in ``parts``.
+    """Load an aligner that keeps finished work in ``parts``, so that a stopped run can go on.
 
-    A method that learns keeps the links of the whole text once it has learned. A user's class keeps nothing.
+    - An encoder and a saved model keep the links of each block as soon as it is linked.
+    - A method that learns keeps the links of the whole text once it has learned.
+    - A user's class keeps nothing.
     """
     if isinstance(request, Encoder | SavedModel):
         return AlignerInParts(request, use, parts, paused)
@@ -245,12 +256,14 @@ def aligner_in_parts(
 def links_made_from(
     request: AnyAligner, words: WordMode | None, inputs: Sequence[str | Path]
 ) -> dict[str, Any]:
-    """What the links of files are made from, beside the text of the pairs.
+    """Record what the links of files depend on; kept links of another record are not used.
 
-    ``inputs``: Files and folders that are read; their text is compared block by block, and their sizes before that.
+    The text of the pairs is not recorded here: it is compared block by block, by :meth:`PairBlock.content`.
+
+    ``inputs``: Files and folders that are read; their sizes are recorded, which shows most changes before any work.
     """
     recorded: dict[str, Any] = {
-        "aligner": request.model_dump(mode="json", exclude=_ELSEWHERE),
+        "aligner": request.model_dump(mode="json", exclude=_CHANGE_NO_LINK),
         "words": words,
         "inputs": input_sizes(inputs),
         **made_of(request),
@@ -263,7 +276,7 @@ def links_made_from(
 
 
 def _until_paused(pairs: Iterator[SentencePair], paused: Callable[[], bool]) -> list[SentencePair]:
-    """The pairs up to the first one behind which nothing more is waiting."""
+    """Take pairs until the input pauses or ends."""
     block = []
     for pair in pairs:
         block.append(pair)
@@ -272,9 +285,9 @@ def _until_paused(pairs: Iterator[SentencePair], paused: Callable[[], bool]) -> 
     return block
 
 
-def _with_links(pairs: Sequence[SentencePair], found: BlockResult) -> Iterator[SentencePair]:
-    """The pairs with the links of a table."""
-    columns = [found.columns[name] for name in _KINDS]
+def _with_links(pairs: Sequence[SentencePair], result: BlockResult) -> Iterator[SentencePair]:
+    """Give pairs the links that :func:`_result` stored."""
+    columns = [result.columns[name] for name in _COLUMNS]
     for pair, source, target, probabilities, score in zip(pairs, *columns, strict=True):
         pair.links = list(zip(source, target, strict=True))
         pair.probabilities, pair.score = probabilities, score

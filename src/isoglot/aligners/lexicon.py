@@ -1,12 +1,13 @@
-"""Lexicons counted from word links, in the formats of Moses and Marian and as a glossary for translators.
+"""Count lexicons from word links, in the formats of Moses and Marian and as a glossary for translators.
 
-Moses and Marian call both directions by letters. Of a bitext `f` (source) to `e` (target) the files hold
+Moses and Marian name the directions by letters: `f` or `s` is the source, `e` or `t` the target. A line is
 
     lex.f2e     target source p(target | source)      Marian: lex.s2t
     lex.e2f     source target p(source | target)      Marian: lex.t2s
 
-Moses counts a word without a link as linked to `NULL`. Marian reads past such lines, so its files lack them, but the
-probabilities of its files count them too.
+Moses counts a word without a link as linked to `NULL`. Marian skips such lines, so its files do not have them, but
+they count in its probabilities too: those of a word that has a link in half of its
+occurrences add up to about 0.5.
 
 Source: moses/scripts/training/LexicalTranslationModel.pm; marian-dev/src/data/shortlist.cpp.
 """
@@ -28,6 +29,7 @@ from isoglot.formats.words import has_unspaced
 from isoglot.runs.files import whole_file
 
 TERM_LENGTH, MIN_COUNT = 3, 2
+"""Defaults of a glossary: maximum words of a side, and minimum count of an entry."""
 
 
 def with_lexicon(
@@ -37,15 +39,15 @@ def with_lexicon(
     pieces: Sequence[str] = (),
     unit_pieces: Sequence[str] = (),
 ) -> Iterator[SentencePair]:
-    """Pass pairs on, count the words that they link, and write the lexicon after the last pair.
+    """Pass pairs on unchanged, count the words that they link, and write the lexicon after the last pair.
 
     Args:
         linked: Pairs with links.
-        options: Where the lexicon is written, and in which format.
-        pieces: Tokenizers of the translation model, of one or both sides: a lexicon for Moses or Marian is then one of
-            their pieces, as the links that are written beside it.
-        unit_pieces: Tokenizers whose pieces stand for the single characters of running Chinese or Japanese in a
-            lexicon of words; loaded where a text has some.
+        options: File and format of the lexicon.
+        pieces: Tokenizers of the translation model, one for both sides or one for each: a lexicon for Moses or Marian
+            is then one of their pieces, as the links that are written beside it are.
+        unit_pieces: Tokenizers whose pieces take the place of the single characters of running Chinese or Japanese in
+            a lexicon of words. They are loaded at the first text that has such characters.
     """
     form = options.lexicon_format or "tsv"
     cuts = [load_cut(name) for name in pieces] if form in ("moses", "marian") else []
@@ -53,18 +55,20 @@ def with_lexicon(
     glossary = Glossary(options.term_length or TERM_LENGTH) if form == "csv" else None
     bounds: list[PieceBounds] = []
     for pair in linked:
-        unit = pair
+        unit_pair = pair
         if cuts:
-            unit = as_pieces(pair, cuts)
+            unit_pair = as_pieces(pair, cuts)
         elif unit_pieces and form in ("tsv", "csv") and any(map(has_unspaced, pair.texts)):
             bounds = bounds or [load_bounds(name) for name in unit_pieces]
-            unit = with_units(pair, bounds[0], bounds[-1])
+            unit_pair = with_units(pair, bounds[0], bounds[-1])
         if glossary is not None:
-            glossary.add(unit)
-        else:
-            source, target = unit.words
-            columns = spaceless if form != "tsv" else _columns
-            count_links(words, columns(source), columns(target), unit.links, unlinked=form != "tsv")
+            glossary.add(unit_pair)
+        elif form == "tsv":
+            source, target = ([column(word) for word in side] for side in unit_pair.words)
+            count_links(words, source, target, unit_pair.links, unlinked=False)
+        else:  # moses, marian: columns are separated by spaces, and words without a link count
+            source, target = (spaceless(side) for side in unit_pair.words)
+            count_links(words, source, target, unit_pair.links, unlinked=True)
         yield pair
     if options.lexicon is None:
         return
@@ -76,31 +80,34 @@ def with_lexicon(
         write_directions(words, options)
 
 
-def _columns(words: Sequence[str]) -> list[str]:
-    """Words as cells of TSV."""
-    return [column(word) for word in words]
-
-
 def write_directions(counts: PairCounts, options: LexiconOptions) -> None:
     """Write both directions as Moses or Marian reads them; a word's most frequent translation stands first."""
-    forward, backward, *of_counts = options.lexicon_files
-    named = options.lexicon_format == "moses"
-    _write_direction(counts, forward, "source", null=named)
-    _write_direction(counts, backward, "target", null=named)
-    if of_counts:
-        _write_direction(counts, of_counts[0], "source", null=named, numbers=True)
-        _write_direction(counts, of_counts[1], "target", null=named, numbers=True)
+    forward, backward, *count_files = options.lexicon_files
+    has_null = options.lexicon_format == "moses"
+    _write_direction(counts, forward, "source", null=has_null)
+    _write_direction(counts, backward, "target", null=has_null)
+    if count_files:  # of Moses
+        _write_direction(counts, count_files[0], "source", null=has_null, numbers=True)
+        _write_direction(counts, count_files[1], "target", null=has_null, numbers=True)
 
 
 def _write_direction(
     counts: PairCounts, path: Path, given: Literal["source", "target"], *, null: bool, numbers: bool = False
 ) -> None:
-    """Write `generated given probability` lines; ``numbers``: the count and that of the given word instead."""
+    """Write lines of a word, the ``given`` word, and the probability of the first given the second.
+
+    ``null``: Also write words without a link, beside `NULL`. ``numbers``: Write the count of the pair and of the given
+    word in place of the probability.
+    """
     with whole_file(path) as file:
         for source, target, count, total in counts.by_word(given):
             if not null and NULL in (source, target):
                 continue
-            words = (target, source) if given == "source" else (source, target)
-            first, second = ("NULL" if word == NULL else word for word in words)
+            word, given_word = (target, source) if given == "source" else (source, target)
             values = f"{count} {total}" if numbers else f"{count / total:.7f}"
-            file.write(f"{first} {second} {values}\n")
+            file.write(f"{_moses_word(word)} {_moses_word(given_word)} {values}\n")
+
+
+def _moses_word(word: str) -> str:
+    """Return a word as Moses writes it; the partner of a word without a link is `NULL`."""
+    return "NULL" if word == NULL else word

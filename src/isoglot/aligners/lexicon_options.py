@@ -1,4 +1,4 @@
-"""How `isoglot align` writes a lexicon of the words that it links."""
+"""Options for the lexicon of linked words that `isoglot align` writes."""
 
 from pathlib import Path
 from typing import Literal
@@ -11,7 +11,7 @@ SUFFIXES = {
     "moses": (".f2e", ".e2f", ".counts.f2e", ".counts.e2f"),
     "marian": (".s2t", ".t2s"),
 }
-"""Of a format that writes several files, what is added to the name that the user gives."""
+"""Formats that write several files, to what each file adds to the name that the user gives."""
 
 
 class LexiconOptions(Options):
@@ -50,7 +50,7 @@ class LexiconOptions(Options):
 
     @property
     def lexicon_files(self) -> tuple[Path, ...]:
-        """Every file that the lexicon is written to."""
+        """The files that the lexicon is written to: one, or for Moses and Marian several."""
         if self.lexicon is None:
             return ()
         suffixes = SUFFIXES.get(self.lexicon_format or "tsv", ("",))
@@ -58,5 +58,5 @@ class LexiconOptions(Options):
 
     @property
     def counts_links(self) -> bool:
-        """Whether the lexicon is counted from the links of the pairs, also where a model has probabilities of words."""
+        """Whether the lexicon is counted from links. As TSV a statistical model writes its own word probabilities."""
         return self.lexicon is not None and self.lexicon_format not in (None, "tsv")

@@ -1,10 +1,10 @@
-"""How files of links and of gold links are read, at both doors."""
+"""Options for reading files of links and of gold links, in Python and on the command line."""
 
 from isoglot.core.options import Options, option
 
 
 class GoldReading(Options):
-    """How a file of gold links is read."""
+    """Options for reading a file of gold links."""
 
     gold_format: str | None = option(
         None, "How gold links are written: pharaoh, talp, alignv2, naacl, jsonl; by default from the file."
@@ -13,7 +13,7 @@ class GoldReading(Options):
 
 
 class LinksReading(Options):
-    """How a file of links is read."""
+    """Options for reading a file of links."""
 
     format: str | None = option(
         None, "Format of the links: pharaoh, talp, alignv2, naacl, jsonl; by default from the file.",

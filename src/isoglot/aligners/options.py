@@ -1,4 +1,8 @@
-"""What `isoglot align` and `isoglot score` are asked for: one model per kind of aligner, one per way of scoring."""
+"""Requests of `isoglot align` and `isoglot score`: one pydantic model for each kind of aligner and way of scoring.
+
+Each field is an argument in Python and a flag of the command; ``option(...)`` has its help. Checks of one option stand
+beside it, checks of several in a ``model_validator``.
+"""
 
 import re
 from collections.abc import Mapping
@@ -53,6 +57,7 @@ _TRAIN_ON = "More bitext to learn from; its links are not written."
 
 
 _OWN_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+"""``package.module:Name``."""
 
 
 class _Model(LinkFilter, LexiconOptions):
@@ -111,7 +116,7 @@ class SavedModel(_Model):
     method: str | None = option(None, "The method that the model was trained with.", flags=None, exclude=True)
 
     def decoding(self) -> dict[str, Any]:
-        """How links are read off the model, where that is said."""
+        """Return the options that change how links are read off the model, if they were given."""
         options = {"symmetrisation": self.symmetrisation, "threshold": self.threshold}
         return {name: value for name, value in options.items() if value is not None}
 
@@ -154,7 +159,7 @@ class Encoder(LexiconOptions):
 
     @property
     def values(self) -> Values:
-        """What the values of links are."""
+        """Whether the values of links are probabilities or similarities."""
         return values_of(self.options)
 
 
@@ -173,7 +178,7 @@ class Plugin(Options):
 
     @property
     def values(self) -> Values:
-        """What the values of links are."""
+        """Whether the values of links are probabilities or similarities."""
         return self.aligner.values  # type: ignore[no-any-return]
 
 
@@ -191,7 +196,7 @@ NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
 
 
 class LinkFormat(Options):
-    """How ``isoglot align`` cuts words and writes links."""
+    """Options of ``isoglot align`` for cutting words and writing links."""
 
     words: Literal["whitespace", "unicode"] | None = option(
         None,
@@ -242,7 +247,7 @@ class LinkFormat(Options):
 
     @property
     def files(self) -> list[Path]:
-        """What is written beside the links."""
+        """The files that are written beside the links."""
         return [path for path in (self.phrases, self.write_words) if path is not None]
 
     @model_validator(mode="after")
@@ -261,9 +266,10 @@ class LinkFormat(Options):
 
 
 def own_class(options: Mapping[str, Any]) -> str | None:
-    """The option, of ``method`` and ``model``, that names an aligner of the user's: ``package.module:Name``."""
+    """Return which option, ``method`` or ``model``, names an aligner of the user's as ``package.module:Name``."""
     for name in ("method", "model"):
-        if isinstance(value := options.get(name), str) and _OWN_CLASS.fullmatch(value):
+        value = options.get(name)
+        if isinstance(value, str) and _OWN_CLASS.fullmatch(value):
             return name
     return None
 
@@ -274,14 +280,22 @@ def is_saved_model(model: object) -> bool:
 
 
 def paths_of(aligner: Options, *names: str) -> list[Path]:
-    """The files and folders that an aligner's options of these names are, as far as it has them."""
-    values = [getattr(aligner, name, None) for name in names]
-    several = [value if isinstance(value, tuple) else (value,) for value in values if value is not None]
-    return [Path(path) for paths in several for path in paths]
+    """Return the files and folders in the options of these names; an aligner need not have all of them.
+
+    ``paths_of(request, "train_on", "load")`` of an HMM with two files in ``train_on`` returns these two.
+    """
+    paths: list[Path] = []
+    for name in names:
+        value = getattr(aligner, name, None)
+        if isinstance(value, tuple):
+            paths += map(Path, value)
+        elif value is not None:
+            paths.append(Path(value))
+    return paths
 
 
 def aligner_options() -> set[str]:
-    """Names of the options of all aligners, those without a flag of their own among them."""
+    """Return the names of the options of all aligners, also of those without a flag of their own."""
     return option_names(*KINDS.values(), SavedModel) | {"method"}
 
 
@@ -307,7 +321,7 @@ class ModelScoring(Options):
 
 
 def layer_numbers(text: str) -> list[int] | None:
-    """Layers as the command line gives them: ``None`` for ``all``."""
+    """Read layers as the command line gives them: ``"4,8"`` is ``[4, 8]``, ``"all"`` is None."""
     try:
         return None if text == "all" else [int(part) for part in text.split(",")]
     except ValueError:
@@ -334,9 +348,15 @@ class LayerScoring(Options):
 
 
 def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
-    """The way of scoring that options by name describe: a file of ``links``, a saved model, else layers of an encoder.
+    """Decide from options by name what is scored, and check the options.
 
-    Without ``model`` it is the encoder that comes with the package, without ``layers`` the layer that it keeps.
+    The first of these rules that applies decides:
+
+    1. With ``links``, that file of links.
+    2. If ``method`` or ``model`` is ``package.module:Name``, the user's aligner, which gets all other options.
+    3. If ``model`` is the folder of a saved statistical model, this model.
+    4. Otherwise layers of an encoder: ``model``, by default the one that comes with the package; its ``layers``, by
+       default the layer that it keeps.
     """
     if "links" in options:
         if "layers" in options:
@@ -344,16 +364,17 @@ def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
                 "[[layers]]: scores an encoder, and [[links]] is a file; leave one of the two out"
             )
         return validated(FileScoring, options, owner="scoring a file")
-    if (own := own_class(options)) is not None:
-        values = {
-            "model": options.pop(own),
-            **{name: options.pop(name) for name in ("sentences",) if name in options},
-        }
+    own = own_class(options)
+    if own is not None:
+        values = {"model": options.pop(own)}
+        if "sentences" in options:
+            values["sentences"] = options.pop("sentences")
         scoring = validated(ModelScoring, values, owner="an aligner")
         return scoring.model_copy(update={"settings": options})
     if is_saved_model(options.get("model")):
         return validated(ModelScoring, options, owner="a saved statistical model")
     values = {"method": "itermax", **with_kept(options.get("model", BOX), options)}
+    # A `layer` that the user gives beside `layers` stays, and is refused by `LayerScoring`.
     if "layers" not in options and "layer" in values:
         values["layers"] = str(values.pop("layer"))
     elif "layer" not in options:

@@ -1,4 +1,4 @@
-"""What an aligner found, as lines of a format or as an ALIGNED corpus, complete or not there at all."""
+"""Write linked pairs as lines of a format or as an ALIGNED corpus; an output is complete or not there at all."""
 
 import json
 import math
@@ -11,6 +11,7 @@ from typing import Any
 
 from isoglot.aligners.alignment import column
 from isoglot.aligners.options import NUMBERED, LinkFormat
+from isoglot.aligners.phrases import spaceless
 from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.formats.given_row import with_values
@@ -24,10 +25,13 @@ from isoglot.runs.json_lines import json_line
 
 _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score", "src", "tgt", "src_text", "tgt_text",
                        "src_spans", "tgt_spans", "sure", "possible"])  # fmt: skip
-"""What JSON lines of links say: an input's values of these names are of other links, or of other words."""
+"""Names under which JSON lines have links and what belongs to them.
 
-_GOLD = frozenset(["links", "sure", "possible"])
-"""Links that an input has, which are not those that are written."""
+A row that was read from such lines has values of these names, but of its earlier links.
+"""
+
+_GIVEN_LINKS = frozenset(["links", "sure", "possible"])
+"""Names of links that any row may have, for example gold links."""
 
 
 def write_lines(
@@ -39,51 +43,80 @@ def write_lines(
     languages: Sequence[str] = ("", ""),
     paused: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
+    """Write the links of each pair as a line; returns the number of pairs.
 
-    The formats are those of :mod:`isoglot.formats.link_files`; ``offsets`` with character spans ``[source start,
-    end, target start, end]`` in the text as given; ``words`` with the linked words; ``tmx`` with links, their values
-    and the score as properties. ``values`` is the name of what JSON lines and TMX have for each link; they also have
-    what else the row of a pair says. ``languages`` are those of the first pair, which a TMX file names.
-    ``paused``: Whether the input waits for now, so that whoever reads the output gets what there is.
+    ``alignv2`` and ``naacl`` have a line for each link instead. The formats of numbers are described in
+    :mod:`isoglot.formats.link_files`; three more are only written:
+
+    - ``offsets``: JSON lines with character spans ``[source start, end, target start, end]`` in the text as given.
+    - ``words``: the linked words, ``house|||Haus``, separated by tabs.
+    - ``tmx``: a translation memory whose units have links, their values and the score as properties.
+
+    Args:
+        pairs: Pairs with links.
+        out: File to write; ``-`` is standard output.
+        form: Format, base and order of the sides.
+        values: Name of the numbers that JSON lines and TMX have for each link. Both also keep what else the row of a
+            pair says.
+        languages: Languages of the first pair, which the header of a TMX file names.
+        paused: Returns whether no more input is waiting. Then the file is flushed, so that whoever reads the output
+            through a pipe sees every line so far.
     """
-    first, count = FORMATS.get(form.output, 0) if form.base is None else form.base, 0
+    base = FORMATS.get(form.output, 0) if form.base is None else form.base
     written = (pair.transpose() if form.reverse else pair for pair in pairs)
+    count = 0
     if form.output == "tmx":
         sides = languages[::-1] if form.reverse else languages
         with pair_writer([str(out)], sides, form="tmx") as write:
             for pair in written:
-                write(pair, _properties(pair, first, values))
+                write(pair, _tmx_properties(pair, base, values))
                 count += 1
         return count
     with text_output(out) as file:
         for pair in written:
-            file.write(_lines(pair, count, form.output, first, values))
+            file.write(_lines(pair, count, form.output, base, values))
             count += 1
             if paused():
                 file.flush()
     return count
 
 
-def _properties(pair: SentencePair, first: int, values: str) -> dict[str, Any]:
-    """What a unit of TMX says of its links."""
+def _tmx_properties(pair: SentencePair, base: int, values: str) -> dict[str, Any]:
+    """Return the properties of a unit of TMX: links, their values and the score.
+
+    Properties of earlier links are taken out of the pair's row, which the writer adds to the unit.
+    """
     pair.more = {name: value for name, value in pair.more.items() if name not in _OF_LINKS}
-    properties: dict[str, Any] = {"links": " ".join(f"{i + first}-{j + first}" for i, j in pair.links)}
+    properties: dict[str, Any] = {"links": " ".join(f"{i + base}-{j + base}" for i, j in pair.links)}
     if pair.probabilities:
         properties[values] = " ".join(f"{value:.4f}" for value in pair.probabilities)
-    return properties if math.isnan(pair.score) else {**properties, "score": pair.score}
+    if not math.isnan(pair.score):
+        properties["score"] = pair.score
+    return properties
 
 
-def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) -> str:
-    """A pair's lines; ``first`` is what the first word counts as."""
+def _lines(pair: SentencePair, number: int, name: str, base: int, values: str) -> str:
+    """Return the lines of a pair in the format ``name``.
+
+    ``number``: Pairs written before. ``base``: Number of the first word, 0 or 1.
+
+    Of the links 1-0 and 0-0 of the first pair, counted from 0: ``pharaoh`` has ``0-0 1-0``, ``naacl`` has
+    ``0001 0 0 S`` and ``0001 1 0 S``.
+    """
     if name in ("alignv2", "naacl"):
         width = 4 if name == "naacl" else 1
-        return "".join(f"{number + 1:0{width}d} {i + first} {j + first} S\n" for i, j in sorted(pair.links))
+        return "".join(f"{number + 1:0{width}d} {i + base} {j + base} S\n" for i, j in sorted(pair.links))
     if name in NUMBERED:
-        return " ".join([f"{i + first}-{j + first}" for i, j in sorted(pair.links)]) + "\n"
+        return " ".join([f"{i + base}-{j + base}" for i, j in sorted(pair.links)]) + "\n"
     if name == "words":
-        source, target = ([*map(column, side)] for side in pair.words)
+        source = [column(word) for word in pair.words[0]]
+        target = [column(word) for word in pair.words[1]]
         return "\t".join(f"{source[i]}|||{target[j]}" for i, j in pair.links) + "\n"
+    return json_line(_json_row(pair, name, base, values))
+
+
+def _json_row(pair: SentencePair, name: str, base: int, values: str) -> dict[str, Any]:
+    """Return the row of a pair as ``jsonl`` or ``offsets`` has it."""
     row: dict[str, Any] = {} if pair.id is None else {"id": pair.id}
     texts, (source_spans, target_spans) = pair.texts_and_spans
     if name == "offsets":
@@ -95,17 +128,22 @@ def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) 
         row["src_spans"], row["tgt_spans"] = source_spans, target_spans
         if any(pair.tags):
             row["src_tags"], row["tgt_tags"] = map(offsets_and_xml, pair.tags)
-        row["links"] = [[i + first, j + first] for i, j in pair.links]
+        row["links"] = [[i + base, j + base] for i, j in pair.links]
     row[values] = [round(p, 6) for p in pair.probabilities]
     if name == "jsonl":
         row["score"] = None if math.isnan(pair.score) else round(pair.score, 6)
-    return json_line(with_values(row, _without_earlier_links(pair.row_values())))
+    return with_values(row, _without_earlier_links(pair.row_values()))
 
 
 def _without_earlier_links(more: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a row without its earlier links, in whose place the new links stand."""
-    earlier = _OF_LINKS if isinstance(more.get("links"), list) and "src_spans" in more else _GOLD
-    return {name: value for name, value in more.items() if name not in earlier}
+    """Leave out of a row's other values its earlier links, which the new links replace.
+
+    A row that isoglot wrote has spans beside its links, and then probabilities, words and texts of the earlier links go
+    with them. In any other row only links go: a ``score`` there may be anything.
+    """
+    was_written_by_us = isinstance(more.get("links"), list) and "src_spans" in more
+    replaced = _OF_LINKS if was_written_by_us else _GIVEN_LINKS
+    return {name: value for name, value in more.items() if name not in replaced}
 
 
 def has_gold(pair: SentencePair) -> bool:
@@ -118,11 +156,11 @@ def with_words_written(
 ) -> Iterator[SentencePair]:
     """Pass pairs on, and write the words that their links number: lines of ``source ||| target``.
 
-    White space inside a word, which would shift the numbers of those behind it, is written as ``_``.
+    White space inside a word would shift the numbers of the words behind it, so it is written as ``_``.
     """
     with whole_file(path) as file:
         for pair in pairs:
-            source, target = (" ".join("_".join(word.split()) or "_" for word in side) for side in pair.words)
+            source, target = (" ".join(spaceless(side)) for side in pair.words)
             file.write(f"{target} ||| {source}\n" if reverse else f"{source} ||| {target}\n")
             yield pair
 
@@ -131,7 +169,8 @@ def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
     """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
 
     Probabilities and scores are not kept: links that training should not see are left out before, by
-    ``min_probability`` and ``min_score``. Pairs with an empty side have no row.
+    ``min_probability`` and ``min_score``. A pair with an empty side has no row, but counts in the number of pairs that
+    is returned.
     """
     from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - `datasets` is slow to import
 
@@ -139,7 +178,8 @@ def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
         sources = []
-        # One file for each run of pairs of the same languages, so that the rows keep their order.
+        # `prepare` takes files, each in one pair of languages. Whenever the languages change a new file begins, so
+        # that the rows keep their order.
         for number, (languages, run) in enumerate(groupby(linked, key=attrgetter("languages"))):
             if not all(languages):
                 raise ConfigurationError(
@@ -152,7 +192,14 @@ def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
                     row = {"source": pair.words[0], "target": pair.words[1], "links": pair.links}
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
                     pairs += 1
-            named = dict(zip(("source_language", "target_language"), languages, strict=True))
-            sources.append(Source(path=str(path), format="jsonl", **named))
+            source_language, target_language = languages
+            sources.append(
+                Source(
+                    path=str(path),
+                    format="jsonl",
+                    source_language=source_language,
+                    target_language=target_language,
+                )
+            )
         prepare(sources, out, options=PrepareOptions(kind="aligned"))
     return pairs

@@ -1,4 +1,4 @@
-"""Pairs of sentences to align, read so that every input line has its place in the output."""
+"""Read pairs of sentences to align, so that every input line has its place in the output; report what is wrong."""
 
 import logging
 import re
@@ -15,12 +15,14 @@ from isoglot.formats.words import WordMode, note_of_spaces, other_space
 
 _LOG = logging.getLogger(__name__)
 Warn = Callable[[int, str], None]
+"""Receives the 1-based number of a pair, and what is wrong with it."""
 
 _MOST_WARNINGS = 20
+"""Pairs that are warned of; after these one line says that there are more."""
 _SAMPLE, _GLUED_SHARE = 1000, 0.3
-"""Pairs that decide whether text is tokenised, and the share of glued ones in running text.
+"""Text is taken as running text if this share of the first pairs (so many) has punctuation glued to a word: ``end.``
 
-Abbreviations end some sentences of tokenised text, so a few glued pairs prove nothing.
+Abbreviations (``etc.``) end some sentences of tokenised text, so a few such pairs prove nothing.
 """
 _TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*[\"'][^<>]*)?\s*/?>")
 """An inline tag of HTML or XML."""
@@ -31,12 +33,12 @@ class PairsInFiles(Iterable[SentencePair]):
     """The pairs of a bitext, which are read again in each loop; only the first loop reports what is wrong with them.
 
     Args:
-        read: Reads the pairs: called with ``mode``, how text is cut, and ``warn``, which receives what is wrong with a
-            pair, by its number.
+        read: Function that reads the pairs. It is called with ``mode``, how text is cut, and with ``warn``, a function
+            for reports, or None in later loops.
 
     Attributes:
-        words: How text is cut.
-        warnings: What is wrong with pairs; an aligner reports to it too.
+        words: How text is cut; may be set before the first loop.
+        warnings: Reports what is wrong with pairs; an aligner uses it too.
     """
 
     def __init__(self, read: Callable[..., Iterator[SentencePair]]) -> None:
@@ -59,40 +61,49 @@ def read_pairs(
     start: int = 0,
     stop: int | None = None,
 ) -> Iterator[SentencePair]:
-    """Sentence pairs in the order of the inputs, cut into words, in bounded memory.
+    """Read sentence pairs in the order of the inputs, and cut them into words, in bounded memory.
 
-    A line that cannot be read (a missing separator, another number of columns, invalid UTF-8) keeps its place, and
-    ``warn`` is called with its number; without ``warn`` nothing is reported, as in a second loop over a corpus. Words
-    that a row has are kept; ``split`` takes them as they are, which ``mode`` unicode otherwise refuses.
+    A line that cannot be read (a missing separator, another number of columns, invalid UTF-8) keeps its place, as a
+    pair with the text that could be read, and ``warn`` is called with its number.
 
-    ``start``, ``stop``: Rows of a prepared folder.
+    Args:
+        corpus: The inputs.
+        mode: How text is cut. Rows that have words keep them.
+        warn: Receives what is wrong with a pair; without it nothing is reported, as in a second loop over a corpus.
+        split: Accept rows that have words with ``mode="unicode"`` too, which otherwise refuses them.
+        start: First row of a prepared folder.
+        stop: Row of a prepared folder after the last one.
     """
-    noticed = _Notices() if warn is not None and mode == "whitespace" else None
+    notices = _Notices() if warn is not None and mode == "whitespace" else None
     refuse_split = mode == "unicode" and not split
     read = _readable_or_not(corpus, warn, start, stop)
     pairs = read if warn is None else tags_noticed(read)
     for number, pair in enumerate(pairs, 1):
-        if (pair.has_words or pair.id is not None) and (problem := _problem(pair, refuse_split)):
-            raise InputError(problem, path=pair.path, line=pair.line)
-        if noticed is not None and pair.line is not None and not any(pair.words):
-            noticed.look(pair.texts)
+        # Only rows that have words or an id can be wrong in themselves.
+        if pair.has_words or pair.id is not None:
+            problem = _problem(pair, refuse_split)
+            if problem is not None:
+                raise InputError(problem, path=pair.path, line=pair.line)
+        if notices is not None and pair.line is not None and not any(pair.words):
+            notices.look(pair.texts)
         if isinstance(warn, Warnings):
             warn.places.append((number, pair.path, pair.line))
         yield pair.cut(mode)
-    if noticed is not None:
-        noticed.end()
+    if notices is not None:
+        notices.end()
 
 
 def _readable_or_not(
     corpus: Corpus, warn: Warn | None, start: int, stop: int | None
 ) -> Iterator[SentencePair]:
-    """The pairs of a corpus; ``warn`` hears of rows that could not be read, or not all of them."""
+    """Yield the pairs of a corpus; ``warn`` receives rows that could not be read, or only in part."""
     number = 0
     for corpus_input in corpus.inputs:
         for pair, problem in corpus_input.pairs(start, stop):
             number += 1
             if problem is not None and warn is not None:
-                warn(number, f"{problem}{'' if any(pair.texts) else '; it gets no links'}")
+                consequence = "" if any(pair.texts) else "; it gets no links"
+                warn(number, f"{problem}{consequence}")
             yield pair
 
 
@@ -101,7 +112,11 @@ def tags_noticed(pairs: Iterator[SentencePair]) -> Iterator[SentencePair]:
     noticed = False
     for number, pair in enumerate(pairs, 1):
         if not noticed and not any(pair.words):
-            found = next((tag for text in pair.texts if "<" in text and (tag := _TAG.search(text))), None)
+            # Most texts have no "<", which is found out faster than by the expression.
+            found = None
+            for text in pair.texts:
+                if found is None and "<" in text:
+                    found = _TAG.search(text)
             if found is not None:
                 noticed = True
                 _LOG.warning(
@@ -114,15 +129,21 @@ def tags_noticed(pairs: Iterator[SentencePair]) -> Iterator[SentencePair]:
 
 
 def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
-    """Bitext to learn from beside another of these languages, whose direction it must have."""
+    """Open further bitext to learn from, in the same direction as a text in these languages.
+
+    A TMX file has no source side, so the languages must be known to choose one.
+    """
     tags = [tag or unnamed for tag, unnamed in zip(languages, UNNAMED, strict=False)]
-    if set(tags) & set(UNNAMED) and (unsure := [path for path in paths if by_suffix(path) == "tmx"]):
-        raise ConfigurationError(
-            f"{unsure[0]}: which of its languages is the source? Add [[languages=('en', 'de')]]"
-        )
-    return open_corpus(
-        [source for path in paths for source in corpus_sources([path], languages=tags)], "bitext"
-    )
+    if set(tags) & set(UNNAMED):
+        translation_memories = [path for path in paths if by_suffix(path) == "tmx"]
+        if translation_memories:
+            raise ConfigurationError(
+                f"{translation_memories[0]}: which of its languages is the source? Add [[languages=('en', 'de')]]"
+            )
+    sources = []
+    for path in paths:
+        sources += corpus_sources([path], languages=tags)
+    return open_corpus(sources, "bitext")
 
 
 def silent(number: int, message: str) -> None:
@@ -130,12 +151,12 @@ def silent(number: int, message: str) -> None:
 
 
 class Warnings:
-    """Reports what is wrong with pairs: one message per pair, and of very many only the first."""
+    """Report what is wrong with pairs: one message a pair, and of very many pairs only the first ones."""
 
     def __init__(self) -> None:
         self._reported: set[int] = set()
         self.places: deque[tuple[int, str | None, int | None]] = deque(maxlen=2 * WINDOW)
-        """Number, file and line of the pairs read last, more than an aligner reads ahead."""
+        """Number, file and line of the pairs that were read last; there are more than an aligner reads ahead."""
 
     def __call__(self, number: int, message: str) -> None:
         """Report what is wrong with the pair of this 1-based number."""
@@ -152,45 +173,51 @@ class Warnings:
 
 
 class _Notices:
-    """Warns if text that is cut at spaces and tabs looks like running text, or has spaces of other kinds."""
+    """Warn if text that is cut at spaces and tabs looks like running text, or has spaces of other kinds."""
 
     def __init__(self) -> None:
-        self._running: list[bool] = []  # of the first pairs, whether a word ends in a punctuation mark
-        self._spaced, self._space = 0, ""  # pairs with other spaces, and the first of these
+        # Whether a word ends in a punctuation mark, for each of the first pairs.
+        self._is_running: list[bool] = []
+        # How many pairs have other spaces (no-break, ideographic), and the first such space.
+        self._spaced, self._space = 0, ""
 
     def look(self, texts: tuple[str, str]) -> None:
         """Look at a pair."""
-        if (space := other_space(*texts)) is not None:
-            self._spaced, self._space = self._spaced + 1, self._space or space
-        if len(self._running) < _SAMPLE:
-            self._running.append(any(map(_GLUED.search, texts)))
-            if len(self._running) == _SAMPLE:
+        space = other_space(*texts)
+        if space is not None:
+            self._spaced += 1
+            self._space = self._space or space
+        if len(self._is_running) < _SAMPLE:
+            self._is_running.append(any(map(_GLUED.search, texts)))
+            if len(self._is_running) == _SAMPLE:
                 self._warn_of_running_text()
 
     def end(self) -> None:
-        """All pairs have been looked at."""
-        if len(self._running) < _SAMPLE:
+        """Warn after the last pair of what is known then."""
+        if len(self._is_running) < _SAMPLE:
             self._warn_of_running_text()
         if self._spaced:
             _LOG.warning("%s", note_of_spaces(self._spaced, self._space))
 
     def _warn_of_running_text(self) -> None:
-        if sum(self._running) >= max(_GLUED_SHARE * len(self._running), 1):
+        """Warn if enough of the first pairs look like running text."""
+        if sum(self._is_running) >= max(_GLUED_SHARE * len(self._is_running), 1):
             _LOG.warning(
                 spelled(
                     "punctuation stays part of words; for text that is not tokenised, use "
                     "[[words='unicode']] (%d of the first %d pairs)"
                 ),
-                sum(self._running),
-                len(self._running),
+                sum(self._is_running),
+                len(self._is_running),
             )
 
 
 def _problem(pair: SentencePair, refuse_split: bool) -> str | None:
-    """What is wrong with a row that has words or an id, of which an aligner takes fewer than a row may have."""
+    """Say what is wrong with the words or the id of a row, None if nothing is; readers accept more than aligners."""
     if any(pair.words) and refuse_split:
         return "is already split into words; leave [[words]] out"
-    if any(not word.strip() for words in pair.words for word in words):
+    source, target = pair.words
+    if not all(word.strip() for word in (*source, *target)):
         return "a word is empty; leave it out, and count the links without it"
     if pair.id is not None and type(pair.id) not in (int, str):
         return f"the id is {pair.id!r}, but a number or a text is needed"

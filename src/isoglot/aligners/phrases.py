@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import sqrt
 from pathlib import Path
@@ -19,25 +19,32 @@ from isoglot.formats.words import has_unspaced
 from isoglot.runs.files import whole_file
 
 Span = tuple[int, int]
-"""First word, and the one after the last."""
+"""Number of the first word, and of the one after the last."""
+WordProbabilities = Callable[[str, str], tuple[float, float]]
+"""A source and a target word to p(target | source) and p(source | target)."""
 
-_MOST = 1_000_000
-"""Distinct pairs in memory."""
+_MOST_IN_MEMORY = 1_000_000
+"""Distinct pairs that are counted in memory before they go to the database."""
 LEAST = 0.05
-"""The least value of an entry of a lexicon."""
+"""Minimum of √(p(target | source) · p(source | target)) for an entry of a lexicon."""
 NULL = "\t"
-"""Beside a word that has no link; no word of a column is so."""
+"""The partner of a word without a link. No word of a column is a tab, so it cannot be mistaken for one."""
 _ESCAPES = str.maketrans({"|": "&#124;", "[": "&#91;", "]": "&#93;"})
-"""Characters that mean something in a table of Moses, as its own scripts write them."""
+"""Characters that mean something in a phrase table, escaped as Moses' own scripts escape them."""
 
 
 def phrase_pairs(
     links: Iterable[tuple[int, int]], source: int, target: int, *, longest: int
 ) -> Iterator[tuple[Span, Span]]:
-    """The consistent pairs of phrases of at most ``longest`` words each, in a pair with this many words.
+    """Yield the consistent phrase pairs of a sentence pair with ``source`` and ``target`` words.
 
-    A pair is consistent if it holds a link and no word of one side is linked to a word outside of the other. Words
-    without links at the edge of the target phrase may belong to it or not.
+    Each side of a phrase pair has at most ``longest`` words. A phrase pair is consistent if
+
+    1. it holds at least one link, and
+    2. no word of either phrase is linked to a word outside the other phrase.
+
+    Unlinked words at an edge do not make a pair inconsistent, so the pair is also yielded with them: in the example
+    below target word 1 has no link, so source word 0 goes with target word 0 and with target words 0 to 1.
 
     Source: Och and Ney 2004, *The alignment template approach to statistical machine translation*.
 
@@ -45,25 +52,28 @@ def phrase_pairs(
         >>> list(phrase_pairs([(0, 0), (1, 2)], 2, 3, longest=2))
         [((0, 1), (0, 1)), ((0, 1), (0, 2)), ((1, 2), (2, 3)), ((1, 2), (1, 3))]
     """
-    forward, backward = defaultdict(list), defaultdict(list)
+    targets_of, sources_of = defaultdict(list), defaultdict(list)
     for i, j in links:
-        forward[i].append(j)
-        backward[j].append(i)
+        targets_of[i].append(j)
+        sources_of[j].append(i)
     for first in range(source):
+        # The target words that source words first..last are linked to lie between low and high.
         low, high = target, -1
         for last in range(first, min(source, first + longest)):
-            low, high = min([low, *forward[last]]), max([high, *forward[last]])
-            if high < 0 or high - low >= longest:
+            low, high = min([low, *targets_of[last]]), max([high, *targets_of[last]])
+            if high < 0 or high - low >= longest:  # no link yet, or too many target words
                 continue
-            if any(not first <= i <= last for j in range(low, high + 1) for i in backward[j]):
+            # Rule 2: a target word between low and high is linked to a source word outside first..last.
+            if any(not first <= i <= last for j in range(low, high + 1) for i in sources_of[j]):
                 continue
+            # Every start from low to the left, and every stop from high to the right, as far as words are unlinked.
             start = low
-            while start >= 0 and high - start < longest and (start == low or not backward[start]):
+            while start >= 0 and high - start < longest and (start == low or not sources_of[start]):
                 stop = high + 1
                 while (
                     stop <= target
                     and stop - start <= longest
-                    and (stop == high + 1 or not backward[stop - 1])
+                    and (stop == high + 1 or not sources_of[stop - 1])
                 ):
                     yield (first, last + 1), (start, stop)
                     stop += 1
@@ -71,28 +81,42 @@ def phrase_pairs(
 
 
 class PairCounts:
-    """How often two phrases go together, counted in a database on the disk where they are many.
+    """Count how often two phrases (or words) go together.
+
+    Counts are collected in memory; whenever there are many they are added to a temporary SQLite database, so memory
+    does not grow with the text.
 
     Args:
         most: Distinct pairs in memory.
+
+    Example:
+        >>> counts = PairCounts()
+        >>> counts.add(["the", "house"], ["das", "Haus"])
+        >>> list(counts.rows())
+        [('the house', 'das Haus', 1, 1.0, 1.0)]
     """
 
-    def __init__(self, *, most: int = _MOST) -> None:
+    def __init__(self, *, most: int = _MOST_IN_MEMORY) -> None:
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._most = most
-        # an empty name is a temporary file that goes with the connection
+        # SQLite takes an empty name as a temporary file, which is deleted when the connection closes.
         self._database = sqlite3.connect("", check_same_thread=False)
         self._database.execute(
             "CREATE TABLE pairs (source, target, links, count, PRIMARY KEY (source, target, links)) WITHOUT ROWID"
         )
 
     def add(self, source: Sequence[str], target: Sequence[str], links: str = "") -> None:
-        """Count a pair of phrases once more, by the ``links`` of their words where these are wanted."""
+        """Count one more occurrence of a pair of phrases.
+
+        ``links``: The form in which the pair occurs, counted apart from its other forms: the links between its words as
+        a Pharaoh line, or any other text (a glossary gives the spelling).
+        """
         self._counts[" ".join(source), " ".join(target), links] += 1
         if len(self._counts) >= self._most:
             self._store()
 
     def _store(self) -> None:
+        """Add the counts in memory to those in the database."""
         self._database.executemany(
             "INSERT INTO pairs VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
             ((*pair, count) for pair, count in self._counts.items()),
@@ -100,7 +124,10 @@ class PairCounts:
         self._counts.clear()
 
     def rows(self) -> Iterator[tuple[str, str, int, float, float]]:
-        """Source, target, count, p(target | source) and p(source | target), by source, then the most frequent first."""
+        """Yield source, target, count, p(target | source) and p(source | target) of each pair.
+
+        Sorted by source; the pairs of one source by count, the most frequent first.
+        """
         self._store()
         yield from self._database.execute(
             "SELECT source, target, count, 1.0 * count / SUM(count) OVER (PARTITION BY source),"
@@ -108,7 +135,10 @@ class PairCounts:
         )
 
     def by_word(self, given: Literal["source", "target"]) -> Iterator[tuple[str, str, int, int]]:
-        """Source, target, count of the pair and of the given side, by that side, then the most frequent first."""
+        """Yield source, target, count of the pair and count of its ``given`` side.
+
+        Sorted by the given side; the pairs of one given word by count, the most frequent first.
+        """
         self._store()
         other = "target" if given == "source" else "source"
         yield from self._database.execute(
@@ -117,82 +147,120 @@ class PairCounts:
         )
 
     def by_form(self) -> Iterator[tuple[str, str, str, int, int, int]]:
-        """Source, target, the ``links`` that the pair has most often, counts of the pair, its source and its target."""
+        """Yield source, target, the pair's most frequent form, and the counts of the pair, its source and its target.
+
+        Sorted by source, then target. Of forms with equal counts the first in the alphabet is taken.
+        """
+        return self._most_frequent_forms(order="source, target")
+
+    def _most_frequent_forms(self, order: str) -> Iterator[tuple[str, str, str, int, int, int]]:
+        """Yield the rows of :meth:`by_form` in an ``order`` of SQL that keeps the forms of a pair together."""
         self._store()
         rows = self._database.execute(
-            "SELECT source, target, links, SUM(count) OVER (PARTITION BY source, target),"
+            "SELECT source, target, links, SUM(count) OVER (PARTITION BY source, target),"  # noqa: S608 - a literal
             " SUM(count) OVER (PARTITION BY source), SUM(count) OVER (PARTITION BY target) FROM pairs"
-            " ORDER BY source, target, count DESC, links"
+            f" ORDER BY {order}, count DESC, links"
         )
-        last = None
-        for source, target, *rest in rows:
-            if (source, target) != last:
-                last = source, target
-                yield (source, target, *rest)
+        last_pair = None
+        for source, target, *form_and_counts in rows:
+            # The first row of a pair has its most frequent form; later rows repeat the pair with rarer ones.
+            if (source, target) != last_pair:
+                last_pair = source, target
+                yield (source, target, *form_and_counts)
 
     def write(self, path: str | Path, *, minimum: float = 0.0) -> None:
         """Write lines of source, target, √(p(target | source) · p(source | target)), count and both probabilities.
 
-        ``minimum``: The least value of the third column.
+        ``minimum``: Lines whose third column is below it are left out.
         """
         with whole_file(path) as file:
             for source, target, count, forward, backward in self.rows():
-                if (value := sqrt(forward * backward)) >= minimum:
+                value = sqrt(forward * backward)
+                if value >= minimum:
                     file.write(f"{source}\t{target}\t{value:.6g}\t{count}\t{forward:.6g}\t{backward:.6g}\n")
 
     def write_moses(self, path: str | Path, words: PairCounts) -> None:
-        """Write a phrase table as Moses has it, in the order of ``LC_ALL=C sort``.
+        """Write the counted phrase pairs as a phrase table of Moses, in the order of ``LC_ALL=C sort``.
 
         A line is ``source ||| target ||| p(s | t) lex(s | t) p(t | s) lex(t | s) ||| links ||| count(t) count(s)
-        count``. Of links that differ between occurrences the most frequent ones stand.
+        count``; of a single pair that occurred once::
 
-        ``words``: Counts of linked words, and of those without a link beside :data:`NULL`.
+            the ||| das ||| 1 1 1 1 ||| 0-0 ||| 1 1 1
 
-        Source: Koehn, Och & Marcu 2003, *Statistical phrase-based translation*, §2.3 (lexical weights).
+        Where the links of a pair differ between occurrences, the most frequent ones are written.
+
+        ``words``: Counts of linked words, and of words without a link beside :data:`NULL`.
         """
-        words._store()
-        words._database.execute(
+        word_probabilities = words._word_probabilities()
+        # `sort` compares whole lines, with the marks behind a phrase: "a b |||" comes before "a |||".
+        order = "source || ' |||', target || ' |||'"
+        with whole_file(path) as file:
+            for source, target, links, count, source_count, target_count in self._most_frequent_forms(order):
+                source_given_target, target_given_source = _lexical_weights(
+                    source.split(" "),
+                    target.split(" "),
+                    Alignment.from_pharaoh(links).links,
+                    word_probabilities,
+                )
+                scores = (
+                    count / target_count,
+                    source_given_target,
+                    count / source_count,
+                    target_given_source,
+                )
+                sides = f"{source.translate(_ESCAPES)} ||| {target.translate(_ESCAPES)}"
+                values = " ".join(f"{value:.6g}" for value in scores)
+                file.write(f"{sides} ||| {values} ||| {links} ||| {target_count} {source_count} {count}\n")
+
+    def _word_probabilities(self) -> WordProbabilities:
+        """Return a function from a source and a target word to p(target | source) and p(source | target)."""
+        self._store()
+        # A table with a key: the probabilities are looked up by word for each line of the phrase table.
+        self._database.execute(
             "CREATE TABLE lexical (source, target, forward, backward, PRIMARY KEY (source, target)) WITHOUT ROWID"
         )
-        words._database.execute(
+        self._database.execute(
             "INSERT INTO lexical SELECT source, target, 1.0 * count / SUM(count) OVER (PARTITION BY source),"
             " 1.0 * count / SUM(count) OVER (PARTITION BY target) FROM pairs"
         )
         select = "SELECT forward, backward FROM lexical WHERE source = ? AND target = ?"
 
-        @lru_cache(_MOST)
-        def shares(source: str, target: str) -> tuple[float, float]:
-            forward, backward = words._database.execute(select, (source, target)).fetchone() or (0.0, 0.0)
+        @lru_cache(_MOST_IN_MEMORY)
+        def word_probabilities(source: str, target: str) -> tuple[float, float]:
+            found = self._database.execute(select, (source, target)).fetchone()
+            forward, backward = found or (0.0, 0.0)
             return forward, backward
 
-        self._store()
-        rows = self._database.execute(
-            "SELECT source, target, links, SUM(count) OVER (PARTITION BY source, target),"
-            " SUM(count) OVER (PARTITION BY source), SUM(count) OVER (PARTITION BY target) FROM pairs"
-            " ORDER BY source || ' |||', target || ' |||', count DESC, links"
-        )
-        last = None
-        with whole_file(path) as file:
-            for source, target, links, count, source_count, target_count in rows:
-                if (source, target) == last:
-                    continue
-                last = source, target
-                source_words, target_words = source.split(" "), target.split(" ")
-                pairs = Alignment.from_pharaoh(links).links
-                ahead, back = 1.0, 1.0
-                for j, word in enumerate(target_words):
-                    linked = [source_words[i] for i, k in pairs if k == j] or [NULL]
-                    ahead *= sum(shares(other, word)[0] for other in linked) / len(linked)
-                for i, word in enumerate(source_words):
-                    linked = [target_words[j] for k, j in pairs if k == i] or [NULL]
-                    back *= sum(shares(word, other)[1] for other in linked) / len(linked)
-                scores = count / target_count, back, count / source_count, ahead
-                sides = f"{source.translate(_ESCAPES)} ||| {target.translate(_ESCAPES)}"
-                values = " ".join(f"{value:.6g}" for value in scores)
-                file.write(f"{sides} ||| {values} ||| {links} ||| {target_count} {source_count} {count}\n")
+        return word_probabilities
 
 
-def counted(
+def _lexical_weights(
+    source: Sequence[str],
+    target: Sequence[str],
+    links: Collection[tuple[int, int]],
+    word_probabilities: WordProbabilities,
+) -> tuple[float, float]:
+    """Return lex(source | target) and lex(target | source) of a phrase pair.
+
+    The weight of a word is the mean of its probability given each word that it is linked to, or its probability given
+    :data:`NULL` if it has no link. The weight of a phrase is the product over its words.
+
+    Source: Koehn, Och & Marcu 2003, *Statistical phrase-based translation*, §2.3.
+    """
+    target_given_source = 1.0
+    for j, target_word in enumerate(target):
+        linked = [source[i] for i, linked_to in links if linked_to == j] or [NULL]
+        total = sum(word_probabilities(source_word, target_word)[0] for source_word in linked)
+        target_given_source *= total / len(linked)
+    source_given_target = 1.0
+    for i, source_word in enumerate(source):
+        linked = [target[j] for linked_to, j in links if linked_to == i] or [NULL]
+        total = sum(word_probabilities(source_word, target_word)[1] for target_word in linked)
+        source_given_target *= total / len(linked)
+    return source_given_target, target_given_source
+
+
+def with_phrases(
     linked: Iterable[SentencePair],
     *,
     phrases: str | Path,
@@ -200,35 +268,43 @@ def counted(
     moses: bool = False,
     pieces: Sequence[str] = (),
 ) -> Iterator[SentencePair]:
-    """Pass pairs on, count the phrases that they link, and write the counts at the end.
+    """Pass pairs on unchanged, count the phrase pairs that their links allow, and write the counts after the last pair.
 
-    ``phrases``: File of phrase pairs of at most ``longest`` words; ``moses``: In Moses' own format.
-    ``pieces``: Tokenizers, of one or both sides, whose pieces stand for the single characters of running Chinese or
-    Japanese; loaded where a text has some.
+    Args:
+        linked: Pairs with links.
+        phrases: File to write.
+        longest: Maximum words of a phrase.
+        moses: Write the file as a phrase table of Moses, not as TSV.
+        pieces: Tokenizers, one for both sides or one for each, whose pieces take the place of the single characters of
+            running Chinese or Japanese. They are loaded at the first text that has such characters.
     """
-    pairs, lexical = PairCounts(), PairCounts()
+    phrase_counts, word_counts = PairCounts(), PairCounts()
     bounds: list[PieceBounds] = []
     for pair in linked:
-        unit = pair
+        unit_pair = pair
         if pieces and any(map(has_unspaced, pair.texts)):
             bounds = bounds or [load_bounds(name) for name in pieces]
-            unit = with_units(pair, bounds[0], bounds[-1])
-        source, target = ([*map(column, side)] for side in unit.words)
+            unit_pair = with_units(pair, bounds[0], bounds[-1])
+        source = [column(word) for word in unit_pair.words[0]]
+        target = [column(word) for word in unit_pair.words[1]]
         if moses:
             source, target = spaceless(source), spaceless(target)
-            count_links(lexical, source, target, unit.links, unlinked=True)
-        for (a, b), (c, d) in phrase_pairs(unit.links, len(source), len(target), longest=longest):
-            inside = [(i - a, j - c) for i, j in unit.links if a <= i < b and c <= j < d] if moses else ()
-            pairs.add(source[a:b], target[c:d], Alignment(frozenset(inside)).to_pharaoh())
+            count_links(word_counts, source, target, unit_pair.links, unlinked=True)
+        for (a, b), (c, d) in phrase_pairs(unit_pair.links, len(source), len(target), longest=longest):
+            links = ""
+            if moses:  # numbered from the first word of the phrases
+                inside = frozenset((i - a, j - c) for i, j in unit_pair.links if a <= i < b and c <= j < d)
+                links = Alignment(inside).to_pharaoh()
+            phrase_counts.add(source[a:b], target[c:d], links)
         yield pair
     if moses:
-        pairs.write_moses(phrases, lexical)
+        phrase_counts.write_moses(phrases, word_counts)
     else:
-        pairs.write(phrases)
+        phrase_counts.write(phrases)
 
 
 def spaceless(words: Iterable[str]) -> list[str]:
-    """Words for a file whose columns are separated by white space, with underscores for white space inside a word."""
+    """Return words for a file whose columns are separated by spaces: ``New York`` as one word becomes ``New_York``."""
     return ["_".join(word.split()) or "_" for word in words]
 
 
@@ -240,12 +316,16 @@ def count_links(
     *,
     unlinked: bool,
 ) -> None:
-    """Count the pairs of words that are linked; ``unlinked``: also each word without a link, beside :data:`NULL`."""
+    """Count each linked pair of words; with ``unlinked`` also each word without a link, beside :data:`NULL`."""
     links = list(links)
     for i, j in links:
         counts.add([source[i]], [target[j]])
-    if unlinked:
-        for i in set(range(len(source))) - {i for i, _ in links}:
-            counts.add([source[i]], [NULL])
-        for j in set(range(len(target))) - {j for _, j in links}:
-            counts.add([NULL], [target[j]])
+    if not unlinked:
+        return
+    linked_sources, linked_targets = {i for i, _ in links}, {j for _, j in links}
+    for i, word in enumerate(source):
+        if i not in linked_sources:
+            counts.add([word], [NULL])
+    for j, word in enumerate(target):
+        if j not in linked_targets:
+            counts.add([NULL], [word])

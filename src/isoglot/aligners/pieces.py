@@ -18,13 +18,13 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import word_of_piece
 
 Cut = Callable[[str], tuple[list[str], list[tuple[int, int]]]]
-"""A text to its pieces, and the characters ``[start, end)`` of each."""
+"""A text to its pieces and their character ranges: ``"lowest"`` to ``["low@@", "est"]`` and ``[(0, 3), (3, 6)]``."""
 
 _SENTENCEPIECE = (".model", ".spm")
 
 
 def load_cut(name: str) -> Cut:
-    """How a tokenizer cuts text, without special tokens.
+    """Load a tokenizer as a function that cuts a text into pieces, without special tokens.
 
     ``name``: A SentencePiece model (``.model``, ``.spm``), codes of subword-nmt or fastBPE, or a folder or hub
     name with a fast tokenizer.
@@ -66,7 +66,10 @@ def load_cut(name: str) -> Cut:
 
 
 def load_bounds(name: str) -> PieceBounds:
-    """Where the pieces of a tokenizer stand in a text, of one that :func:`load_cut` takes or of a packed aligner."""
+    """Load a tokenizer as a function from a text to the character ranges of its pieces.
+
+    ``name``: A packed aligner such as ``box``, or any tokenizer that :func:`load_cut` takes.
+    """
     if (file := packed_file(name)) is not None:
         from isoglot.checkpoints.packed_file import (  # noqa: PLC0415 - loads tokenizers
             TOKENIZER_CONFIG,
@@ -84,9 +87,9 @@ def load_bounds(name: str) -> PieceBounds:
 
 
 def piece_links(linked: Iterable[SentencePair], tokenizers: Sequence[str]) -> Iterator[SentencePair]:
-    """Pairs whose words are pieces, as :func:`as_pieces` makes them.
+    """Replace the words of each pair by pieces, and the links by links of pieces; see :func:`as_pieces`.
 
-    ``tokenizers``: One of both sides, or those of source and target.
+    ``tokenizers``: One for both sides, or one for the source and one for the target.
     """
     cuts = [load_cut(name) for name in tokenizers]
     for pair in linked:
@@ -94,42 +97,59 @@ def piece_links(linked: Iterable[SentencePair], tokenizers: Sequence[str]) -> It
 
 
 def as_pieces(pair: SentencePair, cuts: Sequence[Cut]) -> SentencePair:
-    """The pair with pieces as words: every piece of a word has the links of the word, to every piece of the other.
+    """Return the pair with pieces as its words, and links between pieces.
 
-    A piece of several words (of single Han characters) has the links of all of them, with the greatest probability.
+    1. Every piece of a word has the links of the word, to every piece of the other word. If *lowest* is linked to *le*,
+       *moins* and *cher*, so are both ``low@@`` and ``est``.
+    2. A piece of several words (of single Han characters) has the links of all of them. Where two such links become
+       one, it has the greater probability.
 
-    ``cuts``: The cut of both sides, or those of source and target.
+    ``cuts``: The cut of both sides, or of the source and of the target.
     """
-    texts, (source_spans, target_spans) = pair.texts_and_spans
-    source_pieces, source_spans, forward = _members(texts[0], source_spans, cuts[0])
-    target_pieces, target_spans, backward = _members(texts[1], target_spans, cuts[-1])
+    texts, (source_word_spans, target_word_spans) = pair.texts_and_spans
+    source_pieces, source_spans, pieces_of_source = _pieces_of_words(texts[0], source_word_spans, cuts[0])
+    target_pieces, target_spans, pieces_of_target = _pieces_of_words(texts[1], target_word_spans, cuts[-1])
     links: dict[tuple[int, int], float] = {}
-    for (s, t), probability in zip(pair.links, pair.probabilities or [1.0] * len(pair.links), strict=True):
-        for link in product(forward.get(s, ()), backward.get(t, ())):
+    probabilities = pair.probabilities or [1.0] * len(pair.links)
+    for (i, j), probability in zip(pair.links, probabilities, strict=True):
+        # A word may have no piece: a character that the tokenizer drops.
+        for link in product(pieces_of_source.get(i, ()), pieces_of_target.get(j, ())):
             links[link] = max(probability, links.get(link, 0.0))
+    ordered = sorted(links)
     return replace(
         pair,
         texts=texts,
         words=(source_pieces, target_pieces),
         spans=(source_spans, target_spans),
-        links=sorted(links),
-        probabilities=[links[link] for link in sorted(links)] if pair.probabilities else [],
+        links=ordered,
+        probabilities=[links[link] for link in ordered] if pair.probabilities else [],
     )
 
 
-def _members(
-    text: str, spans: Sequence[tuple[int, int]], cut: Cut
+def _pieces_of_words(
+    text: str, word_spans: Sequence[tuple[int, int]], cut: Cut
 ) -> tuple[list[str], list[tuple[int, int]], dict[int, list[int]]]:
-    """The pieces of a text, their characters, and those of each word; a space or nothing belongs to the one behind."""
+    """Return the pieces of a text, their character ranges, and the numbers of each word's pieces.
+
+    A piece without a character of a word (SentencePiece's lone ``▁``, or a space) belongs to the first word of the
+    piece behind it.
+    """
     pieces, piece_spans = cut(text)
-    bounds, words = np.array(piece_spans, np.int64).reshape(-1, 2), np.array(spans, np.int64).reshape(-1, 2)
-    first = word_of_piece(bounds[:, 0], bounds[:, 1], words[:, 0], words[:, 1]).tolist()
-    behind = np.searchsorted(words[:, 0], bounds[:, 1]).tolist()
-    members: dict[int, list[int]] = {}
-    owner = -1
+    bounds = np.array(piece_spans, np.int64).reshape(-1, 2)
+    words = np.array(word_spans, np.int64).reshape(-1, 2)
+    # Words `first_word[p]` up to `end_word[p]` share characters with piece p; -1 if no word does.
+    first_word = word_of_piece(bounds[:, 0], bounds[:, 1], words[:, 0], words[:, 1]).tolist()
+    end_word = np.searchsorted(words[:, 0], bounds[:, 1]).tolist()
+    pieces_of_word: dict[int, list[int]] = {}
+    # From the end, so that the word of the piece behind is known. Pieces behind the last word go to word -1, which has
+    # no links.
+    word_behind = -1
     for piece in reversed(range(len(pieces))):
-        owners = range(first[piece], behind[piece]) if first[piece] >= 0 else [owner]
-        owner = owners[0]
+        if first_word[piece] >= 0:
+            owners = range(first_word[piece], end_word[piece])
+        else:
+            owners = range(word_behind, word_behind + 1)
+        word_behind = owners[0]
         for word in owners:
-            members.setdefault(word, []).append(piece)
-    return pieces, piece_spans, members
+            pieces_of_word.setdefault(word, []).append(piece)
+    return pieces, piece_spans, pieces_of_word

@@ -1,4 +1,4 @@
-"""An aligner of the user's own class, as a verb uses it."""
+"""Use an aligner of the user's own class: give it pairs with words, and check the links that it returns."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -25,11 +25,13 @@ class PluginAligner(Aligner):
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Link the words of each pair by the user's aligner."""
+        # One that learns loops over the pairs twice, which an iterator does not allow.
         if self.learns and iter(pairs) is pairs:
             pairs = list(pairs)
         text = _PairsWithWords(pairs, self._with_words)
+        given = text if self.learns else iter(text)
         number = 0
-        for number, pair in enumerate(self._aligner.align(text if self.learns else iter(text)), 1):
+        for number, pair in enumerate(self._aligner.align(given), 1):
             source, target = map(len, pair.words)
             if (link := link_outside(pair.links, source, target)) is not None:
                 raise ConfigurationError(
@@ -42,17 +44,18 @@ class PluginAligner(Aligner):
             )
 
     def _with_words(self, pair: SentencePair) -> SentencePair:
+        """Check the languages of a pair, and cut its text into words."""
         require_languages(self, pair.languages)
         return pair.cut(self.words or "unicode")
 
 
 class _PairsWithWords(Iterable[SentencePair]):
-    """Pairs that can be looped over as often as those they are made from."""
+    """Pairs, changed one by one in each loop over them; they are counted on the way."""
 
     def __init__(self, pairs: Iterable[SentencePair], change: Callable[[SentencePair], SentencePair]) -> None:
         self._pairs, self._change = pairs, change
         self.count = 0
-        """How many pairs the last loop gave."""
+        """Number of pairs that the last loop gave."""
 
     def __iter__(self) -> Iterator[SentencePair]:
         self.count = 0

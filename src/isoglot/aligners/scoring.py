@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from pathlib import Path
@@ -31,22 +31,27 @@ GivenLinks = str | Path | Iterable[SentencePair | Alignment | str | Iterable[Lin
 """A file of links, or the links of each sentence in any form."""
 FIGURES = ("precision", "recall", "f1", "aer", "links", "sure")
 _LOG = logging.getLogger(__name__)
-_DROP = 10.0
-"""How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""
+_WORTH_A_HINT = 10.0
+"""By how many points of AER another reading must be better for a hint. A wrong base costs 30 points and more."""
 _BASES = {0: [], -1: ["they count from 1 ([[base=1]])"], 1: ["the gold file counts from 1 ([[gold_base=1]])"]}
+"""Shift of the word numbers to the mistake that such a shift would repair."""
 _SIDES = {False: [], True: ["their sides are exchanged ([[reverse=True]])"]}
-"""What may be wrong, by how far numbers are shifted and by whether sides are exchanged; as read, nothing."""
-_NONE: Links = frozenset()
+"""Whether the sides are exchanged, to the mistake that this would repair."""
+_AS_READ = (False, 0)
+_NO_LINKS: Links = frozenset()
 
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """Scores of a corpus."""
+    """The score of a corpus of sentences."""
 
     total: AlignmentScore
-    count: int  # sentences
-    sentences: list[tuple[str, AlignmentScore]]  # of each one, if asked for
+    count: int
+    """Number of sentences."""
+    sentences: list[tuple[str, AlignmentScore]]
+    """Name and score of each sentence; empty unless they were asked for."""
     hint: str | None
+    """A likelier reading of the links (``they count from 1``), if one scores far better."""
 
     def summary(self) -> dict[str, Any]:
         """The total as plain numbers, rates in %."""
@@ -84,50 +89,59 @@ def score(
         AlignmentScore(precision=100.00, recall=66.67, f1=80.00, aer=16.67, links=3, sure=3)
     """
     files = _reading_of(links, gold, reading)
+    # A loop over models or thresholds scores the same sentences many times. Numbers that the program made itself
+    # cannot be misread, so the readings that `score_sentences` also tries are left out.
     if isinstance(links, list | tuple) and isinstance(gold, list | tuple) and sentences is None:
         alignments = [sentence for sentence in links if isinstance(sentence, Alignment)]
         answers = [pair for pair in gold if isinstance(pair, SentencePair) and pair.sure is not None]
-        if len(alignments) == len(links) and len(answers) == len(gold):  # without a look at other readings
-            if len(alignments) != len(answers):
-                raise ConfigurationError(
-                    f"got {len(alignments)} alignments but {len(answers)} gold alignments; keep empty lines for empty "
-                    "alignments"
-                )
-            pairs = zip(alignments, answers, strict=True)
-            total = sum((score_pair(found.links, answer) for found, answer in pairs), AlignmentScore())
-            require_sure(total.sure > 0, "gold")
-            return total
+        if len(alignments) == len(links) and len(answers) == len(gold):
+            return _score_alignments(alignments, answers)
     if sentences is not None:
-        place = validated(SentenceScores, {"sentences": sentences}).sentences
-        refuse_overwriting(place, [file for file in (links, gold) if isinstance(file, str | Path)])
-        require_writable(place)
+        # Refused before the work, not after it.
+        out = validated(SentenceScores, {"sentences": sentences}).sentences
+        refuse_overwriting(out, [file for file in (links, gold) if isinstance(file, str | Path)])
+        require_writable(out)
     report = score_sentences(
         _reader(links, "links", name=files.format, base=files.base, reverse=files.reverse),
         _reader(gold, "gold", name=files.gold_format, base=files.gold_base, gold=True),
         each=sentences is not None,
     )
     if sentences is not None:
-        write_sentences(report, place)
+        write_sentences(report, out)
     if report.hint:
         _LOG.warning("%s", report.hint)
     return report.total
 
 
+def _score_alignments(alignments: Sequence[Alignment], answers: Sequence[SentencePair]) -> AlignmentScore:
+    """Score alignments against pairs with gold links, one for each alignment."""
+    if len(alignments) != len(answers):
+        raise ConfigurationError(
+            f"got {len(alignments)} alignments but {len(answers)} gold alignments; keep empty lines for empty "
+            "alignments"
+        )
+    total = AlignmentScore()
+    for alignment, answer in zip(alignments, answers, strict=True):
+        total += score_pair(alignment.links, answer)
+    require_sure(total.sure > 0, "gold")
+    return total
+
+
 class ScoreReading(LinksReading, GoldReading):
-    """How both files are read."""
+    """Format and base of the file of links and of the file of gold links."""
 
 
 class SentenceScores(Options):
-    """Where the score of each sentence goes."""
+    """The file that the score of each sentence is written to."""
 
     sentences: OutputFile
 
 
 def _reading_of(links: GivenLinks, gold: GivenLinks, values: Mapping[str, Any]) -> ScoreReading:
-    """How both files are read; links in memory are as they are."""
+    """Check the options for reading files, and refuse those of a side that is in memory and not in a file."""
     files = validated(ScoreReading, values)
-    for given, what, model in ((links, "links", LinksReading), (gold, "gold", GoldReading)):
-        unused = sorted(set(values) & set(model.model_fields))
+    for given, what, options in ((links, "links", LinksReading), (gold, "gold", GoldReading)):
+        unused = sorted(set(values) & set(options.model_fields))
         if unused and not isinstance(given, str | Path):
             raise ConfigurationError(
                 f"{', '.join(unused)}: how a file of links is read, and {what} are in memory; leave it out"
@@ -136,7 +150,7 @@ def _reading_of(links: GivenLinks, gold: GivenLinks, values: Mapping[str, Any]) 
 
 
 def _reader(given: GivenLinks, what: str, *, gold: bool = False, **reading: Any) -> LinkReader:
-    """Reads the links of a file or those in memory."""
+    """Return a reader of the links in a file or in memory."""
     if isinstance(given, str | Path):
         return LinkReader(given, gold=gold, **reading)
     return LinksInMemory(given, what, gold=gold)
@@ -158,7 +172,8 @@ def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
 
     pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
     aligner = load_aligner(options.model, **options.settings)
-    linked = list(aligner.align(replace(pair) for pair in pairs))  # a pair keeps its gold links
+    # Copies, because an aligner sets the links of the pairs that it is given.
+    linked = list(aligner.align(replace(pair) for pair in pairs))
     return score_sentences(
         LinksInMemory(linked, options.model),
         LinksInMemory(pairs, str(gold.gold), gold=True),
@@ -167,27 +182,33 @@ def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
 
 
 def write_sentences(report: ScoreReport, path: Path) -> None:
-    """One sentence a line: name, precision, recall, F1, AER (in %), links, sure links; with tabs and a header."""
+    """Write a TSV file with a header and one sentence a line: name, precision, recall, F1, AER (in %), links, sure."""
     lines = ["\t".join(("sentence", *FIGURES))]
-    lines += [
-        f"{name}\t{s.precision:.2f}\t{s.recall:.2f}\t{s.f1:.2f}\t{s.aer:.2f}\t{s.links}\t{s.sure}"
-        for name, s in report.sentences
-    ]
+    for name, one in report.sentences:
+        rates = f"{one.precision:.2f}\t{one.recall:.2f}\t{one.f1:.2f}\t{one.aer:.2f}"
+        lines.append(f"{name}\t{rates}\t{one.links}\t{one.sure}")
     write_text(path, "\n".join(lines) + "\n")
 
 
 def score_sentences(links: LinkReader, gold: LinkReader, *, each: bool = False) -> ScoreReport:
-    """Score links sentence by sentence; ``each``: keep the score of every one."""
+    """Score links sentence by sentence; with ``each`` the report has the score of every sentence.
+
+    A link of a word that the gold sentence does not have stops the run, but only after the last sentence: by then it is
+    known whether another reading (words counted from 1, sides exchanged) explains such links, and the message says so.
+    """
+    # Files of alignv2 and naacl number their sentences themselves, some of them from 0.
     first = gold.first if gold.rows else 1
-    readings, sentences, number = Readings(), list[tuple[str, AlignmentScore]](), first - 1
-    outside = ""
+    readings, sentences = Readings(), list[tuple[str, AlignmentScore]]()
+    link_outside_words = ""
+    number = first - 1
     for number, (pair, answer) in enumerate(matched(links, gold), first):
         name = str(number if answer.id is None else answer.id)
         _require_same_words(pair, answer, name, links.path, gold.path)
-        if not outside and answer.has_words:
+        if not link_outside_words and answer.has_words:
             source, target = map(len, answer.words)
-            if (link := link_outside(pair.links, source, target)) is not None:
-                outside = (
+            link = link_outside(pair.links, source, target)
+            if link is not None:
+                link_outside_words = (
                     f"sentence {name} has the link {link[0]}-{link[1]}, counted from 0, but {source} and {target} "
                     f"words in {gold.path}"
                 )
@@ -196,9 +217,9 @@ def score_sentences(links: LinkReader, gold: LinkReader, *, each: bool = False) 
             sentences.append((name, scored))
     require_sure(readings.total.sure > 0, gold.path)
     hint = readings.hint()
-    if outside:
+    if link_outside_words:
         raise InputError(
-            f"{outside}; {hint or 'give the links of its own sentences and words, in its order'}",
+            f"{link_outside_words}; {hint or 'give the links of its own sentences and words, in its order'}",
             path=links.path,
         )
     return ScoreReport(readings.total, number - first + 1, sentences, hint)
@@ -214,12 +235,14 @@ def _require_same_words(
     if counts != expected:
         problem = f"has {counts[0]} and {counts[1]} words, but {expected[0]} and {expected[1]} in {gold}"
     else:
-        sides = zip(pair.words, answer.words, strict=True)
-        words = chain.from_iterable(zip(*side, strict=True) for side in sides)
-        differing = next((both for both in words if _folded(both[0]) != _folded(both[1])), None)
-        if differing is None:
+        # The sides are equally long here, so all words can be compared in one row: source words, then target words.
+        words, expected_words = chain(*pair.words), chain(*answer.words)
+        for word, expected_word in zip(words, expected_words, strict=True):
+            if _folded(word) != _folded(expected_word):
+                problem = f"has the word {word!r}, where {gold} has {expected_word!r}"
+                break
+        else:
             return
-        problem = f"has the word {differing[0]!r}, where {gold} has {differing[1]!r}"
     raise InputError(
         f"sentence {name} {problem}; align the gold file's own words, in its order ([[reverse=True]] if the sides are "
         "exchanged), or give both files the same ids",
@@ -229,50 +252,71 @@ def _require_same_words(
 
 
 def _folded(word: str) -> str:
+    """Return a word as it is compared: ``ﬁ`` and ``FI`` are both ``fi``."""
     return unicodedata.normalize("NFKC", word).casefold()
 
 
 def score_pair(links: Links, gold: SentencePair) -> AlignmentScore:
-    """Score one sentence's links against the gold links of a pair."""
+    """Count the links of one sentence that are among the gold links of a pair, the sure and the possible ones."""
     sure = gold.sure or frozenset()
     return AlignmentScore(len(links), len(sure), len(links & sure), len(links & gold.possible))
 
 
 class Readings:
-    """Sums over sentences, added one at a time, of the score of their links as they are and as they may be meant.
+    """Scores of a corpus under several readings of its links, of which all but one suppose a slip.
 
-    Tried are links shifted by one both ways (a 0-based file read as 1-based, or the reverse), the two sides exchanged,
-    and both; and sentences shifted by one.
+    A low score often means that a file was read wrongly, so beside the links as they are these readings are scored:
+
+    1. Base. Word numbers shifted by one, down (a file that counts from 1 was read as counting from 0) or up (the gold
+       file was).
+    2. Sides. Source and target exchanged, alone or together with a shift of 1.
+    3. Sentences. The links of each sentence against the gold links of the sentence before it or behind it, as after a
+       header line that was read as a sentence.
     """
 
     def __init__(self) -> None:
         self.total = AlignmentScore()
         """The score of the links as they are."""
-        self._variants = dict.fromkeys(list(product(_SIDES, _BASES))[1:], AlignmentScore())
-        self._early = self._late = AlignmentScore()
+        others = [reading for reading in product(_SIDES, _BASES) if reading != _AS_READ]
+        self._others = dict.fromkeys(others, AlignmentScore())  # rules 1 and 2, by (exchanged, shift)
+        self._against_gold_before = self._against_gold_behind = AlignmentScore()  # rule 3
         self._last: tuple[Links, SentencePair] | None = None
 
     def add(self, links: Links, gold: SentencePair) -> AlignmentScore:
-        """Add the next sentence; its own score."""
+        """Add the next sentence, and return its score."""
         scored = score_pair(links, gold)
         self.total += scored
-        for turned, shift in self._variants:
-            read = frozenset((j + shift, i + shift) if turned else (i + shift, j + shift) for i, j in links)
-            self._variants[turned, shift] += score_pair(read, gold)
-        if self._last is not None:
-            self._early += score_pair(links, self._last[1])
-        self._late += score_pair(_NONE if self._last is None else self._last[0], gold)
+        for exchanged, shift in self._others:
+            if exchanged:
+                read = frozenset((j + shift, i + shift) for i, j in links)
+            else:
+                read = frozenset((i + shift, j + shift) for i, j in links)
+            self._others[exchanged, shift] += score_pair(read, gold)
+        # A shift leaves one gold sentence without links: the first one here, the last one in `hint`.
+        if self._last is None:
+            self._against_gold_behind += score_pair(_NO_LINKS, gold)
+        else:
+            last_links, last_gold = self._last
+            self._against_gold_before += score_pair(links, last_gold)
+            self._against_gold_behind += score_pair(last_links, gold)
         self._last = links, gold
         return scored
 
     def hint(self) -> str | None:
-        """What to try where another reading of the links scores far better, else None."""
-        last = AlignmentScore() if self._last is None else score_pair(_NONE, self._last[1])
-        errors = {" and ".join(_BASES[s] + _SIDES[t]): total.aer for (t, s), total in self._variants.items()}
-        errors["their sentences are numbered one too high"] = (self._early + last).aer
-        errors["their sentences are numbered one too low"] = self._late.aer
+        """Say which reading to try if it scores far better than the links as they are, else None.
+
+        Of readings that score alike the first is named, in the order of the rules.
+        """
+        errors = {}
+        for (exchanged, shift), score in self._others.items():
+            errors[" and ".join(_BASES[shift] + _SIDES[exchanged])] = score.aer
+        against_gold_before = self._against_gold_before
+        if self._last is not None:
+            against_gold_before += score_pair(_NO_LINKS, self._last[1])
+        errors["their sentences are numbered one too high"] = against_gold_before.aer
+        errors["their sentences are numbered one too low"] = self._against_gold_behind.aer
         reading, best = min(errors.items(), key=lambda item: item[1])
-        if best > self.total.aer - _DROP:
+        if best > self.total.aer - _WORTH_A_HINT:
             return None
         rates = f"{best:.2f} instead of {self.total.aer:.2f}"
         return spelled(f"AER would be {rates} if the links are read as if {reading}")

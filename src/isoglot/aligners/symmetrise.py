@@ -1,4 +1,6 @@
-r"""Symmetrisation: one set of links from a forward and a reverse alignment.
+r"""Symmetrisation: make one set of links from a forward and a reverse alignment.
+
+``intersect`` keeps the links that both have, ``union`` all links, ``forward`` and ``reverse`` those of one alignment.
 
 The grow heuristics are those of fast_align's ``atools``, which differ from Moses' and NLTK's in the order in which
 candidates are visited. With ``U`` the union and ``A`` the growing result, ``A`` starts as the intersection and
@@ -35,10 +37,11 @@ def check_symmetriser(method: str) -> None:
 def symmetrise_table(
     forward: LinkTable, reverse: LinkTable, method: Symmetriser = "grow-diag-final-and"
 ) -> LinkTable:
-    """Symmetrise a corpus; both tables have their links as (source, target).
+    """Symmetrise the links of a corpus; both tables have their links as (source, target).
 
-    A link's probability is the geometric mean of the two directions' where both have it, half of the one where one has
-    it, so that agreement ranks above any single direction; absent if either side has none.
+    The probability of a link that both directions have is the geometric mean of its two probabilities. A link of one
+    direction has half of its probability there, so that agreement ranks above any single direction. If one table has no
+    probabilities, neither has the result.
 
     Example:
         >>> forward, reverse = LinkTable.from_pharaoh(["0-0 1-1 1-2"]), LinkTable.from_pharaoh(["0-0 1-1 2-2"])
@@ -52,102 +55,131 @@ def symmetrise_table(
         )
     if method in ("forward", "reverse"):
         return forward if method == "forward" else reverse
-    sides = [(table.offsets, _cells(table)) for table in (forward, reverse)]
-    most = sum(len(cells) for _, cells in sides)
+    # The union of both tables, and for each of its links the number of the link in either table, -1 if it is not there.
+    forward_cells, reverse_cells = _cells(forward), _cells(reverse)
+    most = len(forward_cells) + len(reverse_cells)
     offsets, cells = np.zeros(len(forward) + 1, np.int64), np.empty(most, np.int64)
-    ahead, back = np.full((2, most), -1)
-    _unite(*sides[0], *sides[1], offsets, cells, ahead, back)
+    in_forward, in_reverse = np.full((2, most), -1)
+    _unite(
+        forward.offsets, forward_cells, reverse.offsets, reverse_cells, offsets, cells, in_forward, in_reverse
+    )
     united = slice(offsets[-1])
-    cells, ahead, back = cells[united], ahead[united], back[united]
-    shared = (ahead >= 0) & (back >= 0)
+    cells, in_forward, in_reverse = cells[united], in_forward[united], in_reverse[united]
+    # Which links of the union are chosen: to begin with those of both directions.
+    chosen = (in_forward >= 0) & (in_reverse >= 0)
     if method == "union":
-        shared[:] = True
+        chosen[:] = True
     elif method != "intersect":
-        seen = (np.full(int(words.max(initial=0)) + 1, -1) for words in (cells >> 32, cells & _COLUMN))
-        _grow(offsets, cells, shared, np.zeros_like(shared), *seen, (ahead, back), _FINALS.get(method, -1))
+        source_seen = np.full(int((cells >> 32).max(initial=0)) + 1, -1)
+        target_seen = np.full(int((cells & _TARGET).max(initial=0)) + 1, -1)
+        most_linked = _MOST_LINKED.get(method, -1)
+        directions = in_forward, in_reverse
+        _grow(
+            offsets, cells, chosen, np.zeros_like(chosen), source_seen, target_seen, directions, most_linked
+        )
     probability = None
     if forward.probability is not None and reverse.probability is not None:
-        first, second = (
-            np.where(at >= 0, np.append(values, np.float32(0))[at], np.float32(0))
-            for at, values in ((ahead[shared], forward.probability), (back[shared], reverse.probability))
-        )
-        probability = np.where(
-            (first > 0) & (second > 0), np.sqrt(first * second), np.maximum(first, second) / 2
-        )
-    source, target = (cells[shared] >> 32).astype(np.int32), (cells[shared] & _COLUMN).astype(np.int32)
-    return LinkTable(starts_and_end(shared)[offsets], source, target, probability)
+        first = _probability_at(in_forward[chosen], forward.probability)
+        second = _probability_at(in_reverse[chosen], reverse.probability)
+        both, one = np.sqrt(first * second), np.maximum(first, second) / 2
+        probability = np.where((first > 0) & (second > 0), both, one)
+    source, target = (cells[chosen] >> 32).astype(np.int32), (cells[chosen] & _TARGET).astype(np.int32)
+    return LinkTable(starts_and_end(chosen)[offsets], source, target, probability)
 
 
-_COLUMN = 0xFFFFFFFF
-_FINALS = {"grow-diag-final": 1, "grow-diag-final-and": 0}
-"""How many words of a link may have links of their own where the last step adds it."""
+def _probability_at(
+    numbers: npt.NDArray[np.int64], values: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Return the probabilities of links by their numbers in a table; 0 for a link that is not there (-1)."""
+    with_zero = np.append(values, np.float32(0))  # -1 takes the last one; an empty table has none but this
+    return np.where(numbers >= 0, with_zero[numbers], np.float32(0))
+
+
+_TARGET = 0xFFFFFFFF
+"""The bits of a cell that hold the target word."""
+_MOST_LINKED = {"grow-diag-final": 1, "grow-diag-final-and": 0}
+"""How many of the two words of a link may be linked already when the final step adds the link."""
 
 
 def _cells(table: LinkTable) -> npt.NDArray[np.int64]:
-    """Each link as one number; those of a sentence ascend."""
+    """Return each link as one number, ``source << 32 | target``, which ascends within a sentence as its links do."""
     return (table.source.astype(np.int64) << 32) | table.target
 
 
 @compiled
-def _unite(first_offsets, first, second_offsets, second, offsets, cells, ahead, back):
-    """Each sentence's links of both tables into ``cells``, and their places in the tables where they are in them."""
+def _unite(first_offsets, first, second_offsets, second, offsets, cells, in_first, in_second):
+    """Merge the links of two tables, sentence by sentence, into ``cells``.
+
+    The last four arrays are filled: ``offsets`` and ``cells`` are the union, ``in_first[k]`` and ``in_second[k]`` the
+    number of link ``k`` in either table, and stay -1 if it is not there.
+    """
     done = 0
     for s in range(len(offsets) - 1):
+        # Two sorted lists are merged: the smaller head is taken, and both heads if they are equal.
         i, j = first_offsets[s], second_offsets[s]
         while i < first_offsets[s + 1] or j < second_offsets[s + 1]:
             if j == second_offsets[s + 1] or (i < first_offsets[s + 1] and first[i] <= second[j]):
-                cells[done], ahead[done] = first[i], i
+                cells[done], in_first[done] = first[i], i
                 i += 1
             else:
                 cells[done] = second[j]
             if j < second_offsets[s + 1] and second[j] == cells[done]:
-                back[done] = j
+                in_second[done] = j
                 j += 1
             done += 1
         offsets[s + 1] = done
 
 
 @compiled
-def _grow(offsets, cells, chosen, waking, source_seen, target_seen, neighbours, most):
-    """Grow ``chosen``, the common links, diagonally; then add each side's links of which ``most`` words are linked.
+def _grow(offsets, cells, chosen, waking, source_seen, target_seen, directions, most_linked):
+    """Grow ``chosen``, which holds the common links, diagonally; then take the final step.
 
-    ``waking`` marks the candidates with a neighbour that has joined since they were visited; ``source_seen`` and
-    ``target_seen`` hold the sentence in which each place was last linked.
+    ``waking`` marks the candidates to visit: links with a neighbour that has joined since they were last visited.
+    ``source_seen`` and ``target_seen`` hold for each word position the last sentence in which a word there was linked;
+    so a word of sentence ``s`` is linked if its entry is ``s``, and nothing has to be cleared between sentences.
+    ``most_linked``: see :data:`_MOST_LINKED`; -1 leaves the final step out.
     """
     for s in range(len(offsets) - 1):
         first, last = offsets[s], offsets[s + 1]
+        # The intersection has joined: mark its words as linked, and wake its neighbours.
         for k in range(first, last):
             if chosen[k]:
-                source_seen[cells[k] >> 32] = target_seen[cells[k] & _COLUMN] = s
+                source_seen[cells[k] >> 32] = target_seen[cells[k] & _TARGET] = s
                 _wake(cells, first, last, k, waking)
+        # grow-diag: one pass in the order of the links. A link that joins wakes its neighbours; those further on are
+        # visited in this pass, and for those behind another pass is needed.
         behind = True
         while behind:
             behind = False
             for k in range(first, last):
                 if waking[k] and not chosen[k]:
-                    row, column = cells[k] >> 32, cells[k] & _COLUMN
+                    row, column = cells[k] >> 32, cells[k] & _TARGET
+                    # At least one of its words must still be without a link.
                     if source_seen[row] != s or target_seen[column] != s:
                         chosen[k] = True
                         source_seen[row] = target_seen[column] = s
                         behind |= _wake(cells, first, last, k, waking)
                 waking[k] = False
-        if most < 0:
+        if most_linked < 0:
             continue
-        for place in neighbours:
+        # final: first the forward links, then the reverse ones, once each.
+        for in_direction in directions:
             for k in range(first, last):
-                row, column = cells[k] >> 32, cells[k] & _COLUMN
+                row, column = cells[k] >> 32, cells[k] & _TARGET
                 linked = int(source_seen[row] == s) + int(target_seen[column] == s)
-                if place[k] >= 0 and not chosen[k] and linked <= most:
+                if in_direction[k] >= 0 and not chosen[k] and linked <= most_linked:
                     chosen[k] = True
                     source_seen[row] = target_seen[column] = s
 
 
 @helper
 def _wake(cells, first, last, joined, waking):
-    """Mark the neighbours of a link; returns whether a pass that is at the link has one of them behind it."""
+    """Mark the neighbours of a link that has joined; returns whether one of them comes before it in a pass."""
     behind = False
-    row, column = cells[joined] >> 32, cells[joined] & _COLUMN
+    row, column = cells[joined] >> 32, cells[joined] & _TARGET
+    # Neighbours lie in the row of the link, the one above and the one below, one column to either side at most.
     for near in range(max(row - 1, 0), row + 2):
+        # Binary search for the first link at or after (near, column - 1).
         low, high = first, last
         while low < high:
             middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""``isoglot tune``: the layer and method of an encoder that link words best on development links."""
+"""``isoglot tune``: choose the layer and method of an encoder that link words best on development links."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GoldSet = str | Path | Sequence[SentencePair]
 
 @dataclass(frozen=True, repr=False)
 class TuningResult(Tabular):
-    """What :func:`tune` tried.
+    """The choices that :func:`tune` tried, with their scores.
 
     Args:
         model: The encoder.
@@ -46,10 +46,10 @@ class TuningResult(Tabular):
         """Every choice with its mean alignment error rate in %, and that of each set, the best first."""
         import pandas as pd  # noqa: PLC0415 - only for those who want a frame
 
-        rows = [
-            {**tried.choice, "aer": tried.aer, **{name: score.aer for name, score in tried.scores.items()}}
-            for tried in self.table
-        ]
+        rows = []
+        for tried in self.table:
+            aer_of_sets = {name: score.aer for name, score in tried.scores.items()}
+            rows.append({**tried.choice, "aer": tried.aer, **aer_of_sets})
         return pd.DataFrame(rows)
 
     @property
@@ -84,7 +84,7 @@ def tune(
     """Choose an encoder's layer and method for word alignment.
 
     Tries argmax, itermax and softmax with several thresholds at each layer, and with the best of them whether unlinked
-    words go with a neighbour (:func:`~isoglot.aligners.embedding.aligner.attach`). Nothing is written until
+    words go with a neighbour (:func:`~isoglot.aligners.embedding.attach.attach`). Nothing is written until
     :meth:`TuningResult.keep`.
 
     Args:
@@ -128,39 +128,46 @@ def tune(
         progress=reporter_of(progress).progress,
         **options,
     )
-    density = {name: score.links / max(1, side_length(sets[name])) for name, score in table[0].scores.items()}
+    density = {}
+    for name, score in table[0].scores.items():
+        density[name] = score.links / max(1, side_length(sets[name]))
     return TuningResult(model, table, density)
 
 
 def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[str, Sequence[SentencePair]]:
-    """The pairs of each set by its name."""
-    sets: dict[str, Any]
+    """Read each set of gold links, and name it: by its key, its path, or as ``gold 1``, ``gold 2`` in the order given.
+
+    ``"dev.jsonl"`` becomes ``{"dev.jsonl": [pairs]}``, and a list of two lists of pairs ``{"gold 1": ..., "gold 2":
+    ...}``.
+    """
+    given: dict[str, Any] = {}
     if isinstance(gold, Mapping):
-        sets = dict(gold)
+        given.update(gold)
     else:
+        # One set, or several: a text is a path, and a sequence that begins with a pair is one set.
         several: list[Any] = [gold]
         if isinstance(gold, Iterable) and not isinstance(gold, str) and not _has_pairs(gold):
             several = list(gold)
-        require_different(file for file in several if isinstance(file, str | Path))
-        sets = {
-            str(file) if isinstance(file, str | Path) else f"gold {n}": file
-            for n, file in enumerate(several, 1)
-        }
-    if not sets:
+        require_different(one for one in several if isinstance(one, str | Path))
+        for number, one in enumerate(several, 1):
+            given[str(one) if isinstance(one, str | Path) else f"gold {number}"] = one
+    if not given:
         raise ConfigurationError("no gold links; name a file of development links")
-    for name, pairs in sets.items():
-        if isinstance(pairs, str | Path):
-            sets[name] = gold_pairs(pairs)
-        elif _has_pairs(pairs):
-            sets[name] = require_usable(pairs, name)
+    sets: dict[str, Sequence[SentencePair]] = {}
+    for name, one in given.items():
+        if isinstance(one, str | Path):
+            sets[name] = gold_pairs(one)
+        elif _has_pairs(one):
+            sets[name] = require_usable(one, name)
         else:
             raise ConfigurationError(
-                f"gold: expected a file, a folder or sentence pairs, got {shortened(pairs)}"
+                f"gold: expected a file, a folder or sentence pairs, got {shortened(one)}"
             )
     return sets
 
 
 def _has_pairs(gold: Any) -> bool:
+    """Test whether a value is a sequence that begins with a sentence pair."""
     return isinstance(gold, Sequence) and len(gold) > 0 and isinstance(gold[0], SentencePair)
 
 

@@ -1,4 +1,4 @@
-"""An encoder as the aligner of a verb: loaded once, words of running text by pieces, what suits it badly reported."""
+"""An encoder as the aligner of a verb: it is loaded once and kept, and text that suits it badly is reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOADING = threading.Lock()
 
 
 class EncoderAligner(Aligner):
-    """Links pairs by an encoder that is loaded."""
+    """Link pairs by an encoder that is loaded."""
 
     def __init__(self, encoder: EmbeddingAligner, use: Use, request: Encoder | None = None) -> None:
         self.values = encoder.values
@@ -48,7 +48,7 @@ class EncoderAligner(Aligner):
 
 
 def with_reports(linked: Iterator[SentencePair], request: Encoder, use: Use) -> Iterator[SentencePair]:
-    """Pass pairs with an encoder's links on, and report and write what is known after the last of them."""
+    """Pass linked pairs on; report text that suits the encoder badly, and write a lexicon after the last pair."""
     if use.in_files:
         linked = report_poor_fit(linked, request.model, request.options)
     if request.lexicon is not None:
@@ -78,9 +78,9 @@ def load_encoder_aligner(
 
 
 def _kept(model: str | Path, options: EmbeddingOptions) -> EmbeddingAligner:
-    """The encoder of this name or folder as it is now, loaded if it is not in memory."""
+    """Return the encoder of a name or folder, from memory if it was loaded and its files have not changed."""
     path = packed_file(model) or checkpoint_folder(model)
-    # Another model may have replaced the one that was loaded from the same place.
+    # Part of the key: another model may have replaced the one that was loaded from the same place.
     identity = tuple(states(files_of(path))) if isinstance(path, Path) else ()
     with _LOADING:
         return _with_options(str(model), identity, options)
@@ -88,7 +88,10 @@ def _kept(model: str | Path, options: EmbeddingOptions) -> EmbeddingAligner:
 
 @lru_cache(_CAPACITY)
 def _with_options(name: str, identity: tuple[FileState, ...], options: EmbeddingOptions) -> EmbeddingAligner:
-    """Kept beside the encoder, because a pointer network is read from the disk for each."""
+    """Return the aligner with these options, which shares the encoder with others.
+
+    It is kept in memory too: with method ``pointer`` every new one reads the pointer network from the disk.
+    """
     from isoglot.modules.devices import compute_dtype, resolve_device  # noqa: PLC0415 - loads torch
 
     dtype = compute_dtype(options.resolved_dtype(), resolve_device(options.device))
@@ -97,8 +100,9 @@ def _with_options(name: str, identity: tuple[FileState, ...], options: Embedding
 
 @lru_cache(_CAPACITY)
 def _encoder(name: str, identity: tuple[FileState, ...], dtype: str, device: str) -> EmbeddingAligner:
+    """Load an encoder; the options of the aligner that is returned are replaced by :func:`_with_options`."""
     del identity
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
-    any_layer = EmbeddingOptions.build(layer=0, dtype=dtype, device=device)  # the caller has its own options
+    any_layer = EmbeddingOptions.build(layer=0, dtype=dtype, device=device)
     return EmbeddingAligner(name, options=any_layer)

@@ -1,6 +1,10 @@
-"""Statistical models as the aligners of a verb: one that learns from the pairs that it links, and one that was saved.
+"""Statistical models as aligners of a verb: learners, which learn from the pairs that they link, and saved models.
 
-A learner keeps the text as word numbers, and reads the pairs again where their words are needed beside the links.
+A learner loops over the pairs twice. The first loop stores the text as word numbers, from which it learns; the second
+one gives the pairs their links. Where only links are written the second loop is left out:
+
+    pairs ──> _read ──> _Text ──> learn ──> tables of links ──> _with_links ──> linked pairs
+      └───────────────────────── second loop ──────────────────────^
 """
 
 from __future__ import annotations
@@ -48,17 +52,17 @@ _LOADING = threading.Lock()
 
 
 class _Text(NamedTuple):
-    """What is learned from, and how many of its pairs are to be aligned, which come first."""
+    """The text that is learned from: first the pairs to be aligned, then those of ``train_on``."""
 
     source: BitextSide
     target: BitextSide
-    pairs: int
+    pairs: int  # to be aligned
     languages: tuple[str, str]  # empty where there are several or none is named
     words: WordMode
 
 
 class _Learner(Aligner):
-    """Learns from the pairs that it links, and from more text where the user names some."""
+    """An aligner that learns from the pairs that it links, and from the text of ``train_on``."""
 
     learns = True
     lowercase = False
@@ -72,16 +76,17 @@ class _Learner(Aligner):
 
     @abstractmethod
     def learn(self, text: _Text) -> Iterator[LinkTable]:
-        """Learn from a text; the links of its pairs, some of them at a time."""
+        """Learn from a text; yields the links of the pairs to be aligned, a window of pairs at a time."""
 
     @property
     def writes_model(self) -> bool:
-        """Whether learning also writes files, for which a run that goes on has to learn again."""
+        """Whether learning also writes files. Then a resumed run learns again, even if links were kept."""
         return False
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
-        """Learn from the pairs, and link their words; the links alone if no more is needed of the pairs."""
-        if iter(pairs) is pairs:  # read twice: to learn, and to be given links
+        """Learn from the pairs, and link their words; with ``links_alone`` pairs come back that have only links."""
+        # An iterator can be read once only, but pairs are read twice: to learn, and to be given links.
+        if iter(pairs) is pairs:
             pairs = list(pairs)
         text = self._read(pairs)
         parts = self._use.parts
@@ -97,12 +102,13 @@ class _Learner(Aligner):
         return self._with_links(linked, tables, text)
 
     def _read(self, pairs: Iterable[SentencePair]) -> _Text:
-        """Both sides as word numbers, those of more training text after those of the pairs."""
+        """Read both sides as word numbers: first the pairs, then the text of ``train_on``."""
         mode = self.words or _mode_of(pairs)
         source, target = (WordNumbers(lowercase=self.lowercase) for _ in range(2))
         languages = dict[tuple[str, str], None]()
 
         def add(pairs: Iterable[SentencePair], warn: Warn) -> int:
+            """Add pairs to both sides, and note their languages; returns the number of pairs."""
             number = 0
             for number, pair in enumerate(pairs, 1):
                 words = usable_words(pair.cut(mode).words, number, warn)
@@ -114,13 +120,17 @@ class _Learner(Aligner):
         count = add(pairs, self._warn)
         if self._train_on:
             add(self._more_text(next(iter(languages), UNNAMED), mode), Warnings())
-        tags = [{tags[side] for tags in languages} - {*UNNAMED} for side in (0, 1)]
-        named = [side.pop() if len(side) == 1 else "" for side in tags]
-        return _Text(source.side(), target.side(), count, (named[0], named[1]), mode)
+        # The language of a side, if it is named and there is only one.
+        of_source = {source_tag for source_tag, _ in languages} - {*UNNAMED}
+        of_target = {target_tag for _, target_tag in languages} - {*UNNAMED}
+        source_language = of_source.pop() if len(of_source) == 1 else ""
+        target_language = of_target.pop() if len(of_target) == 1 else ""
+        return _Text(source.side(), target.side(), count, (source_language, target_language), mode)
 
     def _more_text(self, languages: Sequence[str], mode: WordMode) -> Iterator[SentencePair]:
-        """The pairs of ``train_on``, in the languages of the pairs that are linked."""
+        """Read the pairs of ``train_on``, in the languages of the pairs that are linked."""
         use = self._use
+        # Words that a row has are taken as they are, unless somebody says how text is cut.
         split = use.words is None and use.train_on_words is None
         bitext = more_bitext(self._train_on, languages)
         return read_pairs(bitext, mode=use.train_on_words or mode, warn=Warnings(), split=split)
@@ -128,7 +138,7 @@ class _Learner(Aligner):
     def _with_links(
         self, pairs: Iterator[SentencePair], tables: Iterator[LinkTable], text: _Text
     ) -> Iterator[SentencePair]:
-        """The pairs with their links, without the improbable ones."""
+        """Give the pairs their links, without improbable ones."""
         first = 0
         for table in tables:
             probable = table.above(self.min_probability)
@@ -139,7 +149,8 @@ class _Learner(Aligner):
             window = islice(pairs, len(table))
             yield from with_links(window, probable, *lengths, min_score=self.min_score)
             first = rows.stop
-        yield from pairs  # none is left, unless the input was changed
+        # No pair is left here, unless the input has grown since it was read: then `_unchanged` refuses it.
+        yield from pairs
 
 
 class EflomalLearner(_Learner):
@@ -150,7 +161,7 @@ class EflomalLearner(_Learner):
         self._program = EflomalAligner(
             symmetrisation=request.symmetrisation, program=request.program, arguments=request.arguments
         )
-        self._program.executable()  # before the text is read
+        self._program.executable()  # a program that is missing is reported before the text is read
 
     def learn(self, text: _Text) -> Iterator[LinkTable]:
         """Run the program on the text."""
@@ -159,7 +170,7 @@ class EflomalLearner(_Learner):
 
 
 class ModelLearner(_Learner):
-    """A model of fast_align's or of the HMM, which can be kept, and can start from another one."""
+    """fast_align's model or the HMM, which can be saved, and can start from a saved one."""
 
     def __init__(self, request: FastAlign | Hmm, use: Use) -> None:
         super().__init__(request.train_on, use)
@@ -186,6 +197,7 @@ class ModelLearner(_Learner):
         return request.save is not None or (request.lexicon is not None and not request.counts_links)
 
     def _alignments(self, text: _Text) -> SentenceAlignments:
+        """Learn from the text, align it, and write the model and its lexicon if they were asked for."""
         request, start = self._request, self._start
         learner = StatisticalAligner(
             request.kind,
@@ -203,16 +215,19 @@ class ModelLearner(_Learner):
         made_from = None
         if request.save is not None:
             learned = text.source.digest(), text.target.digest(), start and start.trained().digest()
-            made_from = _room(learner, request.save, learned, self._use.overwrite)
+            made_from = _key_of_model(learner, request.save, learned, self._use.overwrite)
         result = learner.fit_align_sides(text.source, text.target, keep=self.writes_model, start=start)
         _keep(learner, request, made_from)
         return result
 
 
 def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[LinkTable]:
-    """The links that an earlier run has kept of the same text, or those that are learned now.
+    """Yield the links that an earlier run has kept of the same text, or learn now, and keep the links.
 
-    Learning takes nearly all the time, and its links are kept as soon as they are there.
+    1. Links of an earlier run are used only if all of them were kept.
+    2. Learning takes nearly all the time of a run, so its links are kept before the first one is written.
+    3. Links that were learned within seconds are not kept.
+    4. Links that could not be kept, because the disk is full, stay in memory.
     """
     content = content_of([text.source.digest(), text.target.digest(), text.pairs, text.words])
     numbers = range(len(list(windows(text.pairs))))
@@ -220,6 +235,7 @@ def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[Li
     if any(parts.kept(number, content) is None for number in numbers):
         began = time.monotonic()
         learned = learner.learn(text)
+        # `learn` has done its work when it returns: it is a function, and only the tables come one by one.
         if time.monotonic() - began < SECONDS_OF_WORK:
             yield from learned
             return
@@ -233,7 +249,7 @@ def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[Li
 
 
 def _stored(table: LinkTable) -> BlockResult:
-    """The links of some sentences as columns of one row for each."""
+    """Store the links of some sentences as columns, one row a sentence."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and learning of seconds keeps nothing
 
     flat: dict[str, npt.NDArray[Any]] = {"source": table.source, "target": table.target}
@@ -245,7 +261,7 @@ def _stored(table: LinkTable) -> BlockResult:
 
 
 def _array(values: npt.NDArray[Any]) -> Any:
-    """Numbers as Arrow has them; `pa.array` would import pandas, which learning does without."""
+    """Return numbers as an Arrow array; `pa.array` would import pandas, which is slow and not needed here."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and learning of seconds keeps nothing
 
     kind = pa.from_numpy_dtype(values.dtype)
@@ -253,20 +269,20 @@ def _array(values: npt.NDArray[Any]) -> Any:
 
 
 def _restored(found: BlockResult) -> LinkTable:
-    """The links of columns that :func:`_stored` made."""
+    """Read the links from columns that :func:`_stored` made."""
     lengths = found.columns["source"].value_lengths().to_numpy()
     flat = {name: column.flatten().to_numpy() for name, column in found.columns.items()}
     return LinkTable(starts_and_end(lengths), flat["source"], flat["target"], flat.get("probability"))
 
 
 def _mode_of(pairs: Iterable[SentencePair]) -> WordMode:
-    """How the pairs are cut where nobody says it: as running text, unless all of them have words."""
-    cut = [all(pair.words) for pair in pairs]
-    return "whitespace" if cut and all(cut) else "unicode"
+    """Return how pairs are cut if nobody says so: as running text, unless all of them have words."""
+    have_words = [all(pair.words) for pair in pairs]
+    return "whitespace" if have_words and all(have_words) else "unicode"
 
 
 def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentencePair]:
-    """The pairs of the input; one that is not as long as when it was learned from is refused."""
+    """Yield the pairs of the second loop; refuse one that is missing, added or of another length than in the first."""
     lengths = zip(text.source.lengths.tolist(), text.target.lengths.tolist(), strict=True)
     learned = islice(lengths, text.pairs)
     for number, (pair, expected) in enumerate(zip_longest(pairs, learned), 1):
@@ -276,7 +292,7 @@ def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentenceP
 
 
 class SavedAligner(Aligner):
-    """A statistical model that has learned before."""
+    """A statistical model that was trained before."""
 
     def __init__(self, model: StatisticalAligner, use: Use, request: SavedModel | None = None) -> None:
         _require_words(model, use.words)
@@ -305,7 +321,7 @@ class SavedAligner(Aligner):
             return
         if request.save is not None:
             learned = [self.model.trained().digest()]
-            made_from = _room(self.model, request.save, learned, self._use.overwrite)
+            made_from = _key_of_model(self.model, request.save, learned, self._use.overwrite)
         _keep(self.model, request, made_from)
 
 
@@ -325,7 +341,10 @@ def load_saved_aligner(request: SavedModel, use: Use) -> SavedAligner:
 
 @lru_cache(_CAPACITY)
 def _loaded(folder: Path, identity: tuple[FileState, ...], **options: Any) -> StatisticalAligner:
-    """A saved model, read again when its files change; nothing may change the aligner, which callers share."""
+    """Load a saved model, or take it from memory. Callers share the aligner, so nobody may change it.
+
+    ``identity``: The state of its files; a model whose files have changed is another entry, and is read again.
+    """
     del identity
     return StatisticalAligner.load(folder, **options)
 
@@ -339,15 +358,18 @@ def _require_words(aligner: StatisticalAligner, words: WordMode | None) -> None:
         )
 
 
-def _room(aligner: StatisticalAligner, folder: Path, learned: Sequence[Any], overwrite: bool) -> str:
-    """A key of how and from what a model is learned; a folder of another one is refused before the work."""
+def _key_of_model(aligner: StatisticalAligner, folder: Path, learned: Sequence[Any], overwrite: bool) -> str:
+    """Return a key of how and from what a model is learned; a folder that holds another one is refused.
+
+    ``learned``: Hashes of the text.
+    """
     made_from = key_of([aligner.settings, *learned])
     require_room(folder, None if overwrite else made_from)
     return made_from
 
 
 def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, made_from: str | None) -> None:
-    """Write the model, and the lexicon of its own probabilities, if they were asked for."""
+    """Write the model, and the lexicon of the model's own probabilities, if they were asked for."""
     if settings.save is not None:
         aligner.save(settings.save, made_from=made_from)
     if settings.lexicon is not None and not settings.counts_links and aligner.model is not None:
@@ -365,7 +387,7 @@ def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, m
 def with_counted_lexicon(
     linked: Iterator[SentencePair], request: LexiconOptions, use: Use
 ) -> Iterator[SentencePair]:
-    """Pass pairs on, and count a lexicon from their links if that is what was asked for."""
+    """Pass pairs on; count a lexicon from their links if one is asked for that a model cannot write itself."""
     if not request.counts_links:
         return linked
     return with_lexicon(linked, request, pieces=use.pieces, unit_pieces=use.lexicon_pieces)

@@ -1,4 +1,4 @@
-"""The words of a bitext, and a bitext with links."""
+"""Read the words of a BITEXT data set, and add links to it."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ LINK_COLUMNS = {"link_probabilities": List(Value("float32")), "alignment_score":
 def words_of_side(
     batch: Mapping[str, Sequence[Any]], side: str, mode: WordMode = "whitespace"
 ) -> list[list[str]]:
-    """The words of one side: column ``<side>_words`` where there is one, else the text cut as ``mode`` says."""
+    """Return the words of one side: the column ``<side>_words`` if there is one, else the text cut as ``mode`` says."""
     words = batch.get(f"{side}_words")
     if words is not None:
         return [list(sentence or ()) for sentence in words]
@@ -26,15 +26,17 @@ def words_of_side(
 
 
 def bitext_words(bitext: Dataset, mode: WordMode = "whitespace") -> tuple[list[list[str]], list[list[str]]]:
-    """The words of both sides of a whole bitext."""
+    """Return the words of both sides of a whole bitext."""
     require(bitext, BITEXT, role="bitext to align")
-    names = [f"{side}_words" if f"{side}_words" in bitext.features else side for side in ("source", "target")]
-    columns = {name: bitext[name][:] for name in names}
+    columns = {}
+    for side in ("source", "target"):
+        name = f"{side}_words" if f"{side}_words" in bitext.features else side
+        columns[name] = bitext[name][:]
     return words_of_side(columns, "source", mode), words_of_side(columns, "target", mode)
 
 
 def bitext_languages(bitext: Dataset) -> tuple[str, str]:
-    """The language of each side of a bitext, empty where it has several or none is named."""
+    """Return the language of each side of a bitext, empty if a side has several languages or none is named."""
     require(bitext, BITEXT, role="bitext to align")
     tags = [bitext.unique(f"{side}_language") for side in ("source", "target")]
     source, target = (side[0] or "" if len(side) == 1 else "" for side in tags)
@@ -49,15 +51,16 @@ def add_links(
     key: str,
     mode: WordMode = "whitespace",
 ) -> Dataset:
-    """BITEXT to ALIGNED by an alignment function, ``batch_size`` pairs in memory at a time; other columns are kept.
+    """Make an ALIGNED data set of a BITEXT one; other columns are kept.
 
     Args:
-        bitext: with the columns of BITEXT.
-        align: words of both sides to the columns ``links`` and, optionally, those of :data:`LINK_COLUMNS`.
-        batch_size: pairs at a time.
-        mode: how text without a column of words is cut.
-        key: names the aligner and all that it has learned; the same key on the same bitext may reuse a cached result
-            that the same code made.
+        bitext: Data set with the columns of BITEXT.
+        align: Function from the words of both sides to the column ``links``, and optionally those of
+            :data:`LINK_COLUMNS`.
+        batch_size: Pairs in memory at a time.
+        mode: How text is cut if there is no column of words.
+        key: Names the aligner and everything that it has learned. The same key on the same bitext may reuse a cached
+            result that the same code made.
     """
     require(bitext, BITEXT, role="bitext to align")
 
@@ -65,6 +68,7 @@ def add_links(
         source, target = (words_of_side(batch, side, mode) for side in ("source", "target"))
         return {"source_words": source, "target_words": target, **align(source, target)}
 
+    # The name under which `datasets` caches the result. Columns of earlier links are replaced.
     made_by = f"{bitext._fingerprint} {key} {sorted(code_hashes(align).items())}"
     digest = hashlib.blake2b(made_by.encode(), digest_size=8).hexdigest()
     stale = [name for name in bitext.column_names if name in LINK_COLUMNS or name == "links"]

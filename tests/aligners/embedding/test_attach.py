@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from isoglot.aligners.embedding.aligner import EmbeddingAligner, attach
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.attach import attach
 from isoglot.aligners.embedding.choice import ATTACHED
 from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions

@@ -16,9 +16,10 @@ import torch
 
 from isoglot.aligners.aligner import is_corpus
 from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, starts_and_end, with_links
+from isoglot.aligners.embedding.attach import attach, known_words
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
-from isoglot.aligners.embedding.options import Attach, EmbeddingOptions, Values, values_of
+from isoglot.aligners.embedding.options import EmbeddingOptions, Values, values_of
 from isoglot.aligners.embedding.piece_states import (
     Pieces,
     PieceStates,
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-# Cells of the padded similarity matrices of one extraction batch. On a CPU 128 KB in float32, which stay in its
-# second cache (0.10 ms a pair for itermax against 0.27 with 4 MB); elsewhere what makes a kernel worth its launch.
+# Cells of the padded similarity matrices of one extraction batch. On a CPU they take 128 KB in float32 and stay in its
+# L2 cache (0.10 ms a pair for itermax, against 0.27 with 4 MB). Other devices need many cells to be worth a launch.
 _CELLS, _CELLS_DEVICE = 32_000, 4_000_000
 # Pairs that are encoded and linked together; more on a device that is fast enough to wait for the tokenizer.
 _WINDOW, _WINDOW_DEVICE = 256, 4096
@@ -117,10 +118,15 @@ class EmbeddingAligner:
 
     @property
     def window(self) -> int:
-        """How many pairs are encoded and linked together by default."""
+        """Number of pairs that are encoded and linked together by default."""
         return _WINDOW if self.model.device.type == "cpu" else _WINDOW_DEVICE
 
     def _choose(self, options: EmbeddingOptions) -> None:
+        """Take options over: the layer to read, and the pointer network of method ``pointer``.
+
+        The layer is the one that ``options`` names, else the one that the pointer was trained on (if that is not
+        recorded, the last one), else 8 or the last one of a smaller encoder.
+        """
         self.options, self._pointer = options, None
         self.values: Values = values_of(options)
         layers, layer = num_layers(self.model), options.layer
@@ -158,12 +164,12 @@ class EmbeddingAligner:
             pairs = list(self._links(unlinked, unknown, number))
             number += len(pairs)
             return {
-                "links": [[list(pair) for pair in f.links] for f in pairs],
-                "link_probabilities": [f.probabilities for f in pairs],
-                "alignment_score": [f.score for f in pairs],
+                "links": [[list(link) for link in pair.links] for pair in pairs],
+                "link_probabilities": [pair.probabilities for pair in pairs],
+                "alignment_score": [pair.score for pair in pairs],
             }
 
-        # Nothing short names an encoder's weights, so no cached result is to be taken for this one's.
+        # A random key, so that `datasets` never takes a cached result: no short key stands for an encoder's weights.
         with counted(None, UNLINKED) as unknown:
             return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
 
@@ -201,11 +207,13 @@ class EmbeddingAligner:
         first: int = 0,
         unknown: OnUnknown | None = None,
     ) -> tuple[dict[int, PieceStates], list[Pieces]]:
-        """The states of several layers from one run of the encoder, and their pieces, for :meth:`extract`.
+        """Return the states of several layers from one run of the encoder, and the pieces, for :meth:`extract`.
 
-        The states of all pairs are in memory, ``layers`` times.
+        The pieces are those of the source of pair 0, its target, the source of pair 1, and so on. The states of all
+        pairs are in memory at once, for each of the layers.
         """
-        pieces = cut_known_words(self.tokenizer, [words for pair in pairs for words in pair])
+        sentences = list(itertools.chain.from_iterable(pairs))
+        pieces = cut_known_words(self.tokenizer, sentences)
         with counted(unknown, UNLINKED) as receive:
             for row, pair in enumerate(pairs):
                 self._check(first + row + 1, pair, pieces, 2 * row, receive)
@@ -223,35 +231,46 @@ class EmbeddingAligner:
     @isolated_precision()
     @torch.inference_mode()
     def extract(self, states: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
-        """The links by the states of each layer, with probabilities; any aligner of the same encoding may do it."""
+        """Return the links that each layer gives, with probabilities.
+
+        The states may come from :meth:`encode` of another aligner whose options encode in the same way.
+        """
         units = word_states if self.options.level == "word" else known_states
         return {layer: self._extract(*units(table, pieces)) for layer, table in states.items()}
 
     def with_links(
         self, pairs: Sequence[SentencePair], table: LinkTable, pieces: Sequence[Pieces]
     ) -> Iterator[SentencePair]:
-        """The pairs with their links of a table of :meth:`extract`; those below the least score get none."""
-        lengths = ([len(pair.words[side]) for pair in pairs] for side in (0, 1))
-        linked = with_links(pairs, table, *lengths, min_score=self.options.min_score)
-        if (how := self.options.attach) is None:
+        """Give pairs the links of a table that :meth:`extract` made; none to a pair whose score is too low.
+
+        With the option ``attach`` unlinked words then take over links of a neighbour, if the encoder knows them.
+        """
+        source_lengths = [len(pair.words[0]) for pair in pairs]
+        target_lengths = [len(pair.words[1]) for pair in pairs]
+        linked = with_links(pairs, table, source_lengths, target_lengths, min_score=self.options.min_score)
+        if self.options.attach is None:
             yield from linked
             return
         for row, pair in enumerate(linked):
-            source, target = (  # those without a known piece are empty
-                [word if number in cut.words else "" for number, word in enumerate(words)]
-                for words, cut in zip(pair.words, pieces[2 * row : 2 * row + 2], strict=True)
-            )
-            yield attach(pair, how, words=(source, target))
+            source = known_words(pair.words[0], pieces[2 * row])
+            target = known_words(pair.words[1], pieces[2 * row + 1])
+            yield attach(pair, self.options.attach, words=(source, target))
 
     def _links(
         self, pairs: Sequence[SentencePair], unknown: OnUnknown, first: int = 0
     ) -> Iterator[SentencePair]:
+        """Link the words of pairs, all at once; ``first``: Number of pairs before them."""
         words = [pair.words for pair in pairs]
         states, pieces = self.encode(words, (self.layer,), first=first, unknown=unknown)
         return self.with_links(pairs, self.extract(states, pieces)[self.layer], pieces)
 
     def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
-        """Similarities, links and their words, for batches of pairs of like size."""
+        """Return the word links of all pairs, by one layer.
+
+        Pairs of similar size are compared in one batch. Links of pieces become links of words: two words are linked if
+        any of their pieces are, with the probability of the best link between their pieces.
+        """
+        # Vectors of length 1, so that their products are cosines.
         table = states.table.float()
         if getattr(self.options, "compare", None) == "cosine":
             table = torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
@@ -259,10 +278,13 @@ class EmbeddingAligner:
         words = np.fromiter(itertools.chain.from_iterable(p.words for p in pieces), np.int64)
         lengths = np.diff(states.offsets)
         cells = _CELLS if states.table.device.type == "cpu" else _CELLS_DEVICE
+
+        # Links of pieces, as columns: pair, source word, target word, probability. The empty ones stand for no batch.
         none = np.zeros(0, np.int64)
         columns: list[tuple[np.ndarray[Any, Any], ...]] = [(none, none, none, np.zeros(0, np.float32))]
+        # Sources and targets take turns in the table: sentence 2k is the source of pair k, 2k + 1 its target.
         for batch in _matrix_batches(lengths[0::2], lengths[1::2], cells):
-            source, target = (_gather(states, words, 2 * batch + side) for side in (0, 1))
+            source, target = _gather(states, words, 2 * batch), _gather(states, words, 2 * batch + 1)
             mask = pair_mask(source.mask, target.mask)
             links, probability = score_links(self.options, source, target, mask, self._pointer)
             require_finite(probability[mask], f"link scores of {self.options.method}")
@@ -272,23 +294,35 @@ class EmbeddingAligner:
         sentence, source_word, target_word, value = (
             np.concatenate(part) for part in zip(*columns, strict=True)
         )
-        # Piece links as word links: a word is linked if any of its pieces is, with the best piece link's probability.
+
+        # Sorted so that the links between two words stand together, the best one first; without links of pieces that
+        # belong to no word (negative), and without improbable ones.
         order = np.lexsort((-value, target_word, source_word, sentence))
-        real = (source_word >= 0) & (target_word >= 0) & (value >= self.options.min_probability)
-        order = order[real[order]]
+        kept = (source_word >= 0) & (target_word >= 0) & (value >= self.options.min_probability)
+        order = order[kept[order]]
         sentence, source_word, target_word = sentence[order], source_word[order], target_word[order]
-        new = np.ones(len(order), bool)
-        new[1:] = (np.diff(sentence) != 0) | (np.diff(source_word) != 0) | (np.diff(target_word) != 0)
-        offsets = starts_and_end(np.bincount(sentence[new], minlength=len(pieces) // 2))
-        ends = source_word[new].astype(np.int32), target_word[new].astype(np.int32)
-        return LinkTable(offsets, *ends, value[order][new])
+        # The first link of each pair of words is the word link.
+        is_first = np.ones(len(order), bool)
+        is_first[1:] = (np.diff(sentence) != 0) | (np.diff(source_word) != 0) | (np.diff(target_word) != 0)
+        offsets = starts_and_end(np.bincount(sentence[is_first], minlength=len(pieces) // 2))
+        source_ends, target_ends = (
+            source_word[is_first].astype(np.int32),
+            target_word[is_first].astype(np.int32),
+        )
+        return LinkTable(offsets, source_ends, target_ends, value[order][is_first])
 
     def _check(self, number: int, pair: WordPair, pieces: list[Pieces], row: int, unknown: OnUnknown) -> None:
-        """Warn of empty sides, report unknown words; a pair that is too long loses its pieces."""
+        """Warn of an empty side, report unknown words, and take the pieces of a pair away that is too long.
+
+        ``number``: 1-based number of the pair. ``row``: Where its source pieces stand; its target pieces follow.
+        """
         for side, words, cut in zip(("source", "target"), pair, pieces[row : row + 2], strict=True):
             if not words:
                 self._warn(number, f"the {side} side is empty; it gets no links")
-            elif missing := sorted(set(range(len(words))) - set(cut.words)):
+                continue
+            missing = sorted(set(range(len(words))) - set(cut.words))
+            if missing:
+                # Whether no letter of the sentence is known, which speaks for an encoder of other scripts.
                 known = (piece for piece, word in zip(cut.ids, cut.words, strict=True) if word >= 0)
                 whole = not any(map(self._known.letters, known))
                 unknown(number, [words[word] for word in missing], whole)
@@ -298,39 +332,14 @@ class EmbeddingAligner:
             self._warn(number, f"{n:,} × {m:,} pieces are too long for one pair; it gets no links: split it")
 
 
-def attach(pair: SentencePair, how: Attach, *, words: WordPair | None = None) -> SentencePair:
-    """Give words without a link those of a longer neighbour: an article or a preposition has its noun's.
-
-    For English *teams* and Spanish *los equipos* an aligner links the nouns, and annotators differ on *los*. That a
-    word is shorter than its neighbour stands for a function word beside its head, and needs no list of words.
-    Punctuation stays without links. A link that is taken over has the probability of the neighbour's; the pair's
-    score remains that of the links that were found. ``words``: Those of the pair, or an empty one for each that gets no
-    link.
-
-    Example:
-        >>> pair = SentencePair.of(["teams"], ["los", "equipos"], links=[(0, 1)], probabilities=[0.9])
-        >>> attach(pair, "target_next").links
-        [(0, 0), (0, 1)]
-    """
-    side, step = int(how.startswith("target")), 1 if how.endswith("next") else -1
-    candidates = (words or pair.words)[side]
-    linked = {link[side] for link in pair.links}
-    more = []
-    for link, probability in zip(pair.links, pair.probabilities, strict=True):
-        number = link[side] - step
-        if not 0 <= number < len(candidates) or number in linked or not candidates[number][:1].isalnum():
-            continue
-        if len(candidates[number]) < len(candidates[link[side]]):
-            more.append(((link[0], number) if side else (number, link[1]), probability))
-    links = sorted([*zip(pair.links, pair.probabilities, strict=True), *more])
-    pair.links, pair.probabilities = [link for link, _ in links], [value for _, value in links]
-    return pair
-
-
 def _matrix_batches(
     n: np.ndarray[Any, Any], m: np.ndarray[Any, Any], cells: int
 ) -> Iterator[np.ndarray[Any, Any]]:
-    """Pairs with both sides filled, of like size, cut so that the padded matrices stay in the budget."""
+    """Yield the numbers of pairs that are compared together: as many as fit into ``cells`` when padded, at least one.
+
+    ``n``, ``m``: Source and target pieces of each pair. Pairs are sorted by size, so that little is padding. Pairs with
+    an empty side are left out.
+    """
     filled = np.flatnonzero((n > 0) & (m > 0))
     order = filled[np.lexsort((m[filled], n[filled]))]
     start = 0
@@ -346,11 +355,15 @@ def _matrix_batches(
 
 
 def _gather(states: PieceStates, words: np.ndarray[Any, Any], sentences: np.ndarray[Any, Any]) -> Side:
-    """The states and words of some sentences, padded to the longest."""
+    """Return the states and words of some sentences, padded to the longest of them.
+
+    ``words``: The word of each row of the table.
+    """
     starts, lengths = states.offsets[sentences], np.diff(states.offsets)[sentences]
     column = np.arange(lengths.max())
     mask = column[None] < lengths[:, None]
-    rows = np.where(mask, starts[:, None] + column[None], 0)
+    rows = np.where(mask, starts[:, None] + column[None], 0)  # padding reads row 0, which the mask hides
     of_word = np.where(mask, words[rows], -1)
-    index, real, word = (torch.from_numpy(a).to(states.table.device) for a in (rows, mask, of_word))
-    return Side(states.table[index], real, word)
+    device = states.table.device
+    padded = states.table[torch.from_numpy(rows).to(device)]
+    return Side(padded, torch.from_numpy(mask).to(device), torch.from_numpy(of_word).to(device))

@@ -1,4 +1,9 @@
-"""Layer and method of an encoder as an aligner, kept beside its weights and read by every verb."""
+"""Read and write the options with which an encoder aligns best: method, layer and more, as ``isoglot tune`` finds them.
+
+They are kept in ``aligner.json`` beside the encoder's weights, where every verb that loads the encoder finds them::
+
+    {"method": "softmax", "layer": 8, "min_probability": 0.3, "links_per_word": 0.92}
+"""
 
 from __future__ import annotations
 
@@ -47,9 +52,9 @@ CANDIDATES: tuple[Choice, ...] = (
         for least in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     ),
 )
-"""What :func:`~isoglot.aligners.embedding.layer_error.best_choice` tries at each layer."""
+"""Choices that :func:`~isoglot.aligners.embedding.layer_error.best_choice` tries at each layer."""
 ATTACHED: tuple[Choice, ...] = tuple({"attach": how} for how in get_args(Attach))
-"""What :func:`~isoglot.aligners.tuning.tune` tries with the best of these: where annotators put unlinked words."""
+"""Choices that :func:`~isoglot.aligners.tuning.tune` tries with the best candidate: where annotators link articles."""
 UNTUNED: Mapping[str, Choice] = {
     "softmax": {
         "compare": "cosine",
@@ -59,24 +64,25 @@ UNTUNED: Mapping[str, Choice] = {
         "min_probability": 0.35,
     }
 }
-"""Options of a method with an encoder that was not tuned for it, in place of those of its source.
+"""Method to its default options with an encoder that was not tuned for it.
 
-The dot product depends on how long the states are; ``docs/results/untuned_methods.md`` has the errors of both.
+Softmax comes from awesome-align, whose own options compare dot products. These depend on how long the states are, so
+they suit an encoder that was trained with them. ``docs/results/untuned_methods.md`` has the error rates of both.
 """
 _DENSITY = "links_per_word"
 _REMEMBERED = 8
-"""Choices in memory."""
+"""Files whose choices are kept in memory."""
 WHERE = ("device", "dtype", "max_tokens")
-"""Options that say how links are computed, not which ones they are."""
+"""Options for speed and memory, which are not part of a choice."""
 
 
 def kept_choice(model: str | Path) -> Choice:
-    """What ``aligner.json`` in an encoder's folder says; nothing for one without it, or of the hub."""
+    """Return the options in an encoder's ``aligner.json``; none if it has no such file, or is named on the hub."""
     return _read(model)[0]
 
 
 def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
-    """Links per word on the development set that had the fewest, if the options are those that were chosen on it."""
+    """Return the kept links per word, of the development set with the fewest; None for other options than the kept."""
     choice, density = _read(model)
     where: Any = set(WHERE)
     chosen = EmbeddingOptions.build(**choice).model_dump(exclude=where)
@@ -84,7 +90,7 @@ def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
 
 
 def _read(model: str | Path) -> tuple[Choice, float | None]:
-    """The choice and its links per word; both are read once, and again where a file has changed."""
+    """Return the choice and its links per word; a file is read again only after it has changed."""
     packed = packed_file(model)
     if packed is not None:
         from isoglot.checkpoints.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
@@ -102,8 +108,8 @@ def _read(model: str | Path) -> tuple[Choice, float | None]:
 
 @lru_cache(_REMEMBERED)
 def _parsed(file: Path, is_packed: bool, state: tuple[FileState, ...]) -> tuple[Choice, float | None]:
-    """The choice and the links per word in a file, checked."""
-    del state
+    """Read a file, and check what it says."""
+    del state  # part of the key of the cache: another state of the file is another call
     if is_packed:
         from isoglot.checkpoints.packed_file import read_packed  # noqa: PLC0415 - loads numpy
 
@@ -123,22 +129,30 @@ def _parsed(file: Path, is_packed: bool, state: tuple[FileState, ...]) -> tuple[
 
 
 def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
-    """Options for an encoder: those given, then those that it keeps.
+    """Complete the options that a user gives for an encoder by those that the encoder keeps.
 
-    For another method only the layer is taken, and nothing for a pointer network, which reads the layer it was
-    trained on; the rest is :func:`untuned`.
+    1. Options that are given stay.
+    2. Without ``method``, or with the one that the encoder keeps, its other options are added.
+    3. With another method only its layer is added, and :data:`UNTUNED`.
+    4. A pointer network reads the layer that it was trained on, so no layer is added.
+
+    An encoder keeps softmax at layer 8 with ``min_probability=0.3``: ``{"method": "argmax"}`` becomes ``{"layer": 8,
+    "method": "argmax"}``.
     """
     choice = kept_choice(model)
-    if (method := options.get("method", choice.get("method"))) != choice.get("method"):
-        layer = {"layer": choice["layer"]} if "layer" in choice and method != "pointer" else {}
-        return {**layer, **untuned(options)}
-    return {**choice, **options}
+    method = options.get("method", choice.get("method"))
+    if method == choice.get("method"):
+        return {**choice, **options}
+    completed = untuned(options)
+    if "layer" in choice and method != "pointer":
+        return {"layer": choice["layer"], **completed}
+    return completed
 
 
 def untuned(options: Mapping[str, Any]) -> Choice:
-    """Options for an encoder that keeps none for this method: those given, then :data:`UNTUNED`.
+    """Complete the options that a user gives for an encoder that was not tuned, by :data:`UNTUNED`.
 
-    With ``compare="dot"`` they are those of the method's source, awesome-align.
+    With ``compare="dot"`` nothing is added: these are the options of awesome-align, from which softmax comes.
 
     Example:
         >>> untuned({"method": "softmax", "compare": "dot"})
@@ -149,7 +163,7 @@ def untuned(options: Mapping[str, Any]) -> Choice:
 
 
 def choice_file(model: str | Path) -> Path:
-    """Where a choice is kept beside an encoder's weights."""
+    """Return the file in which the choice of an encoder is kept."""
     if (file := packed_file(model)) is not None:
         from isoglot.checkpoints.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
 
@@ -167,8 +181,12 @@ def choice_file(model: str | Path) -> Path:
 
 
 def keep_choice(model: str | Path, choice: Choice, *, density: float | None = None) -> Path:
-    """Write a choice beside an encoder's weights, and the links per word that it gave where it was chosen."""
+    """Write a choice beside an encoder's weights; returns the file.
+
+    ``density``: Links per word that the choice gave on the development set with the fewest.
+    """
     known = {} if density is None else {_DENSITY: round(density, 4)}
-    write_json(file := choice_file(model), {**choice, **known})
+    file = choice_file(model)
+    write_json(file, {**choice, **known})
     add_to_list(file)
     return file

@@ -1,4 +1,4 @@
-"""Alignment error rate by layer, from one run of the encoder (XLM-Align, Fig. 2), and the best layer and method."""
+"""Measure the alignment error rate of each layer in one run of the encoder, and choose the best layer and method."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, RatedChoice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
+from isoglot.aligners.embedding.piece_states import Pieces
 from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.options import Gold, LayerScoring, layer_numbers
 from isoglot.aligners.scoring import score_pair
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def layer_error(
     aligner: EmbeddingAligner, pairs: Sequence[SentencePair], **how: Any
 ) -> dict[int, AlignmentScore]:
-    """Score the aligner's links at each layer; see :func:`layer_errors`, whose options it takes."""
+    """Score the links of one aligner at each layer; ``how``: options of :func:`layer_errors`."""
     return layer_errors([aligner], pairs, **how)[0]
 
 
@@ -44,8 +45,17 @@ def layer_errors(
 ) -> list[dict[int, AlignmentScore]]:
     """Score the links of several aligners of one encoder at each layer, by default all.
 
-    Each ``window`` of pairs is encoded once for all aligners that encode alike, and its states are held ``layers``
-    times. ``unknown`` receives the words that the vocabulary does not know; by default a warning counts them.
+    Args:
+        aligners: Aligners of one encoder, with different options.
+        pairs: Pairs with gold links.
+        layers: Numbers of the layers, by default all.
+        window: Pairs that are encoded at a time. Aligners that encode alike share the states, which are in memory for
+            all layers at once.
+        progress: Called with the number of pairs that are done, and of all.
+        unknown: Receives the words that the vocabulary does not know; by default a warning counts them.
+
+    Returns:
+        For each aligner its score at each layer.
     """
     numbers = wanted_layers(aligners[0].model, layers)
     totals = [dict.fromkeys(numbers, AlignmentScore()) for _ in aligners]
@@ -53,25 +63,22 @@ def layer_errors(
         for start in range(0, len(pairs), window):
             gold = pairs[start : start + window]
             words = [pair.words for pair in gold]
-            encoded: list[
-                tuple[EmbeddingOptions, Any]
-            ] = []  # options with the states and pieces that they give
+            # Options and what `encode` gave for them; an aligner looks here for one that encodes as it does.
+            encoded: list[tuple[EmbeddingOptions, Any]] = []
             for aligner, total in zip(aligners, totals, strict=True):
-                states, own = None, aligner.options
-                for how, both in encoded:  # the same by both options, unless a window cuts a sentence
-                    windows = {how.window(), own.window()}
-                    narrow = min((window for window in windows if window is not None), default=0)
-                    if how.encode == own.encode and (len(windows) == 1 or max(map(len, both[1])) <= narrow):
-                        states = both
+                states = None
+                for options, found in encoded:
+                    if _encode_alike(options, aligner.options, found[1]):
+                        states = found
                         break
-                if states is None:  # the same words are unknown to all of them
+                if states is None:
+                    # The same words are unknown to all aligners, so only the first one reports them.
                     receiver = ignored if encoded else receive
                     states = aligner.encode(words, numbers, first=start, unknown=receiver)
                     encoded.append((aligner.options, states))
                 for layer, table in aligner.extract(*states).items():
-                    linked = aligner.with_links(
-                        [SentencePair(words=pair) for pair in words], table, states[1]
-                    )
+                    unlinked = [SentencePair(words=pair) for pair in words]
+                    linked = aligner.with_links(unlinked, table, states[1])
                     for pair, answer in zip(linked, gold, strict=True):
                         total[layer] += score_pair(frozenset(pair.links), answer)
             if progress is not None:
@@ -79,8 +86,22 @@ def layer_errors(
     return totals
 
 
+def _encode_alike(first: EmbeddingOptions, second: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
+    """Test whether two options give the same states of these sentences.
+
+    Options that cut long sentences at other lengths do so too, as long as none of the sentences is long enough.
+    """
+    if first.encode != second.encode:
+        return False
+    windows = {first.window(), second.window()}
+    if len(windows) == 1:
+        return True
+    narrow = min(window for window in windows if window is not None)
+    return max(map(len, pieces)) <= narrow
+
+
 def score_layers(gold: Gold, chosen: LayerScoring) -> list[tuple[int, AlignmentScore]]:
-    """AER of an encoder's layers on gold data that holds the words (XLM-Align, Fig. 2)."""
+    """Score an encoder's layers on gold links that come with words, as in Fig. 2 of XLM-Align's paper."""
     pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
     unset = {name: value for name, value in MEASURED.items() if name not in chosen.options.model_fields_set}
     aligner = EmbeddingAligner(chosen.model, options=chosen.options.model_copy(update={"layer": 0, **unset}))
@@ -99,7 +120,9 @@ def best_choice(
     progress: Callable[[str, int, int], None] | None = None,
     **options: Any,
 ) -> list[RatedChoice]:
-    """Every method and layer, from the least mean AER over sets of gold links to the largest.
+    """Try every method at every layer; returns all choices, from the least mean AER over the sets to the largest.
+
+    Of choices with the same error rate the one tried first comes first.
 
     Args:
         model: The encoder.
@@ -108,7 +131,7 @@ def best_choice(
         layers: Numbers of the layers to try; by default all.
         weights: Weight of each set in the mean, 1 by default.
         candidates: Methods to try at each layer.
-        with_best: Options to try with the best candidate as well, unless ``options`` name them.
+        with_best: Options to try with the best candidate as well, each by itself, unless ``options`` name them.
         progress: Called with the name of a set, its number and how many there are.
         **options: Options of every candidate, such as ``level``; part of the choice but for device and precision.
     """
@@ -118,17 +141,20 @@ def best_choice(
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
     fixed = {name: value for name, value in options.items() if name not in WHERE}
     shares = [(weights or {}).get(name, 1.0) for name in gold]
-    shares = [share / max(shares) for share in shares]  # the sum of very large ones is not a number
+    shares = [share / max(shares) for share in shares]  # the sum of very large weights would be infinite
     unknown = UnknownWords(UNLINKED)
 
-    def in_set(name: str) -> OnUnknown:
+    def count_unknown(name: str) -> OnUnknown:
+        """Return a function that counts unknown words of the set of this name."""
         return lambda number, words, whole: unknown.add(f"pair {number} of {name}", words, whole)
 
     def measure(
         candidates: Sequence[Choice], layers: Sequence[int], receiver: Callable[[str], OnUnknown]
     ) -> list[RatedChoice]:
+        """Rate each candidate at each layer; ``receiver`` gives what receives the unknown words of a set."""
         aligners = [
-            encoder.with_options(EmbeddingOptions.build(**{**each, **options})) for each in candidates
+            encoder.with_options(EmbeddingOptions.build(**{**candidate, **options}))
+            for candidate in candidates
         ]
         errors = {}
         for number, (name, pairs) in enumerate(gold.items()):
@@ -143,16 +169,17 @@ def best_choice(
                 tried.append(RatedChoice({**candidate, **fixed, "layer": layer}, mean, scores))
         return tried
 
-    tried = measure(candidates, wanted_layers(encoder.model, layers), in_set)
+    tried = measure(candidates, wanted_layers(encoder.model, layers), count_unknown)
     unknown.warn()
-    if more := [choice for choice in with_best if not set(choice) & set(options)]:
+    more = [choice for choice in with_best if not set(choice) & set(options)]
+    if more:
         best = min(tried, key=attrgetter("aer")).choice
         tried += measure([{**best, **choice} for choice in more], [best["layer"]], lambda _: ignored)
     return sorted(tried, key=attrgetter("aer"))
 
 
 def wanted_layers(model: PreTrainedModel, layers: Iterable[int] | None) -> list[int]:
-    """The layers to read, each once, by default all of the encoder's."""
+    """Check layer numbers, and return each once; by default all layers of the encoder, 0 (its embeddings) included."""
     if layers is None:
         return list(range(num_layers(model) + 1))
     try:

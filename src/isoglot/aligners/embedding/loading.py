@@ -1,4 +1,4 @@
-"""The encoder, tokenizer and pointer network that an embedding aligner needs."""
+"""Load the encoder, tokenizer and pointer network that an embedding aligner needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-@torch.random.fork_rng(devices=[])  # of weights that are drawn before they are read
+# Making a model draws random weights before the saved ones are read; the user's generator stays as it was.
+@torch.random.fork_rng(devices=[])
 def load_for_aligning(
     model: PreTrainedModel | str | Path,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -36,16 +37,17 @@ def load_for_aligning(
     dtype: str = "float32",
     device: str = "auto",
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """As :func:`load_encoder`; a packed aligner runs as it is packed, without transformers, in a third of the memory.
+    """Load an encoder and its tokenizer as :func:`load_encoder` does, but run a packed aligner without transformers.
 
-    What then comes back has what :mod:`isoglot.modules.encoder` and :func:`cut_words` read of the library's classes.
+    It then takes a third of the memory. The two objects that are returned are not of the library's classes, but have
+    all attributes that :mod:`isoglot.modules.encoder` and :func:`cut_words` read.
     """
     file = packed_file(model) if isinstance(model, str | Path) and tokenizer is None else None
     if file is not None:
         where = resolve_device(device)
         precision = compute_dtype(dtype, where)
         packed = read_packed(file)
-        if can_run(packed):  # else the library does more than a packed encoder can
+        if can_run(packed):  # other packed encoders are unpacked and run by the library
             backend = build_tokenizer(file, packed)
             plain = PlainTokenizer.read(backend, packed.texts.get(TOKENIZER_CONFIG, "{}"))
             if plain is not None:
@@ -63,13 +65,13 @@ def load_encoder(
     dtype: str = "float32",
     device: str = "auto",
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The encoder on its device and in its dtype, and its tokenizer.
+    """Load an encoder on its device and in its dtype, and its tokenizer.
 
-    A model that is given as an object computes in what its folder would, on its own device if that is ``auto``, and
-    stays as it is: of other dtypes and devices a copy is made, and what runs it turns dropout off for that time.
-    Of an encoder-decoder (T5, mT5, BART, mBART, M2M100, NLLB) only the encoder comes back.
+    A model that is given as an object stays as it is. For another dtype or device it is copied; with ``auto`` it stays
+    on its own device. Dropout is not turned off here, but while the encoder runs. Of an encoder-decoder (T5, mT5, BART,
+    mBART, M2M100, NLLB) only the encoder comes back.
     """
-    # They load transformers.
+    # Imported here, because they load transformers.
     from isoglot.modules.checkpoint import require_fitting  # noqa: PLC0415
     from isoglot.modules.encoder_half import encoder_half, load_encoder_half  # noqa: PLC0415
 
@@ -118,7 +120,10 @@ def _note_decoder(model: PreTrainedModel) -> None:
 
 
 def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> tuple[Pointer, int | None]:
-    """The pointer network that ``denoising_word_alignment`` left beside an encoder, and its layer where recorded."""
+    """Load the pointer network that training with ``denoising_word_alignment`` saved beside an encoder.
+
+    Returns the network, and the layer that it was trained on, None if that was not recorded.
+    """
     if not isinstance(source, str | Path):
         raise ConfigurationError("method pointer reads objectives.safetensors: give the checkpoint's folder")
     path = Path(checkpoint_folder(source)) / "objectives.safetensors"

@@ -32,7 +32,7 @@ Attach = Literal["target_next", "target_previous", "source_next", "source_previo
 
 
 class LinkFilter(Options):
-    """Which links with probabilities are kept."""
+    """Limits below which links are left out."""
 
     min_probability: float = option(
         0.0, "Leave out links below this probability; of argmax, itermax and match: similarity.",
@@ -45,7 +45,7 @@ class LinkFilter(Options):
 
 
 class EmbeddingOptions(LinkFilter):
-    """How an embedding aligner encodes, compares and links; :meth:`build` chooses the model of a method."""
+    """Options of all embedding aligners; :meth:`build` makes those of a method, which has further ones."""
 
     method: str = option(flags=None)
     layer: int | None = option(
@@ -77,7 +77,7 @@ class EmbeddingOptions(LinkFilter):
 
     @staticmethod
     def build(*, method: str = "itermax", **options: Any) -> AnyEmbedding:
-        """Options by name, as the model of the method."""
+        """Check options by name, and return them as the options of the method."""
         if not isinstance(method, str) or method not in METHODS:
             raise ConfigurationError(
                 f"[[method]]: unknown method {method!r}; {did_you_mean(method, METHODS)}"
@@ -101,11 +101,11 @@ class EmbeddingOptions(LinkFilter):
             raise ConfigurationError(unknown)
 
     def window(self) -> int | None:
-        """Pieces of a long sentence that are encoded together; none: as many as the encoder takes."""
+        """Maximum of pieces that are encoded together of a long sentence; None: as many as the encoder takes."""
         return None
 
     def resolved_dtype(self) -> Literal["auto", Precision]:
-        """What the encoder computes in: ``auto`` is float32 for methods that have the links of their sources."""
+        """Precision to compute in: ``auto`` is float32, as in the systems that the methods come from."""
         return "float32" if self.dtype == "auto" else self.dtype
 
 
@@ -120,7 +120,7 @@ class Similarity(EmbeddingOptions):
 
 
 class _IterMaxOptions(Options):
-    """Of itermax, wherever it is used."""
+    """Options of itermax, which several methods can use."""
 
     alpha: float = option(0.9, "itermax: discount of half-covered cells.", flags=None, gt=0, le=1)
     passes: int = option(2, "itermax: passes in all.", flags=None, ge=1)
@@ -173,15 +173,15 @@ class Threshold(Similarity):
         return self
 
     def window(self) -> int | None:
-        """Pieces of a long sentence that are encoded together: few with the cosine, which aligners learn by.
+        """Maximum of pieces that are encoded together of a long sentence.
 
-        They learn from sentences, and their states get worse in longer text. awesome-align's own, with the dot product,
-        reads as much as the encoder takes.
+        Aligners that were trained by the cosine have learned from sentences, and their states get worse in longer text.
+        awesome-align, which compares dot products, reads as much as the encoder takes.
         """
         return 126 if self.compare == "cosine" else None
 
     def resolved_dtype(self) -> Literal["auto", Precision]:
-        """What the encoder computes in; with the cosine ``auto`` is what the hardware is fastest in."""
+        """Precision to compute in; with the cosine ``auto`` is the fastest one of the hardware."""
         return self.dtype if self.compare == "cosine" else super().resolved_dtype()
 
 
@@ -199,6 +199,7 @@ class _TwoDirections(_IterMaxOptions):
 
     @model_validator(mode="after")
     def _grows(self) -> _TwoDirections:
+        # Options of itermax do nothing with links that are read off in another way.
         fields = _IterMaxOptions.model_fields
         unread = {name for name in fields if getattr(self, name) != fields[name].default}
         if self.links not in ("itermax", "printed") and unread:
@@ -239,7 +240,7 @@ Values = Literal["probabilities", "similarities"]
 
 
 def values_of(options: EmbeddingOptions) -> Values:
-    """What the values of links are: of SimAlign's methods the similarity ``(cosine + 1) / 2``, which only orders them.
+    """Return whether the values of links are probabilities, or similarities, which only order links.
 
     Example:
         >>> values_of(EmbeddingOptions.build()), values_of(EmbeddingOptions.build(method="softmax"))

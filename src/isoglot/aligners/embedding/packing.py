@@ -1,4 +1,4 @@
-"""``isoglot pack``: an aligner as one small file, and such a file as a folder again."""
+"""``isoglot pack``: pack an aligner into one small file, and unpack such a file into a folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pack(
     if (file := packed_file(model)) is not None:
         if sentences is not None:
             raise ConfigurationError(f"[[sentences]] is for packing, and {model} is packed; leave it out")
-        kept_choice(model)  # what it says must be options of an aligner
+        kept_choice(model)  # refuses a file whose options are not those of an aligner
         return unpack(file, out, overwrite=overwrite)
     folder, upper = checkpoint_folder(model), None if sentences is None else checkpoint_folder(sentences)
     if not isinstance(folder, Path):

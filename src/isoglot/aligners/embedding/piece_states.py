@@ -49,22 +49,23 @@ class PieceStates:
 
 
 UNKNOWN = -2
-"""In the place of a word's number: the piece is encoded beside the others, but its state stands for nothing."""
+"""Takes the place of the word number of a piece that is encoded with the others, but whose state is not used."""
 _MULTIPLE = 8
+"""Inputs are as wide as a multiple of this, where their width must not depend on the batch."""
 
 
 class _Part(NamedTuple):
-    """A run of one sentence's pieces in an encoder input, and the part of it whose states are kept."""
+    """The pieces ``start`` up to ``stop`` of one sentence in an encoder input; kept are the states of some of them."""
 
     sentence: int
     start: int
     stop: int
-    keep_from: int
-    keep_to: int
+    keep_from: int  # number of the first piece whose state is kept
+    keep_to: int  # and of the one after the last
 
 
 def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]) -> list[Pieces]:
-    """The pieces of sentences that are given as words, without special tokens.
+    """Cut sentences that are given as words into pieces, without special tokens.
 
     The words are joined by single spaces and found again by character offsets, so byte-level tokenizers see the
     spaces they were trained with, and a word that vanishes in normalisation (a zero-width space, a control
@@ -78,12 +79,18 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
 
 
 def cut_known_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]) -> list[Pieces]:
-    """As :func:`cut_words`, with :data:`UNKNOWN` for the pieces that do not count by :class:`KnownPieces`."""
+    """Cut sentences as :func:`cut_words` does, and mark the pieces of unknown words as :data:`UNKNOWN`.
+
+    :class:`KnownPieces` decides which pieces count: known ones, of a word that is known by half of its letters or more.
+    """
     known, pieces = KnownPieces(tokenizer), cut_words(tokenizer, sentences)
     for row, (words, cut) in enumerate(zip(sentences, pieces, strict=True)):
-        texts = [*words, ""]  # the last one for the pieces of no word, whose number is −1
-        if (counts := known(cut.ids, cut.words, texts.__getitem__)) is not None:  # type: ignore[arg-type]
-            numbers = [word if real else UNKNOWN for word, real in zip(cut.words, counts, strict=True)]
+        texts = [*words, ""]  # the last one is the text of "word" -1, to which the pieces of no word belong
+        counts = known(cut.ids, cut.words, texts.__getitem__)  # type: ignore[arg-type]
+        if counts is not None:  # None: all of them count
+            numbers = [
+                word if is_known else UNKNOWN for word, is_known in zip(cut.words, counts, strict=True)
+            ]
             pieces[row] = Pieces(cut.ids, numbers)
     return pieces
 
@@ -99,17 +106,23 @@ def layer_states(
     max_tokens: int | None = None,
     window: int | None = None,
 ) -> dict[int, PieceStates]:
-    """The states of several layers from one run of the encoder, which stops at the last of them.
+    """Return the states of several layers from one run of the encoder, which stops at the last of these layers.
 
-    Each sentence stands alone, ``[CLS] pieces [SEP]``, as in SimAlign and awesome-align; with ``joint`` each pair of
-    neighbours is one sequence, ``[CLS] source [SEP] target [SEP]``, as in XLM-Align, and one that is too long is cut
-    into windows at the same relative places of both sides.
-
-    ``window``: pieces of a sentence that are encoded together at most; by default as many as the encoder takes.
+    Args:
+        model: The encoder.
+        tokenizer: Its tokenizer.
+        sentences: Pieces of each sentence; with ``joint`` source and target sentences in turns.
+        layers: Numbers of the layers.
+        joint: Encode source and target as one sequence, ``[CLS] source [SEP] target [SEP]``, as XLM-Align does. A
+            sequence that is too long is cut into windows at the same relative places of both sides. By default each
+            sentence is encoded alone, ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do.
+        max_tokens: Maximum of tokens in a batch, with padding.
+        window: Maximum of pieces of a sentence that are encoded together; by default as many as the encoder takes.
     """
     longest, size = max_length(model), hidden_size(model)
     device, dtype = model.device, model.dtype
     opening, closing = _marks(tokenizer)
+    # Encoder inputs: the parts of each, one for each side. `room` is how many pieces fit beside the special tokens.
     room = None if longest is None else longest - len(opening) - (2 if joint else 1) * len(closing)
     if window is not None and not joint:
         room = window if room is None else min(window, room)
@@ -120,24 +133,26 @@ def layer_states(
         else:
             inputs += [[part] for part in _windows(s, len(sentences[s]), room=room)]
     padding = tokenizer.pad_token_id or 0  # without a padding token any id will do: padding is masked
+    # The table of each layer, which is filled batch by batch: one row a piece, sentence after sentence.
     offsets = starts_and_end([len(s) for s in sentences])
     shape = (int(offsets[-1]), size)
     tables = {layer: torch.empty(shape, dtype=dtype, device=device) for layer in layers}
     lengths = [
         len(opening) + sum(part.stop - part.start + len(closing) for part in parts) for parts in inputs
     ]
-    rounds = device.type == "cpu" and dtype != torch.float32
+    # In half precision on a CPU the amount of padding changes how attention rounds, and that is enough to change links.
+    # There the width follows from the input alone, and a batch holds inputs of one width.
+    fixed_width = device.type == "cpu" and dtype != torch.float32
     widths = lengths
-    if rounds:
-        # Attention rounds differently beside other numbers of padding, and in half precision that is enough to change
-        # links. The width therefore follows from the input alone, and inputs of other widths are in other batches.
+    if fixed_width:
         widths = [-(-length // _MULTIPLE) * _MULTIPLE for length in lengths]
         if longest is not None:
             widths = [max(n, min(width, longest)) for n, width in zip(lengths, widths, strict=True)]
     budget = max_tokens or (2048 if device.type == "cpu" else 32_768)
-    for batch in length_batches(widths, budget, equal=rounds):
+    for batch in length_batches(widths, budget, equal=fixed_width):
         width = max(widths[i] for i in batch)
         rows = [inputs[i] for i in batch]
+        # The state at (row, column) of the batch goes to row `slot` of the tables.
         ids, *indices = _assemble((opening, closing), padding, sentences, rows, offsets, width)
         row, column, slot = (torch.from_numpy(index).to(device) for index in indices)
         real = torch.arange(ids.shape[1])[None] < torch.tensor([lengths[i] for i in batch])[:, None]
@@ -150,27 +165,31 @@ def layer_states(
 
 
 def known_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
-    """The states and pieces without those that are :data:`UNKNOWN`."""
+    """Leave out the pieces that are :data:`UNKNOWN`, and their states."""
     if not any(UNKNOWN in sentence.words for sentence in pieces):
         return states, pieces
     known = []
     for sentence in pieces:
-        both = [pair for pair in zip(sentence.ids, sentence.words, strict=True) if pair[1] != UNKNOWN]
-        known.append(Pieces([piece for piece, _ in both], [word for _, word in both]))
+        kept = [number for number, word in enumerate(sentence.words) if word != UNKNOWN]
+        known.append(Pieces([sentence.ids[k] for k in kept], [sentence.words[k] for k in kept]))
     rows = np.flatnonzero(np.fromiter(chain.from_iterable(s.words for s in pieces), np.int64) != UNKNOWN)
     table = states.table[torch.from_numpy(rows).to(states.table.device)]
     return PieceStates(table, starts_and_end([len(s) for s in known])), known
 
 
 def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
-    """The mean piece vector of each word that has pieces, as a table of one piece a word, in float32."""
+    """Return the mean vector of the pieces of each word, in float32, as if every word were one piece.
+
+    A word without a known piece has no row.
+    """
+    # The row of the new table that each piece is added to, -1 for pieces of no known word.
     slots, words_of = [], []
     total = 0
     for sentence in pieces:
         present = sorted({word for word in sentence.words if word >= 0})
         slot_of = {word: total + k for k, word in enumerate(present)}
         slots += [slot_of.get(word, -1) for word in sentence.words]
-        words_of.append(Pieces([0] * len(present), present))
+        words_of.append(Pieces([0] * len(present), present))  # nobody reads the ids
         total += len(present)
     device = states.table.device
     slot = torch.tensor(slots, dtype=torch.long, device=device)
@@ -182,36 +201,54 @@ def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates,
 
 
 def _parts(sentence: int, length: int, size: int, count: int) -> list[_Part]:
-    """This many parts of one size, which overlap; neighbours meet in the middle of their overlap."""
+    """Cut a sentence into ``count`` overlapping parts of ``size`` pieces, spread evenly.
+
+    The states of two neighbouring parts are kept up to the middle of their overlap. Of 10 pieces in 2 parts of 6, the
+    first is 0 to 6 and keeps 0 to 5, the second is 4 to 10 and keeps 5 to 10.
+    """
     starts = np.linspace(0, length - size, count).round().astype(int).tolist()
     meets = [0, *((a + size + b) // 2 for a, b in pairwise(starts)), length]
     return [_Part(sentence, a, a + size, meets[k], meets[k + 1]) for k, a in enumerate(starts)]
 
 
 def _windows(sentence: int, length: int, *, room: int | None) -> list[_Part]:
-    """One part, or half-overlapping ones."""
+    """Return the parts of a sentence that is encoded alone: one, or several that overlap by half or more."""
     if room is None or length <= room:
         return _parts(sentence, length, length, 1) if length else []
-    return _parts(sentence, length, room, -(-(length - room) // (room // 2)) + 1)
+    # Each further part reaches half of a part further, rounded up.
+    further = -(-(length - room) // (room // 2))
+    return _parts(sentence, length, room, further + 1)
 
 
 def _joint_windows(sentence: int, source: int, target: int, *, room: int | None) -> list[list[_Part]]:
+    """Return the inputs of a pair that is encoded as one sequence, each with a part of both sides.
+
+    ``sentence``: Number of the source sentence; the target sentence is the next one. ``source``, ``target``: Pieces.
+    """
     sides = ((sentence, source), (sentence + 1, target))
     if room is None or source + target <= room:
         whole = [part for s, n in sides for part in _windows(s, n, room=None)]
         return [whole] if whole else []
     if not (source and target):  # one side alone, and too long
         return [[part] for s, n in sides for part in _windows(s, n, room=room)]
-    # Both sides are cut into as many windows, so that window k of one stands beside window k of the other.
+    # Both sides are cut into the same number of parts, the fewest that fit, so that part k of one side stands beside
+    # part k of the other. With `count` parts that overlap by half, a part has 2 / (count + 1) of the sentence.
     count = 2
-    while sum(sizes := [min(n, -(-2 * n // (count + 1))) for _, n in sides]) > room:
+    while True:
+        sizes = [min(n, -(-2 * n // (count + 1))) for _, n in sides]
+        if sum(sizes) <= room:
+            break
         count += 1
-    cut = (_parts(s, n, size, count) for (s, n), size in zip(sides, sizes, strict=True))
-    return [list(parts) for parts in zip(*cut, strict=True)]
+    source_parts, target_parts = (
+        _parts(s, n, size, count) for (s, n), size in zip(sides, sizes, strict=True)
+    )
+    return [list(both) for both in zip(source_parts, target_parts, strict=True)]
 
 
 def length_batches(lengths: list[int], max_tokens: int, *, equal: bool = False) -> Iterator[list[int]]:
-    """Rows of like, or ``equal``, length, at most ``max_tokens`` with padding, the longest first; one at least.
+    """Yield the numbers of the rows of each batch, the longest rows first.
+
+    A batch has at most ``max_tokens`` with padding, but one row at least; with ``equal`` all its rows are equally long.
 
     Example:
         >>> list(length_batches([2, 9, 3, 3], 9)), list(length_batches([2, 9, 3, 3], 9, equal=True))
@@ -236,13 +273,16 @@ def _assemble(
     offsets: npt.NDArray[np.int64],
     width: int,
 ) -> tuple[Tensor, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Padded ids; row and column of each state that is kept, and its place in the table."""
+    """Build the encoder inputs of a batch.
+
+    Returns the padded ids, and for each state that is kept: its row and column in the batch, and its row in the table.
+    """
     opening, closing = marks
     ids = np.full((len(inputs), width), padding, np.int64)
     rows, columns, where = [], [], []
     for row, parts in enumerate(inputs):
         ids[row, : len(opening)] = opening
-        column = len(opening)
+        column = len(opening)  # where the next part begins
         for part in parts:
             size = part.stop - part.start
             ids[row, column : column + size] = sentences[part.sentence].ids[part.start : part.stop]
@@ -256,7 +296,7 @@ def _assemble(
 
 
 def _marks(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
-    """The specials before a sentence and behind it: [CLS] and [SEP], or those that the tokenizer puts there.
+    """Return the special tokens before and behind a sentence: [CLS] and [SEP], or those that the tokenizer puts there.
 
     T5 has `</s>` behind a sentence and nothing before it. mBART and NLLB have a code of the language beside `</s>`,
     and a [CLS] and [SEP] that their encoders have never read.

@@ -1,4 +1,4 @@
-"""Text that suits an encoder badly: languages that it was not taught, and far fewer links than where it was tuned."""
+"""Warn of text that suits an encoder badly: it was not taught the language, or finds far fewer links than usual."""
 
 import logging
 from collections.abc import Iterator
@@ -10,8 +10,10 @@ from isoglot.core.named_options import spelled
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
 
-_FEW, _ENOUGH_WORDS = 0.6, 400
-"""A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
+_FEW = 0.6
+"""Links per word are few below this share of the usual number."""
+_ENOUGH_WORDS = 400
+"""Words of both sides from which the number of links is judged."""
 _LOGGER = logging.getLogger(__name__)
 _UNTAUGHT = (
     "%s %s; its links may be worse than usual: compare those of [[method='hmm']], which learns from pairs"
@@ -25,9 +27,10 @@ _FEW_LINKS = (
 def report_poor_fit(
     pairs: Iterator[SentencePair], model: str, options: EmbeddingOptions
 ) -> Iterator[SentencePair]:
-    """Pass pairs with links on, and warn of each language that the encoder was not taught, and at the end of few links.
+    """Pass linked pairs on; warn of languages that the encoder was not taught, and after the last pair of few links.
 
-    Few links are those below 60% of the links per word on the development set on which the encoder had the fewest.
+    The usual number of links per word is that on the development set on which the encoder had the fewest. A link has
+    two words, so links per word are ``2 · links / words`` of both sides.
     """
     usual, links, words = kept_density(model, options), 0, 0
     seen = {"", *UNNAMED}

@@ -1,4 +1,11 @@
-"""Words of running text by an encoder: characters of scripts without spaces are linked as the pieces they stand in."""
+"""Link the words of running text by an encoder.
+
+In scripts without spaces every character is a word here. Such characters are linked as the units that the encoder
+knows, the pieces of its tokenizer, and then each character gets the links of its unit:
+
+    words   我 | 喜 | 欢 | 猫          pieces   我 | 喜欢 | 猫
+    groups  [(0, 1), (1, 3), (3, 4)]   unit 1 stands for the words 1 and 2
+"""
 
 from __future__ import annotations
 
@@ -14,9 +21,9 @@ if TYPE_CHECKING:
     from isoglot.aligners.embedding.aligner import EmbeddingAligner
 
 PieceBounds = Callable[[str], list[tuple[int, int]]]
-"""A text to the characters ``[start, end)`` of its pieces."""
+"""A text to the character ranges ``[start, end)`` of its pieces."""
 _Groups = list[tuple[int, int]]
-"""First word of each unit that is aligned, and the one after its last."""
+"""The words that each unit stands for: number of the first one, and of the one after the last."""
 
 
 def align_running(
@@ -27,37 +34,53 @@ def align_running(
     first: int = 0,
     unknown: OnUnknown | None = None,
 ) -> Iterator[SentencePair]:
-    """As ``aligner.align_pairs``, of pairs with words and the texts that ``mode`` cut them from.
+    """Link pairs as ``aligner.align_pairs`` does, but Chinese, Japanese or Thai by pieces of several characters.
 
-    An encoder that was trained on running text knows Chinese, Japanese or Thai by pieces of several characters, and
-    links these better than single characters. Every character gets the links of its piece. In mode ``whitespace``, of
-    tokenised text, words are as they were cut. ``unknown`` as in ``align_pairs``.
+    An encoder that was trained on running text knows these scripts by such pieces, and links them better than single
+    characters. Every character gets the links of its piece. In mode ``whitespace``, for tokenised text, words are
+    linked as they are.
+
+    Args:
+        aligner: The aligner.
+        pairs: Pairs with words, and with the texts that ``mode`` cut them from.
+        mode: How the texts were cut into words.
+        first: As in ``align_pairs``.
+        unknown: As in ``align_pairs``.
     """
     if mode != "unicode":
         yield from aligner.align_pairs(pairs, first=first, unknown=unknown)
         return
     piece_bounds = bounds_of(aligner.tokenizer)
-    cut, unchanged = tee(
-        (pair, [_units(*side, piece_bounds) for side in zip(pair.texts, pair.words, strict=True)])
-        for pair in pairs
-    )
-    units = (SentencePair(words=(source[0], target[0])) for _, (source, target) in cut)
-    linked = aligner.align_pairs(units, first=first, unknown=unknown)
-    for (pair, ((_, source), (_, target))), unit in zip(unchanged, linked, strict=True):
-        pair.score, pair.links, pair.probabilities = unit.score, unit.links, unit.probabilities
-        if source is not None or target is not None:  # links of units are links of each of their words
-            spread = sorted(
-                (link, value)
-                for (i, j), value in zip(unit.links, unit.probabilities or repeat(0.0), strict=False)
-                for link in product(_members(source, i), _members(target, j))
-            )
-            pair.links = [link for link, _ in spread]
-            pair.probabilities = [value for _, value in spread] if unit.probabilities else []
+
+    def with_groups() -> Iterator[tuple[SentencePair, SentencePair, _Groups | None, _Groups | None]]:
+        """Yield each pair, the pair of its units, and the words that the units of either side stand for."""
+        for pair in pairs:
+            source, source_groups = _units(pair.texts[0], pair.words[0], piece_bounds)
+            target, target_groups = _units(pair.texts[1], pair.words[1], piece_bounds)
+            yield pair, SentencePair(words=(source, target)), source_groups, target_groups
+
+    # Two readers of one stream: the aligner takes the units some hundred pairs ahead, and the pairs wait for its links.
+    ahead, behind = tee(with_groups())
+    linked = aligner.align_pairs((units for _, units, _, _ in ahead), first=first, unknown=unknown)
+    for (pair, _, source_groups, target_groups), units in zip(behind, linked, strict=True):
+        pair.score, pair.links, pair.probabilities = units.score, units.links, units.probabilities
+        if source_groups is not None or target_groups is not None:
+            _spread_over_words(pair, source_groups, target_groups)
         yield pair
 
 
+def _spread_over_words(pair: SentencePair, source: _Groups | None, target: _Groups | None) -> None:
+    """Replace the links of units in a pair by links of all words of these units, with the same probabilities."""
+    spread = []
+    for (i, j), value in zip(pair.links, pair.probabilities or repeat(0.0), strict=False):
+        spread += [(link, value) for link in product(_words_of(source, i), _words_of(target, j))]
+    spread.sort()
+    pair.links = [link for link, _ in spread]
+    pair.probabilities = [value for _, value in spread] if pair.probabilities else []
+
+
 def bounds_of(tokenizer: Any) -> PieceBounds:
-    """Where the pieces of a fast tokenizer stand in a text; an unknown piece is cut into characters."""
+    """Return a function from a text to where the pieces of a fast tokenizer stand; unknown pieces become characters."""
 
     def bounds(text: str) -> list[tuple[int, int]]:
         encoding = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
@@ -67,38 +90,53 @@ def bounds_of(tokenizer: Any) -> PieceBounds:
 
 
 def with_units(pair: SentencePair, source: PieceBounds, target: PieceBounds) -> SentencePair:
-    """The pair with pieces in the place of single characters of scripts without spaces, where it has any."""
-    sides = [_units(*side) for side in zip(pair.texts, pair.words, (source, target), strict=True)]
-    if all(groups is None for _, groups in sides):
+    """Return the pair with pieces in place of single characters of scripts without spaces, if it has any.
+
+    A unit has the links of all of its words. The pair is returned unchanged if no side has such characters.
+    """
+    source_units, source_groups = _units(pair.texts[0], pair.words[0], source)
+    target_units, target_groups = _units(pair.texts[1], pair.words[1], target)
+    if source_groups is None and target_groups is None:
         return pair
-    numbers = [
-        range(len(words))
-        if groups is None
-        else [unit for unit, group in enumerate(groups) for _ in range(*group)]
-        for words, groups in sides
-    ]
-    links = sorted({(numbers[0][i], numbers[1][j]) for i, j in pair.links})
-    return SentencePair(words=(sides[0][0], sides[1][0]), links=links)
+    source_unit = _unit_of_words(source_groups, len(pair.words[0]))
+    target_unit = _unit_of_words(target_groups, len(pair.words[1]))
+    links = sorted({(source_unit[i], target_unit[j]) for i, j in pair.links})
+    return SentencePair(words=(source_units, target_units), links=links)
 
 
 def _units(text: str, words: Sequence[str], pieces: PieceBounds) -> tuple[Sequence[str], _Groups | None]:
-    """What is aligned of a side, and which words it stands for where these are not the same."""
+    """Return the units of a side, and the words that each stands for; None where the units are the words.
+
+    They are the words if the text has no characters of scripts without spaces, or if its words were given and not cut
+    from the text.
+    """
     if not has_unspaced(text):
         return words, None
     spans = word_spans(text)
-    if [text[a:b] for a, b in spans] != list(words):  # words that were given as such
+    if [text[a:b] for a, b in spans] != list(words):
         return words, None
-    joined = joined_spans(text, spans, pieces(text))
+    unit_spans = joined_spans(text, spans, pieces(text))
+    # Words are never cut, so each unit ends where one of its words ends.
     groups, first = [], 0
-    for _, end in joined:
+    for _, end in unit_spans:
         stop = first
         while stop < len(spans) and spans[stop][1] <= end:
             stop += 1
         groups.append((first, stop))
         first = stop
-    return [text[a:b] for a, b in joined], groups
+    return [text[a:b] for a, b in unit_spans], groups
 
 
-def _members(groups: _Groups | None, number: int) -> range:
-    """The words of a unit."""
-    return range(number, number + 1) if groups is None else range(*groups[number])
+def _words_of(groups: _Groups | None, unit: int) -> range:
+    """Return the numbers of the words of a unit."""
+    return range(unit, unit + 1) if groups is None else range(*groups[unit])
+
+
+def _unit_of_words(groups: _Groups | None, words: int) -> Sequence[int]:
+    """Return the unit of each word: ``[0, 1, 1, 2]`` for the groups ``[(0, 1), (1, 3), (3, 4)]``."""
+    if groups is None:
+        return range(words)
+    units: list[int] = []
+    for unit, group in enumerate(groups):
+        units += [unit] * len(range(*group))
+    return units

@@ -1,4 +1,13 @@
-"""From the states of two sentences to links and their probabilities, one function a kind of method, all batched."""
+"""Score the links of sentence pairs: from states of pieces to links and their probabilities.
+
+All functions work on a batch of pairs that are padded to the same size. ``score_links`` compares the states and calls
+the function of the method; each of them ends in the links, a matrix of source pieces by target pieces.
+
+- *similarity*: the dot product of two states, or ``(cosine + 1) / 2``.
+- *forward*, *backward*: weights of a link by either direction: the shares of the target pieces for each source piece
+  (rows that sum to 1), and of the source pieces for each target piece (columns that sum to 1).
+- *probability*: their geometric mean.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -36,12 +45,12 @@ from isoglot.modules.text_path import near_path
 
 
 class Side(NamedTuple):
-    """One side of a batch of pairs, padded to n pieces."""
+    """The states of one side of a batch of pairs, padded to n pieces."""
 
     states: Tensor
     """(batch, n, hidden), float32, of length 1 where the cosine is compared."""
     mask: Tensor
-    """(batch, n)."""
+    """(batch, n): true for pieces, false for padding."""
     words: Tensor
     """(batch, n): the word of each piece, negative where it belongs to none."""
 
@@ -49,7 +58,7 @@ class Side(NamedTuple):
 def score_links(
     options: EmbeddingOptions, source: Side, target: Side, mask: Tensor, pointer: Pointer | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Links and their probabilities by a method.
+    """Find the links of a batch of pairs by the method of ``options``; returns links and probabilities.
 
     A link's probability is the similarity ``(cosine + 1) / 2`` for SimAlign's methods; for all others the
     geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
@@ -60,7 +69,8 @@ def score_links(
     if pointer is not None and isinstance(options, PointerNetwork):
         forward, backward = pointer_alignment(pointer, source.states, target.states, source.mask, target.mask)
         probability = (forward * backward).sqrt()
-        if options.links == "intersection":  # of both directions' geometric mean
+        if options.links == "intersection":
+            # Both directions look for the best by their geometric mean.
             forward = backward = probability
         return _read(options, options.links, probability, forward, backward, mask), probability
     if not isinstance(options, Similarity):
@@ -78,9 +88,11 @@ def score_links(
 
 
 def _by_similarity(options: Similarity, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Link by SimAlign's methods: argmax, itermax, match, forward, backward."""
     scores = similarity
     if isinstance(options, IterMax) and options.compare == "dot":
-        # Its discount would raise what is negative; XLM-Align takes 1e-6 for such products before it.
+        # itermax multiplies scores by a discount below 1, which would raise negative ones. XLM-Align, which discounts
+        # dot products, first sets those to 1e-6.
         scores = torch.where(similarity > 0, similarity, 1e-6)
     links = _read(options, options.method, scores, scores, scores, mask)
     if options.compare == "dot":
@@ -92,7 +104,14 @@ def _by_similarity(options: Similarity, similarity: Tensor, mask: Tensor) -> tup
 def _by_threshold(
     options: Threshold, similarity: Tensor, mask: Tensor, words: tuple[Tensor, Tensor]
 ) -> tuple[Tensor, Tensor]:
-    # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the cosine's.
+    """Link where both directions' softmax or entmax is above a threshold, as awesome-align does.
+
+    1. Weights. Softmax or entmax over each row and each column; with ``word_weights`` of words instead of pieces.
+    2. Neighbours. With ``adjacent`` weights rise beside likely links of neighbouring words.
+    3. Threshold. A link needs a weight above ``threshold`` in both directions.
+    4. Lone links. With ``alone`` a link whose probability is below it stays only beside a kept link.
+    """
+    # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the softmax of the cosine.
     scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
     similarity = similarity / scale
     if (window := options.window()) is not None and max(similarity.shape[1:]) > window:
@@ -103,13 +122,17 @@ def _by_threshold(
     else:
         forward, backward = (entmax15(similarity, dim=dim, mask=mask) for dim in (2, 1))
         threshold = options.threshold or 0.0
+    # 1
     if options.word_weights:
         forward, backward = word_weights(forward, backward, *words)
+    # 2
     if options.adjacent:
         forward, backward, probability = by_adjacent(forward, backward, *words, bonus=options.adjacent)
     else:
         probability = (forward * backward).sqrt()
+    # 3
     links = (forward > threshold) & (backward > threshold) & mask
+    # 4
     if options.alone is not None:
         links = joined_links(links & (probability >= options.min_probability), probability >= options.alone)
     return links, probability
@@ -128,44 +151,59 @@ def word_weights(
 
     **Shape**: forward P and backward Q (batch, n, m), words (batch, n) and (batch, m) -> P and Q (batch, n, m).
     """
-    same = []
-    for words in (source_words, target_words):
-        real = (words[:, :, None] == words[:, None, :]) & (words >= 0)[:, :, None]
-        same.append(real.to(forward.dtype))
-    source, target = same
-    means = [s / s.sum(2, keepdim=True).clamp(min=1.0) for s in same]
-    found = means[0] @ forward @ target, source @ backward @ means[1]
-    return found[0].clamp(max=1.0), found[1].clamp(max=1.0)  # rounding
+    # Matrices with 1 where two pieces belong to one word: products with them are sums over the pieces of a word.
+    source, target = _same_word(source_words, forward.dtype), _same_word(target_words, forward.dtype)
+    # Rows that sum to 1: products with these are means over the pieces of a word.
+    source_mean = source / source.sum(2, keepdim=True).clamp(min=1.0)
+    target_mean = target / target.sum(2, keepdim=True).clamp(min=1.0)
+    by_source, by_target = source_mean @ forward @ target, source @ backward @ target_mean
+    return by_source.clamp(max=1.0), by_target.clamp(max=1.0)  # rounding
+
+
+def _same_word(words: Tensor, dtype: torch.dtype) -> Tensor:
+    """Mark the pieces that belong to one word: 1 where two of them do. **Shape**: (batch, n) -> (batch, n, n)."""
+    same = (words[:, :, None] == words[:, None, :]) & (words >= 0)[:, :, None]
+    return same.to(dtype)
 
 
 def by_adjacent(
     forward: Tensor, backward: Tensor, source_words: Tensor, target_words: Tensor, *, bonus: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights of :func:`word_weights` and their geometric mean, raised beside the links of neighbouring words.
+    """Raise the weights of :func:`word_weights`, and their geometric mean, beside the links of neighbouring words.
 
-    **Shape**: as :func:`word_weights`, with the probability (batch, n, m) as third; neighbours are words, not pieces.
+    Neighbours are words, not pieces. So the matrices are first reduced to one row and one column a word, raised, and
+    then given back to the pieces of each word.
+
+    **Shape**: as :func:`word_weights`, with the probability (batch, n, m) as third.
     """
     (row, first_row), (column, first_column) = _slots(source_words), _slots(target_words)
     batch = torch.arange(len(forward), device=forward.device)[:, None, None]
-    own = batch, first_row.clamp(min=0)[:, :, None], first_column.clamp(min=0)[:, None, :]
-    real = pair_mask(first_row >= 0, first_column >= 0)
-    by_word = [weights[own].masked_fill(~real, 0.0) for weights in (forward, backward)]
-    by_row = adjacent_weights(by_word[0])
-    by_column = adjacent_weights(by_word[1].transpose(1, 2)).transpose(1, 2)
+    # From pieces to words: all pieces of a word have the same weights, so those of its first piece are taken.
+    first_pieces = batch, first_row.clamp(min=0)[:, :, None], first_column.clamp(min=0)[:, None, :]
+    padding = ~pair_mask(first_row >= 0, first_column >= 0)
+    forward_by_word = forward[first_pieces].masked_fill(padding, 0.0)
+    backward_by_word = backward[first_pieces].masked_fill(padding, 0.0)
+    by_row = adjacent_weights(forward_by_word)
+    by_column = adjacent_weights(backward_by_word.transpose(1, 2)).transpose(1, 2)
     probability = adjacent_links((by_row * by_column).sqrt(), bonus)
-    place = batch, row.clamp(min=0)[:, :, None], column.clamp(min=0)[:, None, :]
-    outside = ~pair_mask(source_words >= 0, target_words >= 0)
+    # From words to pieces; pieces of no word have no weight.
+    words_of_pieces = batch, row.clamp(min=0)[:, :, None], column.clamp(min=0)[:, None, :]
+    no_word = ~pair_mask(source_words >= 0, target_words >= 0)
     forward, backward, probability = (
-        found[place].masked_fill(outside, 0.0) for found in (by_row, by_column, probability)
+        by_word[words_of_pieces].masked_fill(no_word, 0.0) for by_word in (by_row, by_column, probability)
     )
     return forward, backward, probability
 
 
 def _slots(words: Tensor) -> tuple[Tensor, Tensor]:
-    """The place of each piece's word among the words that have pieces, and the first piece of each such word.
+    """Number the words that have pieces; returns the number of each piece's word, and the first piece of each word.
 
-    **Shape**: (batch, n) -> (batch, n), (batch, most words); -1 where a sentence has fewer.
+    Pieces of the words ``[2, 2, -1, 5]`` have the numbers ``[0, 0, 0, 1]``, and the first pieces are ``[0, 3]``. The
+    number of a piece without a word means nothing.
+
+    **Shape**: (batch, n) -> (batch, n), (batch, most words), -1 where a sentence has fewer words.
     """
+    # A piece begins a word if the word's number is greater than those of all pieces before it.
     before = torch.nn.functional.pad(words, (1, 0), value=-1)[:, :-1].cummax(1).values
     first = words > before
     slot = first.cumsum(1) - 1
@@ -176,23 +214,30 @@ def _slots(words: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Link by optimal transport, as XLM-Align does."""
     rows, columns = sinkhorn(
         similarity, mask,
         iterations=options.iterations, mu=options.mu, order=options.order, epsilon=options.epsilon,
     )  # fmt: skip
     plan = rows if options.order == "official" else columns  # of the last half-step, as in self-labelling
     links = _read(options, options.links, plan, rows, columns, mask)
-    # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
+    # With iterations=0 the plan is the kernel itself, with values above 1; with epsilon=None it may be negative.
     plan = plan.clamp(min=0.0).masked_fill(~mask, 0.0)
     tiny = torch.finfo(plan.dtype).tiny
     by_row, by_column = (plan.sum(dim, keepdim=True).clamp(min=tiny).sqrt() for dim in (2, 1))
-    return links, plan / (by_row * by_column)  # geometric mean of both directions' shares
+    return links, plan / (
+        by_row * by_column
+    )  # the geometric mean of a cell's shares in its row and its column
 
 
 def _read(
     options: EmbeddingOptions, how: str, scores: Tensor, rows: Tensor, columns: Tensor, mask: Tensor
 ) -> Tensor:
-    """Links by one matrix, or by one whose rows and one whose columns are searched."""
+    """Read links off the matrices, as ``how`` says.
+
+    ``scores``: One matrix, of ways that search only one. ``rows``, ``columns``: For the other ways, a matrix in which
+    each row's best cell is searched, and one for the columns.
+    """
     if how in ("itermax", "printed") and isinstance(options, IterMax | Transport | PointerNetwork):
         grow = printed_links if how == "printed" else itermax_links
         return grow(scores, mask, alpha=options.alpha, max_count=options.passes)

@@ -63,7 +63,7 @@ NEAREST = {code: taught for taught, codes in _RELATIVES.items() for code in code
 
 
 def untaught(model: str | Path, language: str) -> str | None:
-    """What to say of a language that an encoder was not taught; none where it was, or nothing is known.
+    """Say that an encoder was not taught a language, and which is nearest; None if it was, or nothing is known.
 
     Example:
         >>> untaught("box", "deu"), untaught("box", "zh-Hant"), untaught("mbert", "sk"), untaught("box", "")

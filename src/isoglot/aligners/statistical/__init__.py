@@ -1,1 +1,19 @@
-"""Statistical word aligners: IBM 2 (fast_align), a Bayesian HMM, eflomal."""
+"""Statistical word aligners, which learn from the bitext itself: fast_align's IBM 2, a Bayesian HMM, and eflomal.
+
+    words ─> word numbers ─> table of word pairs ─> EM: expected links <─> probabilities ─> posteriors ─> links
+             bitext.py       pair_table.py          fast_align: ibm2.py, diagonal.py        decoding.py
+                                                    hmm: hmm_training.py, text_passes.py
+
+Read ``model.py`` first: ``StatisticalAligner`` learns, aligns, saves and loads. ``methods.py`` has a class a method,
+which brings two directions together. ``ibm2.py`` and ``hmm.py`` begin with the models' formulas. The compiled loops
+are in ``diagonal.py``, ``positions.py`` (fast_align), ``text_passes.py`` and ``markov.py`` (HMM). ``merging.py`` adds
+up models of parts of a text.
+
+- *conditioning word*, *generated word*: a direction explains each generated word by one word of the other side, or by
+  *null*. *ahead* (forward) generates target words, *back* (reverse) source words.
+- *slot*: the place of a pair of words in the table, and in all arrays with a value a pair.
+- *entry*: a source and a target word of one sentence pair. Many entries share a slot.
+- *expected links* (counts): the sum of the probabilities of links over a text.
+- *posterior*: the probability of a link, given the sentence pair.
+- *token*: a word at its place in the text, unlike the word in the vocabulary.
+"""

@@ -1,4 +1,4 @@
-"""A bitext as word numbers, one flat array a side, and words that a model does not know."""
+"""Store a bitext as word numbers, one flat array a side; notice text whose words a model does not know."""
 
 import hashlib
 import json
@@ -16,16 +16,16 @@ import numpy.typing as npt
 
 _LOG = logging.getLogger(__name__)
 _ENOUGH = 100_000
-"""Words of a side after which no more are counted."""
+"""After this many words of a side text is taken as known, and no more words are counted."""
 Ints = npt.NDArray[np.int64]
 
 
 class Vocabulary(tuple[str, ...]):
-    """Words by number, which find the number of a word too; the dictionary for that is made once."""
+    """Words by number (``words[3]``), and numbers by word (``words.numbers["house"]``)."""
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The number of each word."""
+        """The number of each word; made when it is first asked for."""
         return {word: number for number, word in enumerate(self)}
 
 
@@ -34,7 +34,7 @@ Vocabularies = tuple[Vocabulary, Vocabulary]
 
 
 class FlatSide(NamedTuple):
-    """One side of a bitext, as the compiled loops take it."""
+    """The arrays of one side of a bitext, as the compiled loops take them."""
 
     ids: npt.NDArray[np.int32]
     offsets: Ints
@@ -50,10 +50,11 @@ class BitextSide:
     """One side of a bitext as word numbers."""
 
     words: Vocabulary  # word number ``k`` is ``words[k]``
-    # word numbers of all sentences, one after the other, −1 for a word that the vocabulary lacks. Shape:
-    # (tokens)
+    # Word numbers of all sentences, one after the other; −1 for a word that is not in ``words``. Shape: (tokens)
     ids: npt.NDArray[np.int32]
-    offsets: Ints  # sentence ``s`` owns ``ids[offsets[s]:offsets[s + 1]]``. Shape: (sentences + 1)
+    offsets: (
+        Ints  # the words of sentence ``s`` are ``ids[offsets[s]:offsets[s + 1]]``. Shape: (sentences + 1)
+    )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -87,7 +88,7 @@ class BitextSide:
 
 
 class WordNumbers:
-    """Numbers the words of one side in order of appearance, sentence by sentence."""
+    """Number the words of one side in order of appearance, sentence by sentence."""
 
     def __init__(self, *, lowercase: bool = False) -> None:
         self._known: defaultdict[str, int] = defaultdict()
@@ -119,14 +120,14 @@ def encode(sentences: Iterable[Sequence[str]], *, lowercase: bool = False) -> Bi
 
 
 def locate_words(known: Vocabulary, words: Sequence[str]) -> Ints:
-    """Number of each wanted word among the known ones, −1 where it is not one of them."""
+    """Find the number of each word in a vocabulary, −1 if it is not there."""
     if known is words:
         return np.arange(len(known))
     return np.array([known.numbers.get(word, -1) for word in words], np.int64)
 
 
 class ForeignText:
-    """Warns once for each side of a text of which a model knows less than half of the words so far."""
+    """Warn, once a side, of text of which a model knows less than half of the words so far."""
 
     def __init__(self, known: tuple[Set[str], Set[str]], *, lowercase: bool) -> None:
         self._known = {"source": known[0], "target": known[1]}

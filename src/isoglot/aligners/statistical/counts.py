@@ -1,4 +1,7 @@
-"""Expected counts: what statistical models learn, which adds up over the parts of a text, and sums of links."""
+"""Expected counts, which statistical models learn: sums over the models of parts of a text, and over the words of one.
+
+``Counts`` and ``CountSum`` serve the merging of models; ``SlotClasses`` and ``LinkSums`` the M-step of the HMM.
+"""
 
 from __future__ import annotations
 
@@ -14,39 +17,43 @@ from isoglot.aligners.statistical.pair_table import EMPTY, PairTable, find
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
 Pairs = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
-"""Two words of each pair, as numbers."""
+"""The first and the second word of each pair, as numbers."""
 
 
 _TINY = 1e-12
+"""Takes the place of a sum of 0 by which is divided."""
 
 
 class Counts(NamedTuple):
     """One direction's expected counts."""
 
     pairs: Doubles  # links of each pair of words. Shape: (pairs)
-    words: Doubles  # rows of what is counted of each generated word. Shape: (rows, generated vocabulary)
-    rest: Doubles  # what else adds up. Shape: (any)
+    words: Doubles  # counts of each generated word; how many, the method says. Shape: (rows, generated vocabulary)
+    rest: Doubles  # everything else that adds up: jumps, or the tension. Shape: (any)
 
     @classmethod
     def nothing(cls) -> Counts:
-        """Of no text."""
+        """Return the counts of an empty text."""
         return cls(np.zeros(0), np.zeros((1, 0)), np.zeros(1))
 
 
 def sums(index: npt.NDArray[np.integer], weights: npt.NDArray[Any], size: int) -> Doubles:
-    """How much weight each index has."""
+    """Sum the weights of each index: ``sums([0, 2, 0], [1, 2, 3], 3)`` is ``[4, 0, 2]``."""
     return np.asarray(np.bincount(index, weights, size), np.float64)
 
 
 def at_index(values: npt.NDArray[np.floating], index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """``values`` at ``index``, 0 where it is −1."""
+    """Return ``values[index]``, and 0 where the index is −1."""
     result = values[index] if len(values) else np.zeros(len(index), values.dtype)
     result[index < 0] = 0.0
     return result
 
 
 class CountSum:
-    """Sums of the counts of several models, over the words and pairs of all of them."""
+    """The sum of the counts of several models, over the words and pairs of all of them.
+
+    Models number their words differently, so each model's numbers are translated into those of the sum.
+    """
 
     def __init__(self) -> None:
         self._numbers: tuple[dict[str, int], dict[str, int]] = {}, {}
@@ -64,10 +71,11 @@ class CountSum:
         return (self._keys >> 32).astype(np.int32), (self._keys & 0xFFFFFFFF).astype(np.int32)
 
     def unknown(self, words: Vocabularies, types: Pairs, ahead: Counts, back: Counts) -> tuple[float, float]:
-        """How little a model has in common with this sum, for each side, from 0 to 1; arguments as in :meth:`add`.
+        """Measure, for each side, how little a model has in common with this sum, from 0 to 1.
 
-        It is the share of linked words that the other one lacks, of the model's or of the sum's, whichever is less: a
-        large model knows most words of a small one.
+        It is the share of a model's links whose word the sum does not know, or the share of the sum's links whose word
+        the model does not know, whichever is less: of a small model a large one knows most words, but not the reverse.
+        Arguments as in :meth:`add`.
         """
         shares = []
         for side, new, before in ((0, back, self.back), (1, ahead, self.ahead)):
@@ -75,13 +83,22 @@ class CountSum:
             number = np.array([known.get(word, -1) for word in words[side]], np.int64)
             links = sums(types[side], new.pairs, len(number))
             links_before = sums(self.types[side], before.pairs, len(known))
-            lacking = links[number < 0].sum(), links_before.sum() - links_before[number[number >= 0]].sum()
-            whole = max(float(links.sum()), _TINY), max(float(links_before.sum()), _TINY)
-            shares.append(min(float(lacking[0]) / whole[0], float(lacking[1]) / whole[1]))
+            unknown_to_sum = float(links[number < 0].sum())
+            unknown_to_model = float(links_before.sum() - links_before[number[number >= 0]].sum())
+            of_model = unknown_to_sum / max(float(links.sum()), _TINY)
+            of_sum = unknown_to_model / max(float(links_before.sum()), _TINY)
+            shares.append(min(of_model, of_sum))
         return shares[0], shares[1]
 
     def add(self, words: Vocabularies, types: Pairs, ahead: Counts, back: Counts) -> None:
-        """Add a model's: both vocabularies, the words of each pair, and the counts of both directions."""
+        """Add the counts of a model.
+
+        Args:
+            words: Its source and its target vocabulary.
+            types: Source and target word of each of its pairs.
+            ahead: Counts of the direction that generates target words.
+            back: Counts of the direction that generates source words.
+        """
         source, target = (
             np.array([known.setdefault(word, len(known)) for word in side], np.int64)
             for known, side in zip(self._numbers, words, strict=True)
@@ -99,7 +116,15 @@ class CountSum:
         words: npt.NDArray[np.int64],
         size: int,
     ) -> Counts:
-        """``slots``: Those of the pairs before, then of the new ones; ``words``: Numbers of the new generated words."""
+        """Add the counts of one direction.
+
+        Args:
+            before: The sum so far.
+            new: The counts to add.
+            slots: Places in the new sum of the pairs so far, then of the pairs to add.
+            words: Number in the sum of each generated word of the model.
+            size: Number of generated words in the sum.
+        """
         pairs = sums(slots, np.concatenate([before.pairs, new.pairs]), len(self._keys))
         rows = np.zeros((len(new.words), size))
         rows[:, : before.words.shape[1]] = before.words
@@ -108,26 +133,29 @@ class CountSum:
 
 
 class SlotClasses(NamedTuple):
-    """The pair of classes that the words of each slot belong to."""
+    """The pair of prefix classes that the two words of each slot belong to."""
 
-    of_slot: Words  # its number. Shape: (slots)
-    size: int  # how many numbers there are
+    of_slot: Words  # number of the pair of classes. Shape: (slots)
+    size: int  # numbers of pairs are below this
 
     @classmethod
     def none(cls) -> SlotClasses:
-        """Of words without classes."""
+        """Return the value for words without classes."""
         return cls(np.zeros(0, np.int32), 0)
 
     @classmethod
     def of(cls, table: PairTable, classes: PairTable, condition: Words, generated: Words) -> SlotClasses:
-        """Pairs of classes as slots of ``classes``; ``condition`` and ``generated`` are the class of each word."""
+        """Find the pair of classes of each slot of ``table``, as a slot of ``classes``.
+
+        ``condition``, ``generated``: The class of each word of either side.
+        """
         of_slot = np.zeros(len(table.key), np.int32)
         _locate(table.flat, classes.flat, condition, generated, of_slot)
         return cls(of_slot, len(classes.key))
 
 
 class LinkSums(NamedTuple):
-    """Expected links of words, and of the pair of classes that each slot's words belong to."""
+    """Sums of expected links: of each word, and of the pair of classes of each slot."""
 
     condition: Doubles  # of each conditioning word
     generated: Doubles  # of each generated word
@@ -135,7 +163,7 @@ class LinkSums(NamedTuple):
 
     @classmethod
     def of(cls, links: Doubles, table: PairTable, words: int, classes: SlotClasses) -> LinkSums:
-        """The sums of what each slot has; ``words`` is the number of generated words."""
+        """Sum the expected ``links`` of the slots; ``words``: Number of generated words."""
         condition, generated, whole = (np.zeros(size) for size in (len(table.size), words, classes.size))
         _add_up(links, table.flat, classes.of_slot, (condition, generated, whole))
         return cls(condition, generated, _spread(whole, classes.of_slot))
@@ -143,6 +171,7 @@ class LinkSums(NamedTuple):
 
 @compiled
 def _locate(table, classes, condition, generated, of_slot):
+    """Write the slot in ``classes`` of each slot's pair of classes; empty slots keep 0."""
     for row in range(len(table.size)):
         for slot in range(table.start[row], table.start[row + 1]):
             if table.key[slot] != EMPTY:
@@ -152,6 +181,7 @@ def _locate(table, classes, condition, generated, of_slot):
 
 @compiled
 def _add_up(links, table, classes, sums):
+    """Add the links of each slot to the sums of its conditioning word, its generated word and its pair of classes."""
     condition, generated, whole = sums
     for row in range(len(table.size)):
         for slot in range(table.start[row], table.start[row + 1]):
@@ -165,7 +195,7 @@ def _add_up(links, table, classes, sums):
 
 @compiled
 def _spread(whole, classes):
-    """The sum of each slot's classes."""
+    """Return for each slot the sum of its pair of classes."""
     spread = np.empty(len(classes))
     for slot in range(len(classes)):
         spread[slot] = whole[classes[slot]]

@@ -1,4 +1,8 @@
-"""From both directions' posteriors of a sentence pair to links: each direction's best word, and where both agree."""
+"""Read links off the posteriors of both directions: each direction's best words, and the links on which both agree.
+
+*ahead* is the direction that generates target words, *back* the one that generates source words. Each conditions on the
+words of the other side, so "conditioning" and "generated" exchange their sides with the direction.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +25,20 @@ from isoglot.core.errors import ConfigurationError
 
 Doubles = npt.NDArray[np.float64]
 _PARTS = 2
+"""Parts of a text that are worked on at the same time."""
 _COLUMNS = np.int64, np.int32, np.int32, np.float32
-"""Sentence, source word, target word and probability of a link."""
+"""Types of the sentence, source word, target word and probability of a link."""
 PIECE = 1 << 15
-"""Entries of posteriors at a time; they stay in a core's cache."""
+"""Pairs of words whose posteriors are computed at a time; they stay in a core's cache."""
 WORKERS = 2
-"""Threads: one for each direction, or for each part of the text."""
+"""Number of threads."""
 _FEW = 1 << 10
 """Words of a side below which starting threads takes longer than the work."""
 Result = TypeVar("Result")
 
 
 class BestWords(NamedTuple):
-    """One direction's best conditioning word of each generated word."""
+    """The best conditioning word of each generated word, by one direction."""
 
     word: npt.NDArray[np.int32]  # its place in the sentence, −1 for null. Shape: (generated tokens)
     probability: npt.NDArray[np.float32]  # of that link. Shape: (generated tokens)
@@ -41,21 +46,23 @@ class BestWords(NamedTuple):
 
     @classmethod
     def empty(cls, generated: BitextSide) -> BestWords:
-        """Without any link."""
+        """Return best words without any link, to be filled."""
         tokens = len(generated.ids)
         return cls(np.full(tokens, -1, np.int32), np.zeros(tokens, np.float32), np.zeros(len(generated)))
 
     def rows(self, generated: BitextSide, start: int, stop: int) -> BestWords:
-        """Those of the sentences ``start`` to ``stop`` − 1."""
+        """Return the best words of the sentences ``start`` to ``stop`` − 1."""
         tokens = slice(generated.offsets[start], generated.offsets[stop])
         return BestWords(self.word[tokens], self.probability[tokens], self.score[start:stop])
 
     def links(self, condition: BitextSide, generated: BitextSide, *, reverse: bool) -> LinkTable:
-        """As (source, target); with ``reverse`` the generated side is the source side."""
+        """Return the best words as links (source, target); with ``reverse`` the generated side is the source side."""
         linked = np.flatnonzero(self.word >= 0)
         offsets = np.searchsorted(linked, generated.offsets)
         sentence = np.repeat(np.arange(len(generated)), np.diff(offsets))
-        if not reverse:  # by the places of the conditioning words in the text, then of the generated ones
+        if not reverse:
+            # Links must be sorted by source word, but come sorted by generated, that is target word. Sort by the place
+            # of the source word in the text, then of the target word: both as one number, source · tokens + target.
             token = condition.offsets[sentence] + self.word[linked]
             linked = np.sort(token * len(self.word) + linked) % len(self.word)
         words, generated_words = self.word[linked], (linked - generated.offsets[sentence]).astype(np.int32)
@@ -65,7 +72,10 @@ class BestWords(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SentenceAlignments:
-    """Links of some sentence pairs, made of the best words as they are asked for: tables of links take more room."""
+    """The links of some sentence pairs, stored as best words; tables of links take more memory, and are made later.
+
+    ``links`` are those that a user wants; ``forward`` and ``reverse`` those of either direction.
+    """
 
     source: BitextSide
     target: BitextSide
@@ -86,22 +96,22 @@ class SentenceAlignments:
 
     @property
     def links(self) -> LinkTable:
-        """The two symmetrised."""
+        """The links of both directions, symmetrised."""
         if self.agreed is not None:
             return self.agreed
         return symmetrise_table(self.forward, self.reverse, self.symmetrisation)  # type: ignore[arg-type]
 
     @property
     def score(self) -> npt.NDArray[np.float64]:
-        """Mean log probability of a word (natural logarithm), of the words of both sides, each given the opposite side.
+        """Mean log probability (natural logarithm) of the words of both sides, each side given the other one.
 
-        A high one speaks for a translation; 0 for a pair with an empty side. Shape: (sentences).
+        The higher, the more likely the sides are translations; 0 for a pair with an empty side. Shape: (sentences).
         """
         count = np.maximum(self.source.lengths + self.target.lengths, 1)
         return np.asarray((self.ahead.score + self.back.score) / count)
 
     def windows(self, stop: int) -> Iterator[LinkTable]:
-        """The symmetrised links of the sentences before ``stop``, some at a time."""
+        """Yield the symmetrised links of the sentences before ``stop``, a window of sentences at a time."""
         if self.agreed is not None:
             yield from self.agreed.windows(stop)
             return
@@ -132,7 +142,10 @@ def require_possible(scores: npt.NDArray[np.float64] | float) -> None:
 def in_threads(
     function: Callable[[tuple[int, int]], Result], ranges: Sequence[tuple[int, int]], *, words: int
 ) -> list[Result]:
-    """The results of a function of each range, in their order; ``words`` of a side tell whether threads pay."""
+    """Call a function with each range, in threads unless the text is small; returns the results in order.
+
+    ``words``: Words of a side of the text.
+    """
     if words < _FEW:
         return list(map(function, ranges))
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -140,7 +153,7 @@ def in_threads(
 
 
 def parts(condition: BitextSide, generated: BitextSide) -> list[tuple[int, int]]:
-    """Ranges of sentences with about as many (conditioning word, generated word) entries each."""
+    """Cut sentences into ranges of about as many pairs of words, that is about as much work."""
     entries = np.cumsum(condition.lengths * generated.lengths)
     whole = int(entries[-1]) if len(entries) else 0
     cuts = [int(np.searchsorted(entries, whole * k // _PARTS)) for k in range(1, _PARTS)]
@@ -149,7 +162,7 @@ def parts(condition: BitextSide, generated: BitextSide) -> list[tuple[int, int]]
 
 
 class Piece(NamedTuple):
-    """Some sentence pairs of a text, and their places in arrays of the whole text."""
+    """Some consecutive sentence pairs of a text, and where they stand in arrays of the whole text."""
 
     source: FlatSide
     target: FlatSide
@@ -165,17 +178,24 @@ class Piece(NamedTuple):
 
     @classmethod
     def of(cls, source: FlatSide, target: FlatSide, first: int, last: int) -> Piece:
-        """The sentence pairs ``first`` to ``last`` − 1."""
-        sides = [(slice(side.offsets[first], side.offsets[last]), side) for side in (source, target)]
-        parts = [
-            FlatSide(side.ids[tokens], side.offsets[first : last + 1] - tokens.start)
-            for tokens, side in sides
-        ]
-        return cls(parts[0], parts[1], sides[0][0], sides[1][0], slice(first, last))
+        """Cut the sentence pairs ``first`` to ``last`` − 1 out of a text."""
+        source_tokens = slice(source.offsets[first], source.offsets[last])
+        target_tokens = slice(target.offsets[first], target.offsets[last])
+        # Offsets count from the beginning of the piece.
+        source_part = FlatSide(
+            source.ids[source_tokens], source.offsets[first : last + 1] - source_tokens.start
+        )
+        target_part = FlatSide(
+            target.ids[target_tokens], target.offsets[first : last + 1] - target_tokens.start
+        )
+        return cls(source_part, target_part, source_tokens, target_tokens, slice(first, last))
 
 
 def pieces(source: FlatSide, target: FlatSide, first: int, last: int) -> Iterator[Piece]:
-    """The pairs ``first`` to ``last`` − 1, about :data:`PIECE` (source word, target word) entries at a time."""
+    """Yield the sentence pairs ``first`` to ``last`` − 1 in pieces of at most :data:`PIECE` pairs of words.
+
+    A sentence pair with more pairs of words is a piece of its own.
+    """
     lengths = (np.diff(side.offsets[first : last + 1]) for side in (source, target))
     ends = np.cumsum(np.multiply(*lengths))
     start, before = 0, 0
@@ -191,9 +211,10 @@ def agreeing(
     threshold: float,
     posteriors: Callable[[Piece], tuple[Doubles, Doubles]],
 ) -> LinkTable:
-    """Links whose geometric mean of both directions' posteriors is at least a threshold.
+    """Find the links whose geometric mean of both directions' posteriors is at least a threshold.
 
-    ``posteriors`` are p(source word, target word) of each pair of a piece, by (source, target) and by (target, source).
+    ``posteriors``: Computes the posteriors of a piece: those of one direction as (source, target), those of the other
+    one as (target, source).
 
     Source: Liang, Taskar & Klein 2006 (*Alignment by agreement*), §4, posterior decoding.
     """
@@ -217,9 +238,9 @@ def agreeing(
 
 @compiled
 def best_words(condition, generated, posterior, null, word, probability):
-    """Each generated word's most probable conditioning word, unless null is at least as probable.
+    """Find each generated word's most probable conditioning word, or −1 if null is at least as probable.
 
-    **Shape** of each pair's posterior: (generated, condition).
+    Of equally probable words the first is taken. **Shape** of each pair's posterior: (generated, condition).
     """
     before = 0
     for s in range(len(condition.offsets) - 1):
@@ -260,7 +281,7 @@ def _agree(source, target, posteriors, threshold, links):
 
 @helper
 def sides_of(condition, generated, s):
-    """The words of both sides of a sentence pair."""
+    """Return the word numbers of both sides of sentence pair ``s``."""
     return (
         condition.ids[condition.offsets[s] : condition.offsets[s + 1]],
         generated.ids[generated.offsets[s] : generated.offsets[s + 1]],

@@ -1,8 +1,14 @@
 """Compiled loops of fast_align's model; see ``da.h``, ``ttables.h`` and ``fast_align.cc`` of the C++ program.
 
-``i`` is a conditioning word, ``j`` a generated one, of ``n`` and ``m`` in the sentence. Where one word stands at two
-equal distances from the diagonal, the last bits of the probabilities decide, which depend on the order of the sums:
-there the links may differ from the program's.
+``i`` is a conditioning word, ``j`` a generated one, of ``n`` and ``m`` in the sentence. Word numbers below 0 are words
+that the model does not know.
+
+An update (``ibm2.estimate``) goes through the text twice: ``expectations`` computes the probability of each generated
+word, which the expected links are divided by, and ``update`` adds up the expected links of one conditioning word after
+the other.
+
+Where one word stands at two equal distances from the diagonal, the last bits of the probabilities decide, which depend
+on the order of the sums: there the links may differ from the program's.
 """
 
 from __future__ import annotations
@@ -24,7 +30,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 class Probabilities(NamedTuple):
-    """What one direction has learned; see :class:`isoglot.aligners.statistical.ibm2.DiagonalDirection`."""
+    """The parameters of one direction; see :class:`isoglot.aligners.statistical.ibm2.DiagonalDirection`."""
 
     translation: npt.NDArray[np.floating]
     null: Doubles
@@ -32,19 +38,20 @@ class Probabilities(NamedTuple):
 
 
 class DirectionText(NamedTuple):
-    """One direction's sides of a text, and its pairs of words."""
+    """A text as one direction sees it: the conditioning side, the generated side, and the table of word pairs."""
 
     condition: FlatSide
     generated: FlatSide
     table: FlatTable
 
     def positions(self, options: Positions, tension: float) -> PositionTable:
-        """What the model says of its positions."""
+        """Compute the position probabilities of all sentences."""
         return PositionTable.of(self.condition.lengths, self.generated.lengths, options, tension)
 
 
 @helper
 def _digamma(x):
+    """ψ(x), as the C++ program computes it: by a series in 1 / x², after ψ(x) = ψ(x + 1) − 1 / x has made x large."""
     result = 0.0
     while x < 7:
         result -= 1 / x
@@ -61,9 +68,10 @@ def _digamma(x):
 
 @compiled
 def normalise(counts, table, prior, probability):
-    """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares.
+    """Turn counts into probabilities, row by row.
 
-    ``prior``: Whether there is a Dirichlet prior, and its α.
+    With a Dirichlet prior (variational Bayes) they are exp(ψ(c + α) − ψ(Σ(c + α))), which is less than the share of a
+    count, above all of a small one; without a prior they are the shares. ``prior``: Whether there is one, and its α.
     """
     for row in range(len(table.size)):
         slots = slice(table.start[row], table.start[row + 1])
@@ -72,6 +80,7 @@ def normalise(counts, table, prior, probability):
 
 @helper
 def _normalise_row(key, counts, prior, probability):
+    """Turn the counts of one row into probabilities; empty slots are passed over."""
     bayes, alpha = prior
     total = 0.0
     for slot in range(len(key)):
@@ -88,7 +97,7 @@ def _normalise_row(key, counts, prior, probability):
 
 @helper
 def _silent(word, n, null, options):
-    """p(a_j = null, f_j)."""
+    """p(a_j = null, f_j): the probability that a generated word is ``word`` and has no counterpart."""
     if not options.use_null:
         return 0.0
     known = null[word] if word >= 0 else 1e-9
@@ -96,7 +105,7 @@ def _silent(word, n, null, options):
 
 
 class Room(NamedTuple):
-    """Where the loops over a text keep what they work with, so that they allocate nothing."""
+    """Arrays that the loops over a text write into, so that they allocate nothing."""
 
     joint: Doubles  # p(a_j = i, f_j) of one sentence
     silent: Doubles  # p(a_j = null, f_j) of its words
@@ -112,13 +121,17 @@ class Room(NamedTuple):
 
 @helper
 def _joint(words, generated, at, table, model, positions, room):
-    """p(a_j = i, f_j) of a sentence pair into ``room``. **Shape** there: (n, m)."""
+    """Write p(a_j = i, f_j) of a sentence pair into ``room``. **Shape** there: (n, m).
+
+    ``at``: Where the position probabilities of the sentence begin.
+    """
     n, m = len(words), len(generated)
     joint, silent, total = room.joint, room.silent, room.total
     for j in range(m):
         total[j] = silent[j] = _silent(generated[j], n, model.null, positions.options)
     for i in range(n):
         for j in range(m):
+            # A pair that the model does not know has the probability with which the program starts.
             slot = -1
             if words[i] >= 0 and generated[j] >= 0:
                 slot = find(table.start, table.key, words[i], generated[j])
@@ -130,9 +143,10 @@ def _joint(words, generated, at, table, model, positions, room):
 def expectations(
     text: DirectionText, model: Probabilities, positions: PositionTable, whole: Doubles, part: tuple[int, int]
 ) -> float:
-    """First half of the E-step over the sentences ``part[0]`` to ``part[1]`` − 1; returns the feature's sum.
+    """First half of the E-step, over the sentences ``part[0]`` to ``part[1]`` − 1.
 
-    ``whole`` becomes the probability of each generated word.
+    Fills ``whole`` with the probability of each generated word, summed over its possible links. Returns the expected
+    sum of the feature (how far links are from the diagonal), by which the tension is optimised.
     """
     room = Room.of(text)
     return float(_expectations(text, part, model, positions, whole, room))
@@ -140,6 +154,7 @@ def expectations(
 
 @compiled
 def _expectations(text, part, model, positions, whole, room):
+    """Run the loop of :func:`expectations`."""
     condition, generated, table = text
     total = 0.0
     for s in range(part[0], part[1]):
@@ -151,13 +166,14 @@ def _expectations(text, part, model, positions, whole, room):
         for j in range(m):
             whole[generated.offsets[s] + j] = room.total[j]
             for i in range(n):
+                # The program counts j from 0 here, but from 1 in the model.
                 total += -abs((i + 1) / n - j / m) * (room.joint[i * m + j] / room.total[j])
     return total
 
 
 @compiled
 def null_expectations(text, model, options, whole, links):
-    """Adds up the expected ``links`` of null and each generated word."""
+    """Add up the expected ``links`` of null and each generated word."""
     condition, generated = text.condition, text.generated
     for s in range(len(condition.offsets) - 1):
         n = condition.offsets[s + 1] - condition.offsets[s]
@@ -168,9 +184,9 @@ def null_expectations(text, model, options, whole, links):
 
 
 class Rows(NamedTuple):
-    """What the rows of a table are added up by."""
+    """Everything that :func:`update` needs to add up the rows of a table."""
 
-    occurrences: tuple[Ints, npt.NDArray[np.int32]]  # of the conditioning words
+    occurrences: tuple[Ints, npt.NDArray[np.int32]]  # sentences of each conditioning word
     prior: tuple[bool, float]
     counts: Doubles  # the expected links of each slot; empty where they are not kept
 
@@ -185,8 +201,8 @@ def update(
 ) -> None:
     """Second half of the E-step, and the M-step, of the conditioning words ``part[0]`` to ``part[1]`` − 1.
 
-    Going through the sentences of one conditioning word adds up its row's expected links, so only one row of them is in
-    memory at a time, and the new probabilities replace the old ones.
+    The expected links of one conditioning word come from the sentences that hold it. So they are added up word by word,
+    only one row of them is in memory at a time, and the new probabilities can replace the old ones at once.
     """
     most = int(np.diff(text.table.start[part[0] : part[1] + 1]).max(initial=0))
     columns = np.empty(int(text.condition.lengths.max(initial=0)), np.int32)
@@ -196,9 +212,11 @@ def update(
 
 @compiled
 def _update(text, part, model, positions, whole, rows, room):
+    """Run the loop of :func:`update`."""
     condition, generated, table = text
     first, sentences = rows.occurrences
-    # The row by its words, probability and count of each: frequent ones, whose numbers are low, stand together.
+    # `beside` is the row of the conditioning word spread out by generated word: its probability at 2 · word, its count
+    # at 2 · word + 1. Frequent words have low numbers, so what is read most stands together in the cache.
     counts, columns, beside = room
     for word in range(part[0], part[1]):
         start, stop = table.start[word], table.start[word + 1]
@@ -210,21 +228,25 @@ def _update(text, part, model, positions, whole, rows, room):
         before = -1
         for t in range(first[word], first[word + 1]):
             s = sentences[t]
+            # A sentence is listed as often as it holds the word, and visited once.
             if s == before:
                 continue
             before = s
             first_condition, first_generated = condition.offsets[s], generated.offsets[s]
             n, m = condition.offsets[s + 1] - first_condition, generated.offsets[s + 1] - first_generated
+            # The places of the word in the sentence.
             times = 0
             for i in range(n):
                 if condition.ids[first_condition + i] == word:
                     columns[times] = i
                     times += 1
+            # Expected links: p(a_j = i, f_j), divided by the probability of f_j.
             for j in range(m):
                 k = 2 * generated.ids[first_generated + j]
                 for time in range(times):
                     joint = beside[k] * position(columns[time], j, n, m, positions.start[s], positions)
                     beside[k + 1] += joint / whole[first_generated + j]
+        # M-step of the row.
         for slot in range(len(key)):
             if key[slot] != EMPTY:
                 counts[slot] = beside[2 * key[slot] + 1]
@@ -240,15 +262,16 @@ def decode(
     best: BestWords,
     part: tuple[int, int],
 ) -> None:
-    """Best conditioning word of each generated word of the sentences ``part[0]`` to ``part[1]`` − 1, −1 for null.
+    """Find the best conditioning word of each generated word of the sentences ``part[0]`` to ``part[1]`` − 1.
 
-    Null wins ties, then the first conditioning word.
+    Fills ``best``, with −1 for null. Of equally probable links null wins, then the first conditioning word.
     """
     _decode(text, part, model, positions, best, Room.of(text))
 
 
 @compiled
 def _decode(text, part, model, positions, best, room):
+    """Run the loop of :func:`decode`."""
     condition, generated, table = text
     for s in range(part[0], part[1]):
         words, generated_words = sides_of(condition, generated, s)
@@ -257,6 +280,7 @@ def _decode(text, part, model, positions, best, room):
             continue
         _joint(words, generated_words, positions.start[s], table, model, positions, room)
         for j in range(m):
+            # Start from null; only a greater probability takes its place, so null and the first word win ties.
             top, at = (room.silent[j], -1) if positions.options.use_null else (-1.0, -1)
             for i in range(n):
                 if room.joint[i * m + j] > top:
@@ -267,7 +291,10 @@ def _decode(text, part, model, positions, best, room):
 
 
 def posteriors(text: DirectionText, model: Probabilities, options: Positions) -> Doubles:
-    """p(a_j = i | sentence pair) of a text's pairs, one after the other. **Shape** of each: (condition, generated)."""
+    """Compute p(a_j = i | sentence pair) of all pairs of a text, one after the other.
+
+    **Shape** of each pair: (condition, generated).
+    """
     result = np.empty(int(text.condition.lengths @ text.generated.lengths))
     positions = text.positions(options, model.tension)
     _posteriors(text, model, positions, Room.of(text), result)
@@ -276,6 +303,7 @@ def posteriors(text: DirectionText, model: Probabilities, options: Positions) ->
 
 @compiled
 def _posteriors(text, model, positions, room, result):
+    """Run the loop of :func:`posteriors`."""
     condition, generated, table = text
     before = 0
     for s in range(len(condition.offsets) - 1):

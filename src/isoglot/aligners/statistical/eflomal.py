@@ -1,4 +1,4 @@
-"""eflomal as an external program: it runs as a separate process, and none of its code is imported or copied.
+"""Run eflomal, an external program, as a separate process; none of its code is imported or copied.
 
 Source: Östling & Tiedemann 2016 (*Efficient word alignment with Markov chain Monte Carlo*). The program is under the
 GPL and is not a dependency; ``pip install eflomal`` brings ``eflomal-align``.
@@ -19,10 +19,14 @@ from isoglot.runs.disk import full_disk_named
 
 
 class EflomalAligner:
-    """Runs ``eflomal-align`` on a bitext; both directions, then symmetrised here.
+    """Run ``eflomal-align`` on a bitext in both directions, and symmetrise the links.
 
-    The program samples without a seed, so two runs differ a little, and keeps no model. ``arguments`` are further ones
-    of the program, as one line: ``"--null-prior 0.3"``.
+    The program samples without a seed, so two runs differ a little, and it keeps no model.
+
+    Args:
+        symmetrisation: How the directions are combined.
+        program: Name or path of the program.
+        arguments: Further arguments of the program, as one line: ``"--null-prior 0.3"``.
     """
 
     def __init__(
@@ -48,14 +52,14 @@ class EflomalAligner:
         return program
 
     def table(self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]) -> LinkTable:
-        """The symmetrised links of lists of words as arrays."""
+        """Align sentences that are given as words; returns the symmetrised links."""
         forward, reverse = self.directions(source, target)
         return symmetrise_table(forward, reverse, self.symmetrisation)
 
     def directions(
         self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]
     ) -> tuple[LinkTable, LinkTable]:
-        """Links of both directions, not symmetrised."""
+        """Align sentences that are given as words; returns the links of both directions, as (source, target)."""
         program = self.executable()
         with (
             full_disk_named(tempfile.gettempdir()),
@@ -64,9 +68,8 @@ class EflomalAligner:
             folder = Path(name)
             for side, sentences in (("source", source), ("target", target)):
                 with (folder / side).open("w", encoding="utf-8") as file:
-                    for words in (
-                        sentences
-                    ):  # white space inside a word would shift the numbers of the words behind it
+                    # White space inside a word would shift the numbers of the words behind it.
+                    for words in sentences:
                         file.write(" ".join("_".join(word.split()) or "_" for word in words) + "\n")
             files = [f"--{side}={folder / side}" for side in ("source", "target")]
             files += [f"--{side}-links={folder / side}" for side in ("forward", "reverse")]

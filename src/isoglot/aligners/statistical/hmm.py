@@ -44,7 +44,7 @@ JUMP_ALPHA = 0.5
 
 
 class Jumps(NamedTuple):
-    """Unnormalised jump weights, shared by all sentence lengths."""
+    """Weights of jumps, not normalised, shared by sentences of all lengths."""
 
     # weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1)
     width: Doubles
@@ -53,13 +53,13 @@ class Jumps(NamedTuple):
 
     @classmethod
     def initial(cls, limit: int) -> Jumps:
-        """Weights that fall by half a nat per word away from a jump to the next word."""
+        """Return weights to begin with: highest for a jump to the next word, and lower by a factor √e per word away."""
         away = np.abs(np.arange(-limit, limit + 1) - 1)
         return cls(np.exp(-away / 2) + 1e-3, np.exp(-np.arange(limit + 1) / 2) + 1e-3)
 
 
 def prefix(word: str, length: int) -> str:
-    """The first letters of a word, in lower case and without accents.
+    """Return the first letters of a word, in lower case and without accents.
 
     Example:
         >>> prefix("Économique", 4)
@@ -70,7 +70,7 @@ def prefix(word: str, length: int) -> str:
 
 
 class PrefixClasses:
-    """Classes of a vocabulary: its prefixes of some length, numbered in order of appearance."""
+    """The prefix classes of a vocabulary: words that share their first letters, numbered in order of appearance."""
 
     def __init__(self, words: Sequence[str], length: int) -> None:
         self.length, self.numbers = length, dict[str, int]()
@@ -81,21 +81,21 @@ class PrefixClasses:
         return len(self.numbers)
 
     def sums(self, of_words: Doubles) -> Doubles:
-        """What each class has, from what each of its words has."""
+        """Sum values of words over the words of each class."""
         return sums(self.of_word, of_words, len(self))
 
     def text(self, side: BitextSide) -> BitextSide:
-        """One side of a bitext as classes of its words."""
+        """Replace the words of one side of a bitext by their classes."""
         return BitextSide(Vocabulary(self.numbers), self.of_word[side.ids], side.offsets)
 
     def locate(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Class of each of some other words, −1 where no word here begins like it. Shape: (words)."""
+        """Find the class of each of some other words, −1 where no word here begins alike. Shape: (words)."""
         return np.array([self.numbers.get(prefix(word, self.length), -1) for word in words], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixPairs:
-    """The pairs of prefix classes that occur together, by conditioning class."""
+    """The pairs of prefix classes of which words occur together, by conditioning class."""
 
     condition: PrefixClasses  # classes of the conditioning words
     generated: PrefixClasses  # classes of the generated words
@@ -104,13 +104,14 @@ class PrefixPairs:
 
     @classmethod
     def of(cls, words: Vocabularies, pairs: tuple[Words, Words], length: int) -> PrefixPairs:
-        """The classes of the pairs of a text by prefixes of ``length`` letters."""
+        """Group pairs of words by their prefixes of ``length`` letters."""
         condition, generated = (PrefixClasses(side, length) for side in words)
         condition_class, generated_class = condition.of_word[pairs[0]], generated.of_word[pairs[1]]
+        # Distinct pairs of classes, each as one number. Sorted in place: np.unique would make the peak of memory here.
         both = condition_class.astype(np.int64)
         both <<= 32
         both |= generated_class
-        both.sort()  # in place; with np.unique the peak of a run would be here
+        both.sort()
         distinct = both[np.diff(both, prepend=-1) > 0]
         first, second = (distinct >> 32).astype(np.int32), (distinct & 0xFFFFFFFF).astype(np.int32)
         del both, distinct
@@ -119,13 +120,13 @@ class PrefixPairs:
         return cls(condition, generated, table, slots.astype(np.min_scalar_type(-len(table.key))))
 
     def links(self, counts: Doubles) -> Doubles:
-        """Expected links of each slot of the table, from those of each pair of words."""
+        """Sum the expected links of pairs of words over each slot, that is, over each pair of classes."""
         return sums(self.slots, counts, len(self.table.key))
 
 
 @dataclass(frozen=True)
 class HmmDirection:
-    """What one direction has learned: expected counts, from which the probabilities of any text follow."""
+    """The model of one direction: expected counts, from which the probabilities of any text follow."""
 
     words: Vocabularies  # the conditioning and the generated vocabulary that it was trained on
     table: PairTable  # the pairs that occurred
@@ -136,13 +137,16 @@ class HmmDirection:
     options: HmmOptions  # priors
 
     def probabilities(self, condition: Words, generated: Words) -> Doubles:
-        """p(generated | condition) of pairs of known words."""
+        """Compute p(generated | condition) of pairs of known words."""
         return self.project(self.words, (condition, generated))[0]
 
     def project(self, new: Vocabularies, pairs: tuple[Words, Words]) -> tuple[Doubles, Doubles]:
-        """Probabilities of the pairs and of the generated words of a text.
+        """Compute p(generated | condition) of the pairs of a text, and p(generated | null) of its generated words.
 
-        Unknown words and pairs fall back to their prefixes, then to α.
+        It is the formula on top of this file, with nothing left out. Unknown words and pairs have no counts, so their
+        prefixes decide; if these are unknown too, only α is left.
+
+        ``new``: Vocabularies of the text. ``pairs``: Its pairs of words.
         """
         known = self.known(new, pairs)
         translation = known.links + known.alpha
@@ -153,16 +157,28 @@ class HmmDirection:
         return translation, (known.null + known.alpha) / known.null_total
 
     def known(self, new: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
-        """The counts of the pairs and words of a text, with those of each pair in the place of those of each slot."""
-        o, size = self.options, len(self.words[1])
-        condition, generated = (locate_words(k, n) for k, n in zip(self.words, new, strict=True))
-        links = at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]]))
-        base = self._base(new, pairs, generated) if o.prefix_length else (np.zeros(0),) * 3
-        class_smooth = o.alpha * len(self._classes[0].generated) if o.prefix_length else 0.0
+        """Look up the counts of the pairs and words of a text; those of slots are those of its pairs."""
+        alpha, size = self.options.alpha, len(self.words[1])
+        # The number that each word of the text has in this model, -1 if it is unknown.
+        condition = locate_words(self.words[0], new[0])
+        generated = locate_words(self.words[1], new[1])
+        classes = class_totals = share = np.zeros(0)
+        class_smooth = 0.0
+        if self.options.prefix_length:
+            classes, class_totals, share = self._base(new, pairs, generated)
+            class_smooth = alpha * len(self._classes[0].generated)
         return WordCounts(
-            links, at_index(self._totals, condition), *base, at_index(self.null_counts, generated),
-            o.alpha, o.alpha * size + o.strength, class_smooth, self._null_total + o.alpha * size,
-        )  # fmt: skip
+            links=at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]])),
+            totals=at_index(self._totals, condition),
+            classes=classes,
+            class_totals=class_totals,
+            share=share,
+            null=at_index(self.null_counts, generated),
+            alpha=alpha,
+            smooth=alpha * size + self.options.strength,
+            class_smooth=class_smooth,
+            null_total=self._null_total + alpha * size,
+        )
 
     @cached_property
     def _null_total(self) -> float:
@@ -175,12 +191,13 @@ class HmmDirection:
 
     @cached_property
     def _totals(self) -> Doubles:
+        """Expected links of each conditioning word."""
         condition, _, slots = self.table.pairs()
         return sums(condition, self.counts[slots], len(self.words[0]))
 
     @cached_property
     def _classes(self) -> tuple[PrefixPairs, Doubles, Doubles]:
-        """The prefix classes, with the expected links of their pairs and of each conditioning class."""
+        """The prefix classes, the expected links of each pair of classes, and those of each conditioning class."""
         condition, generated, slots = self.table.pairs()
         classes = PrefixPairs.of(self.words, (condition, generated), self.options.prefix_length)
         return classes, classes.links(self.counts[slots]), classes.condition.sums(self._totals)
@@ -188,19 +205,24 @@ class HmmDirection:
     def _base(
         self, new: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
     ) -> tuple[Doubles, Doubles, Doubles]:
-        """Counts of the classes of each pair and conditioning word; β · p(f | prefix(f)) of each generated word."""
+        """Compute what the base measure needs for a text.
+
+        Returns the counts of each pair's classes, the counts of each conditioning word's class, and
+        β · p(f | prefix(f)) of each generated word.
+        """
         classes, links, totals = self._classes
         condition_class, generated_class = classes.condition.locate(new[0]), classes.generated.locate(new[1])
         shared = at_index(links, classes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]]))
         frequency, strength = at_index(self.frequency, generated), self.options.strength
         whole = at_index(self._class_frequency, generated_class)
+        # The share of an unknown word in its class is that of a word seen once, in a class that is larger by it.
         share = np.where(
             frequency > 0, strength * frequency / np.maximum(whole, 1.0), strength / (whole + 1.0)
         )
         return shared, at_index(totals, condition_class), share
 
     def arrays(self, condition: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
-        """Everything but words and options as arrays, the counts of these pairs among them, to be saved."""
+        """Return everything but words and options as arrays to be saved, with the counts of these pairs."""
         return {
             "counts": self.counts[self.table.slots(condition, generated)],
             "null_counts": self.null_counts,
@@ -225,7 +247,7 @@ class HmmDirection:
         return cls(words, table, counts, arrays["null_counts"], arrays["frequency"], jumps, options)
 
     def additive(self, condition: Words, generated: Words) -> Counts:
-        """What adds up over parts of a text, of these pairs: everything but the prior of the jumps."""
+        """Return what adds up over parts of a text, of these pairs: all counts, without the prior of the jumps."""
         links = self.counts[self.table.slots(condition, generated)]
         jumps = np.concatenate([self.jumps.width, self.jumps.start]) - JUMP_ALPHA
         return Counts(links, np.stack([self.null_counts, self.frequency]), jumps)
@@ -234,7 +256,7 @@ class HmmDirection:
     def of_counts(
         cls, counts: Counts, words: Vocabularies, pairs: tuple[Words, Words], options: HmmOptions
     ) -> HmmDirection:
-        """The model of sums of :meth:`additive`."""
+        """Make the model of sums of :meth:`additive`."""
         null_counts, frequency = counts.words
         limit = len(counts.rest) // 3  # 2 · limit + 1 widths, and limit + 1 first links
         width, start = np.split(counts.rest + JUMP_ALPHA, [2 * limit + 1])

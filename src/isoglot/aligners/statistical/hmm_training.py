@@ -1,4 +1,12 @@
-"""Training of the HMM aligner: both directions side by side, one sentence pair after the other."""
+"""Train the HMM aligner: both directions side by side, because their expected links are products of both posteriors.
+
+    fast_align's model ──> word tables ─┐
+                                        ├─> E-step (text_passes.visit) ──> expected links, jumps
+    counts of the last M-step ──────────┘                                        │
+          ^──────────────────────── M-step (_Training.update) <──────────────────┘
+
+Only the first iteration reads the tables of fast_align's model, or of a model to start from; all others read counts.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +40,10 @@ Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
 _NONE: Doubles = np.zeros(0)
 _NOTHING = Both(*[WordTables(_NONE, _NONE)] * 2)
-_WARM_UP = 4  # updates of fast_align's model before those of the HMM
-_LONGEST_JUMP = 60  # jumps of more words count as this one
+_WARM_UP = 4
+"""Updates of fast_align's model before those of the HMM."""
+_LONGEST_JUMP = 60
+"""Longer jumps count as jumps of this many words."""
 
 
 def estimate(
@@ -42,9 +52,10 @@ def estimate(
     options: HmmOptions,
     start: tuple[HmmDirection, HmmDirection] | None = None,
 ) -> tuple[HmmDirection, HmmDirection]:
-    """Train both directions together, from fast_align's model or from ``start``, which counted this text as well.
+    """Train both directions together, from fast_align's model or from ``start``.
 
-    What the text contributed to the counts of ``start`` is left out, as its links by ``start`` alone have it.
+    ``start`` has counted this text too (a merged model that it is a part of). Its share in those counts was not kept:
+    the text is linked by ``start``, and these links are taken for the share.
     """
     return _trained(source, target, options, start).finish()
 
@@ -52,7 +63,7 @@ def estimate(
 def estimate_and_decode(
     source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
 ) -> Decoded:
-    """What :func:`isoglot.aligners.statistical.text_passes.decode` gives of the text that is learned from."""
+    """Learn from a text, and decode the same text by the last counts, without making a model of them."""
     return _trained(source, target, options, None).decode(threshold)
 
 
@@ -62,9 +73,11 @@ def _trained(
     options: HmmOptions,
     start: tuple[HmmDirection, HmmDirection] | None,
 ) -> _Training:
+    """Run all iterations."""
     with ThreadPoolExecutor(WORKERS) as pool:
         training = _Training(source, target, options, start)
         if start is not None:
+            # Finds the share of the text in the counts of `start`; the counts that come out are not used.
             training.iterate(pool)
             training.recall(start)
         for _ in range(options.iterations):
@@ -73,7 +86,7 @@ def _trained(
 
 
 class _DirectionState:
-    """One direction in training: its sides, the words of each pair, and what it has learned so far."""
+    """One direction in training: its sides, and the null counts and jumps that it has learned so far."""
 
     def __init__(
         self,
@@ -84,15 +97,14 @@ class _DirectionState:
     ) -> None:
         self.condition, self.generated, self.options = condition, generated, options
         self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
-        self.classes = classes  # of the conditioning and of the generated words
-        self.share = _NONE  # p(f | prefix(f)) · β of each generated word
+        self.classes = classes  # prefix classes of the conditioning and of the generated words
+        self.share = _NONE  # β · p(f | prefix(f)) of each generated word
         if classes is not None:
             whole = classes[1].sums(self.frequency)[classes[1].of_word]
             self.share = options.strength * self.frequency / np.maximum(whole, 1.0)
         self.jumps = Jumps.initial(_LONGEST_JUMP)
-        self.contributed_null = np.zeros(
-            len(generated.ids), np.float32
-        )  # what each token contributed to null's counts
+        # The share of each token in the null counts.
+        self.contributed_null = np.zeros(len(generated.ids), np.float32)
         self.null_counts = _NONE
 
     @property
@@ -101,25 +113,37 @@ class _DirectionState:
         return self.condition.words, self.generated.words
 
     def update(self, links: Doubles, totals: Doubles, classes: Doubles, jumped: JumpCounts) -> WordCounts:
-        """M-step: the counts of words that the next E-step reads.
+        """M-step: make the counts of words that the next E-step reads.
 
-        ``links`` and ``classes`` are what each slot and its classes have, ``totals`` what each conditioning word has.
+        Args:
+            links: Expected links of each slot.
+            totals: Expected links of each conditioning word.
+            classes: Expected links of the pair of prefix classes of each slot.
+            jumped: Expected jumps.
         """
-        o, size = self.options, len(self.generated.words)
+        alpha, size = self.options.alpha, len(self.generated.words)
         self.null_counts = sums(self.generated.ids, self.contributed_null, size)
         self.jumps = Jumps(jumped.moved + JUMP_ALPHA, jumped.started + JUMP_ALPHA)
         class_totals, class_smooth = _NONE, 0.0
         if self.classes is not None:
             condition, generated = self.classes
-            class_totals, class_smooth = condition.sums(totals)[condition.of_word], o.alpha * len(generated)
-        null_total = float(self.null_counts.sum() + o.alpha * size)
+            class_totals = condition.sums(totals)[condition.of_word]
+            class_smooth = alpha * len(generated)
         return WordCounts(
-            links, totals, classes, class_totals, self.share, self.null_counts,
-            o.alpha, o.alpha * size + o.strength, class_smooth, null_total,
-        )  # fmt: skip
+            links=links,
+            totals=totals,
+            classes=classes,
+            class_totals=class_totals,
+            share=self.share,
+            null=self.null_counts,
+            alpha=alpha,
+            smooth=alpha * size + self.options.strength,
+            class_smooth=class_smooth,
+            null_total=float(self.null_counts.sum() + alpha * size),
+        )
 
     def finish(self, pairs: tuple[Words, Words], links: Doubles) -> HmmDirection:
-        """What was learned, over a table of this direction; ``links`` are those of each pair of words."""
+        """Make the model of this direction; ``links``: Expected links of each of the ``pairs``."""
         table = PairTable.of_pairs(*pairs, len(self.condition.words))
         counts = np.zeros(len(table.key))
         counts[table.slots(*pairs)] = links
@@ -129,7 +153,7 @@ class _DirectionState:
 
 
 class _Training:
-    """Both directions, over one table of word pairs by source word."""
+    """Both directions in training, over one table of word pairs by source word."""
 
     def __init__(
         self,
@@ -146,7 +170,7 @@ class _Training:
             _DirectionState(source, target, options, sides),
             _DirectionState(target, source, options, sides and sides[::-1]),
         )
-        # what the next E-step reads: both directions' tables at first, counts later
+        # What the next E-step reads: word tables in the first one, counts in all others.
         self.words = self._warm_up() if start is None else self._known(start)
         for state, model in zip(self.states, start or (), strict=False):
             state.jumps = model.jumps
@@ -155,25 +179,26 @@ class _Training:
         if sides is not None:
             pairs = PairTable.of(sides[0].text(source), sides[1].text(target))
             self.classes = SlotClasses.of(self.table, pairs, sides[0].of_word, sides[1].of_word)
+        # Number of each sentence's first entry (pair of words), and the share of each entry in the counts, out of UNIT.
         ends = np.cumsum(source.lengths * target.lengths)
-        self.entries = np.concatenate([[0], ends]).astype(np.int64)  # each sentence's first
-        self.contributed = np.zeros(
-            self.entries[-1], np.uint16
-        )  # what each contributed to the counts, as a fraction
-        self.links: npt.NDArray[Any] = _NONE  # expected links of each slot, as fractions in an E-step
+        self.entries = np.concatenate([[0], ends]).astype(np.int64)
+        self.contributed = np.zeros(self.entries[-1], np.uint16)
+        # Expected links of each slot; during an E-step as integers, out of UNIT.
+        self.links: npt.NDArray[Any] = _NONE
 
     def _warm_up(self) -> Both:
-        """The tables of fast_align's model, in single precision."""
+        """Train fast_align's model, and return its word tables, in single precision."""
         warm = DiagonalOptions(iterations=_WARM_UP + 1)
         source, target = self.sides
         forward = ibm2.estimate(source, target, self.table, warm, double=False)
         back = PairTable.of(target, source)
         reverse = ibm2.estimate(target, source, back, warm, double=False)
+        # The reverse model has a table by target word; its probabilities are brought to the slots of this one.
         mirrored = at_index(reverse.translation, back.slots(self.table.key, self.table.condition))
         return Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
 
     def _known(self, start: tuple[HmmDirection, HmmDirection]) -> Both:
-        """The tables of directions that were learned before."""
+        """Return the word tables of a model that was learned before."""
         source, target, slots = self.table.pairs()
         tables = []
         for state, model, pairs in zip(self.states, start, ((source, target), (target, source)), strict=True):
@@ -182,7 +207,7 @@ class _Training:
         return Both(*tables)
 
     def recall(self, known: tuple[HmmDirection, HmmDirection]) -> None:
-        """Let the next iteration read the counts and jumps of a model, but for what this text contributed."""
+        """Let the next iteration read the counts and jumps of a model; it leaves out the share of this text."""
         source, target, slots = self.table.pairs()
         counts = []
         for state, model, pairs in zip(self.states, known, ((source, target), (target, source)), strict=True):
@@ -193,35 +218,37 @@ class _Training:
         self.words = Both(*counts)
 
     def _by_slot(self, slots: Ints, values: Doubles) -> Doubles:
-        """Values of each pair as values of each slot."""
+        """Put the value of each pair at its slot."""
         placed = np.zeros(len(self.table.key))
         placed[slots] = values
         return placed
 
     def iterate(self, pool: ThreadPoolExecutor) -> None:
-        """E-step over the parts of the text, then both directions' M-step."""
+        """Run the E-step over the parts of the text, then the M-step of both directions."""
         sides = self.sides[0].flat, self.sides[1].flat
         null = Both(*(state.contributed_null for state in self.states))
         contributions = Contributions(self.entries, self.contributed, null)
-        self.links = np.zeros(len(self.table.key), np.int64)  # of all parts: integers add up in any order
+        # Integers, because threads add to them in any order: the sums are the same in every run.
+        self.links = np.zeros(len(self.table.key), np.int64)
         adding = Lock()
 
         def expect(part: tuple[int, int]) -> Both:
+            """Run the E-step over a part of the text; returns its expected jumps."""
             jumped = Both(*(JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in self.jumps))
             expected = LinkCounts(self.links, jumped, adding)
             visit(sides, part, self.table.flat, self.words, self.jumps, contributions, expected)
             return jumped
 
         jumped = list(pool.map(expect, parts(*self.sides)))
-        self.words = _NOTHING  # let go of what was read, before the M-step takes as much
+        self.words = _NOTHING  # frees the counts that were read, before the M-step makes new ones
         self.links = self.links / UNIT
-        self.update(
-            self.links,
-            [
-                JumpCounts(*(np.asarray(sum(widths)) for widths in zip(*by_part, strict=True)))
-                for by_part in zip(*jumped, strict=True)
-            ],
-        )
+        # Add up the jumps of all parts, in their order.
+        total_jumps = []
+        for of_direction in zip(*jumped, strict=True):
+            moved = np.asarray(sum(part.moved for part in of_direction))
+            started = np.asarray(sum(part.started for part in of_direction))
+            total_jumps.append(JumpCounts(moved, started))
+        self.update(self.links, total_jumps)
 
     def update(self, links: Doubles, jumped: Sequence[JumpCounts]) -> None:
         """M-step of both directions, from the expected links of each slot and the jumps of each direction."""
@@ -235,7 +262,7 @@ class _Training:
         return Both(*(state.jumps for state in self.states))
 
     def finish(self) -> tuple[HmmDirection, HmmDirection]:
-        """What both directions have learned; nothing can be learned after it."""
+        """Make the models of both directions; the training cannot go on after it."""
         self._let_go()
         self.words = _NOTHING
         source, target, slots = self.table.pairs()
@@ -244,10 +271,10 @@ class _Training:
         return ahead.finish((source, target), links), back.finish((target, source), links)
 
     def decode(self, threshold: float | None) -> Decoded:
-        """The text by what was learned from it; nothing can be learned after it."""
+        """Decode the text by the counts of the last M-step; the training cannot go on after it."""
         self._let_go()
         return decode(*self.sides, self.table.flat, self.words, self.jumps, threshold)
 
     def _let_go(self) -> None:
-        """Of what only an E-step and an M-step read."""
+        """Free what only an E-step and an M-step read."""
         self.contributed, self.classes = np.zeros(0, np.uint16), SlotClasses.none()

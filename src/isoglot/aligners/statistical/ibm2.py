@@ -2,12 +2,17 @@
 
     p(a_j = i | m, n) ∝ exp(−λ · |i/n − j/m|),   p(a_j = null) = p0,   p(f_j | e_i) = t(f_j | e_i)
 
-with source positions ``i`` in 1…n, target positions ``j`` in 1…m and the tension λ. Some of the program's details are
-not in its paper, and the links depend on them: the feature's empirical expectation counts ``j`` from 0, the model's
-from 1; the derivative of log Z divides by a Z computed with ``n`` and ``m`` exchanged, in which an unsigned difference
-wraps around so that its power term vanishes; the last of the iterations decodes and does not update; null wins ties,
-then the first source word. Only the order of its sums is not kept, so that ties between two occurrences of one word,
-which the last bits decide, may go to the other.
+with source positions ``i`` in 1…n, target positions ``j`` in 1…m and the tension λ. These details of the program are
+not in its paper, and the links depend on them:
+
+1. The feature's empirical expectation counts ``j`` from 0, the model's from 1 (``diagonal.py``).
+2. The derivative of log Z divides by a Z computed with ``n`` and ``m`` exchanged, in which an unsigned difference wraps
+   around so that its power term vanishes (``positions.py``).
+3. The last of the iterations decodes and does not update.
+4. Of equally probable links null wins, then the first source word.
+
+Only the order of the program's sums is not kept. So where one word stands twice, equally far from the diagonal, the
+link may go to the other occurrence.
 
 Source: Dyer, Chahuneau & Smith 2013 (*A Simple, Fast, and Effective Reparameterization of IBM Model 2*), eqs. 1–6.
 """
@@ -43,9 +48,9 @@ TENSION_RATE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class DiagonalDirection:
-    """What one direction has learned."""
+    """The model of one direction."""
 
-    table: PairTable  # The word pairs
+    table: PairTable  # the word pairs
     translation: npt.NDArray[np.floating]  # t(generated | condition) of each slot. Shape: (slots)
     null: Floats  # t(generated | null) of each generated word. Shape: (generated vocabulary)
     tension: float  # λ
@@ -60,9 +65,10 @@ class DiagonalDirection:
     def known(
         self, table: PairTable, condition: npt.NDArray[np.int64], generated: npt.NDArray[np.int64]
     ) -> Probabilities:
-        """What is known of the pairs of another table; ``condition`` and ``generated``: Numbers of its words here.
+        """Look up the probabilities of the pairs of another table.
 
-        Pairs and words that are not known, whose numbers may be −1, are as improbable as in decoding.
+        ``condition``, ``generated``: The number that each word of that table has in this model, −1 if it has none.
+        Unknown pairs and words have the probability with which the program starts, as in decoding.
         """
         condition_word, generated_word, slots = table.pairs()
         known = self.table.slots(condition[condition_word], generated[generated_word])
@@ -76,7 +82,7 @@ class DiagonalDirection:
         return self.translation[self.table.slots(condition, generated)].astype(np.float64)
 
     def arrays(self, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> dict[str, Floats]:
-        """Everything as arrays, the probabilities of these pairs among them, to be saved."""
+        """Return everything that the model has learned as arrays to be saved, with the probabilities of these pairs."""
         arrays = {
             "translation": self.probabilities(condition, generated),
             "null": self.null,
@@ -108,9 +114,10 @@ class DiagonalDirection:
         return cls(table, translation, arrays["null"], float(arrays["tension"][0]), counts)
 
     def additive(self, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Counts | None:
-        """What adds up over parts of a text, of these pairs, where it was kept.
+        """Return what adds up over parts of a text, of these pairs; None if the counts were not kept.
 
-        Of tensions it is the sum over the generated words: each of them has one expected link, to a word or to null.
+        A tension does not add up, so it is counted once for each generated word: the merged tension is the mean over
+        the words of all parts. Each generated word has one expected link, to a word or to null.
         """
         if self.counts is None:
             return None
@@ -122,7 +129,7 @@ class DiagonalDirection:
     def of_counts(
         cls, counts: Counts, words: Vocabularies, pairs: Pairs, options: DiagonalOptions
     ) -> DiagonalDirection:
-        """The model of sums of :meth:`additive`."""
+        """Make the model of sums of :meth:`additive`: an M-step from the counts of all parts."""
         table = PairTable.of_pairs(*pairs, len(words[0]))
         translation, null = (np.full(size, INITIAL_PROBABILITY) for size in (len(table.key), len(words[1])))
         links, null_links = np.zeros(len(table.key)), counts.words[0]
@@ -161,11 +168,11 @@ def estimate(
     translation = np.full(len(table.key), INITIAL_PROBABILITY, kind)
     null = np.full(len(generated.words), INITIAL_PROBABILITY)
     null_counts = np.zeros(len(generated.words))
-    # null may generate the words of pairs with two sides
-    null_row = _null_row(
-        np.unique(generated.ids[np.repeat(condition.lengths > 0, generated.lengths)]), len(null)
-    )
-    # generated length, conditioning length and frequency of each pair of lengths, without empty sides
+    # Null may generate the words of pairs whose conditioning side is not empty.
+    has_condition = np.repeat(condition.lengths > 0, generated.lengths)
+    null_row = _null_row(np.unique(generated.ids[has_condition]), len(null))
+    # Generated length, conditioning length and frequency of each pair of lengths, without empty sides: all sentences of
+    # one size have the same position probabilities.
     filled = (condition.lengths > 0) & (generated.lengths > 0)
     both, frequency = np.unique((generated.lengths << 16 | condition.lengths)[filled], return_counts=True)
     sizes = both >> 16, both & 0xFFFF, frequency
@@ -174,22 +181,24 @@ def estimate(
     tension = float(options.tension)
     if start is not None:
         translation[:], null[:], tension = start
-    text, whole = (
-        diagonal.DirectionText(condition.flat, generated.flat, table.flat),
-        np.empty(len(generated.ids)),
-    )
+    text = diagonal.DirectionText(condition.flat, generated.flat, table.flat)
+    whole = np.empty(len(generated.ids))  # the probability of each generated word
     rows = diagonal.Rows(occurrences(condition), prior, np.zeros(0))
     with ThreadPoolExecutor(WORKERS) as pool:
         for iteration in range(options.iterations - 1):
             model = Probabilities(translation, null, tension)
             step = text, model, text.positions(options.positions, tension), whole
+            # E-step.
             feature = math.fsum(pool.map(partial(diagonal.expectations, *step), parts(condition, generated)))
             require_possible(feature)
             null_counts[:] = 0.0
             diagonal.null_expectations(text, model, options.positions, whole, null_counts)
+            # The counts of the last update are kept if they are asked for.
             if keep_counts and iteration == options.iterations - 2:
                 rows = rows._replace(counts=np.zeros(len(table.key)))
+            # M-step: `update` replaces the probabilities in `translation`, row by row.
             list(pool.map(partial(diagonal.update, *step, rows), row_parts(rows.occurrences[0])))
+            # The program leaves the tension alone in the first iteration, in which all words are equally probable.
             if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
                 tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
             diagonal.normalise(null_counts, null_row, prior, null)
@@ -198,7 +207,7 @@ def estimate(
 
 
 def _null_row(words: npt.NDArray[np.integer], size: int) -> FlatTable:
-    """The generated words that null may generate, as a table of one row with a slot for each of ``size`` words."""
+    """Make a table of one row for null, with a slot for each of ``size`` words, empty if null never generates it."""
     key = np.full(size, EMPTY, np.int32)
     key[words] = words
     return FlatTable(np.array([0, size]), key, np.array([len(words)]))
@@ -207,7 +216,10 @@ def _null_row(words: npt.NDArray[np.integer], size: int) -> FlatTable:
 def _optimise_tension(
     sizes: tuple[npt.NDArray[np.int64], ...], tokens: int, tension: float, empirical: float
 ) -> float:
-    """Eight gradient steps on λ."""
+    """Take :data:`TENSION_STEPS` gradient steps on λ, towards a model whose feature is as large as in the links.
+
+    ``sizes``: Generated length, conditioning length and frequency. ``empirical``: The feature's mean over the links.
+    """
     for _ in range(TENSION_STEPS):
         expected = model_feature(*sizes, tension) / tokens
         tension += (empirical - expected) * TENSION_RATE

@@ -19,11 +19,11 @@ import numpy.typing as npt
 from isoglot.aligners.compiled import compiled, helper
 
 _LANES = 8
-"""Words that are added up at a time: sentences are filled to a multiple of them, which leaves the processor no rest."""
+"""Arrays of a sentence are filled with zeros to a multiple of it, so that vector instructions leave no remainder."""
 
 
 class Both(NamedTuple):
-    """Something of both directions."""
+    """The same thing for both directions."""
 
     ahead: Any  # of the direction that generates target words
     back: Any  # of the direction that generates source words
@@ -38,9 +38,11 @@ class JumpCounts(NamedTuple):
 
 @helper
 def _weights(n, width):
-    """Weights of the jumps −(n − 1)…n − 1 in a sentence of ``n`` words, forwards and backwards, and 1 / Σ per word.
+    """Return the weights of all jumps in a sentence of ``n`` words, the same backwards, and 1 / Σ for each word.
 
-    Filled with zeros, the weights on either side, to whole :data:`_LANES` of words.
+    The weight of jump d, from −(n − 1) to n − 1, is at ``_LANES + n - 1 + d``.
+    ``share[i]`` is 1 / Σ of the weights of all jumps that word i can make without leaving the sentence. All arrays are
+    filled up with zeros.
     """
     limit = len(width) // 2
     weight, backward = np.zeros(2 * (n + _LANES)), np.zeros(2 * (n + _LANES))
@@ -50,6 +52,7 @@ def _weights(n, width):
         backward[_LANES + 2 * n - 2 - k] = width[jump + limit]
     share = np.zeros(n + _LANES)
     for i in range(n):
+        # From word i the jumps −i to n − 1 − i stay inside the sentence.
         total = 0.0
         for k in range(n - 1 - i, 2 * n - 1 - i):
             total += weight[_LANES + k]
@@ -59,10 +62,11 @@ def _weights(n, width):
 
 @compiled
 def forward_backward(condition, generated, emission, silent, jumps, expected, score):
-    """p(a_j = i | sentence pair) of a text's pairs, and the log-likelihood of each into ``score``.
+    """Compute p(a_j = i | sentence pair) of all pairs of a text, and write the log-likelihood of each into ``score``.
 
-    ``emission`` is p(f_j | e_i) and becomes the result; ``silent`` is p(f_j | null) and becomes p(a_j = null | sentence
-    pair). Jumps and first links are added to ``expected``, :class:`JumpCounts`.
+    ``emission`` is p(f_j | e_i) and is overwritten by p(a_j = i | sentence pair); ``silent`` is p(f_j | null) and is
+    overwritten by p(a_j = null | sentence pair). Jumps and first links are added to ``expected``, :class:`JumpCounts`.
+    Pairs with an empty side are left as they are.
 
     **Shape**: each pair's (generated, condition), one pair after the other, of the emission; (generated) of ``silent``.
     """
@@ -79,10 +83,10 @@ def forward_backward(condition, generated, emission, silent, jumps, expected, sc
         weights = _weights(n, jumps.width)
         room = (n + _LANES - 1) // _LANES * _LANES
         state, quiet, beta = np.empty((m, room)), np.empty((m, n)), np.empty((m, room))
-        moved = np.empty(
-            (n, n)
-        )  # from word to word: sums that do not overlap are made faster than those by width
-        for j in range(m):  # as loops, which take a tenth of the time to compile
+        # Expected jumps from word to word, by width only afterwards: sums that do not share cells are made faster.
+        moved = np.empty((n, n))
+        # Scale emissions by p0, and clear the arrays: as loops, which take a tenth of the time to compile.
+        for j in range(m):
             null[j] *= p0
             for i in range(n):
                 links[j, i] *= 1.0 - p0
@@ -93,10 +97,12 @@ def forward_backward(condition, generated, emission, silent, jumps, expected, sc
                 moved[i, k] = 0.0
         score[s] = _forward(links, null, start, weights, state, quiet)
         _backward(links, null, weights, state, beta, moved)
+        # Expected jumps by width. `moved` lacks the weight of the jump, see `_backward`.
         for i in range(n):
             for k in range(n):
                 jump = min(max(k - i, -limit), limit)
                 expected.moved[jump + limit] += moved[i, k] * weights[0][_LANES + n - 1 + k - i]
+        # Posteriors: forward times backward. `state` holds link or null with i as the last link, `quiet` null alone.
         for j in range(m):
             null[j] = 0.0
             for i in range(n):
@@ -109,7 +115,10 @@ def forward_backward(condition, generated, emission, silent, jumps, expected, sc
 
 @helper
 def _spread_out(n, mass, weight, sums):
-    """Add to the sum of each word what every word gives it: its ``mass`` times the weight of the jump between them."""
+    """Add to ``sums[i]`` what word i receives from every word k: ``mass[k]`` times the weight of the jump i − k.
+
+    This is a matrix product in which every row of the matrix is the row before, shifted by one, so no matrix is needed.
+    """
     size = len(sums)
     for k in range(0, n, 4):  # four at a time: sums are fetched and put back a quarter as often
         first = _LANES + n - 1 - k
@@ -122,9 +131,11 @@ def _spread_out(n, mass, weight, sums):
 
 @helper
 def _forward(emission, silent, start, weights, state, null):
-    """Scaled forward probabilities of link or null, and of null alone; returns the log-likelihood.
+    """Compute scaled forward probabilities of link or null (``state``), and of null alone (``null``).
 
-    ``emission`` and ``silent`` are divided by the scale of their row.
+    ``state[j, i]``: word j is linked to i, or to null after a last link to i. Each row is divided by its sum, which
+    keeps long sentences from underflow; ``emission`` and ``silent`` are divided by it too. Returns the log-likelihood,
+    the sum of the logarithms of these sums.
     """
     weight, _, share = weights
     m, n = emission.shape
@@ -135,9 +146,11 @@ def _forward(emission, silent, start, weights, state, null):
     for j in range(m):
         now, quiet = state[j], null[j]
         if j == 0:
+            # The first word: linked to i by the start weights, or null as if i had been linked before.
             for i in range(n):
                 now[i] = quiet[i] = start[min(i, len(start) - 1)] / whole
         else:
+            # Null stays where the last word was; a link jumps from there.
             for i in range(n):
                 quiet[i] = state[j - 1, i]
                 mass[i] = quiet[i] * share[i]
@@ -158,7 +171,11 @@ def _forward(emission, silent, start, weights, state, null):
 
 @helper
 def _backward(emission, silent, weights, state, beta, moved):
-    """Backward probabilities, and each jump's expected count but for its weight."""
+    """Compute backward probabilities (``beta``), and the expected jumps from word to word (``moved``).
+
+    ``moved`` lacks the weight of each jump, which is the same for all generated words: the caller multiplies by it.
+    ``emission`` is overwritten.
+    """
     _, backward, share = weights
     m, n = emission.shape
     mass = np.zeros(n + _LANES)
@@ -168,6 +185,7 @@ def _backward(emission, silent, weights, state, beta, moved):
         for i in range(n):
             emission[j, i] *= beta[j, i]
             mass[i] = emission[j, i]
+        # To come to `before` is to jump from there to any i, or to stay there with null.
         _spread_out(n, mass, backward, beta[j - 1])
         for before in range(n):
             beta[j - 1, before] = beta[j - 1, before] * share[before] + silent[j] * beta[j, before]

@@ -1,4 +1,4 @@
-"""Merge statistical aligners that were trained on parts of a text, by adding their expected counts."""
+"""``isoglot merge``: merge statistical aligners that were trained on parts of a text, by adding expected counts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
     if isinstance(models, str | Path) or not isinstance(models, Iterable):
         raise ConfigurationError(f"models must be a list of two or more, got {shortened(models)}")
     total, settings = CountSum(), dict[str, Any]()
-    names = dict[Any, str]()  # the name of each model by its path, or by itself
+    names = dict[Any, str]()  # what messages call each model, by its path or, of one in memory, by itself
     key: Any
     for number, model in enumerate(models, 1):
         if isinstance(model, StatisticalAligner):
@@ -61,7 +61,8 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
             raise ConfigurationError(f"{name}: got this model twice; give each model once")
         names[key] = name
         aligner = model if isinstance(model, StatisticalAligner) else StatisticalAligner.load(model)
-        settings = _joined(settings, next(iter(names.values())), aligner.settings, name)
+        first_name = next(iter(names.values()))
+        settings = _joined(settings, first_name, aligner.settings, name)
         part = aligner.trained()
         source, target = part.types
         ahead, back = part.forward.additive(source, target), part.reverse.additive(target, source)
@@ -72,7 +73,7 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
             )
         if len(names) > 1 and ahead.rest.shape != total.ahead.rest.shape:
             raise ConfigurationError(
-                f"{name}: has a table of {len(ahead.rest):,} jumps, and {next(iter(names.values()))} has one of "
+                f"{name}: has a table of {len(ahead.rest):,} jumps, and {first_name} has one of "
                 f"{len(total.ahead.rest):,}, so their counts do not add up; train both again with one version"
             )
         _warn_of_unknown_words(total, part, (ahead, back), name)
@@ -87,7 +88,10 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
 
 
 def _joined(settings: dict[str, Any], first: str, new: dict[str, Any], name: str) -> dict[str, Any]:
-    """The settings of the models so far with those of a new one, which must be equal but for unknown languages."""
+    """Return the common settings of the models so far and a new one; different ones are refused.
+
+    Languages may be unknown in one of them. ``first``: Name of the first model. ``name``: Name of the new one.
+    """
     if not settings:
         return new
     pairs = [*zip(settings["languages"], new["languages"], strict=True)]
@@ -100,9 +104,10 @@ def _joined(settings: dict[str, Any], first: str, new: dict[str, Any], name: str
     for key, value in settings.items():
         if key != "languages" and new[key] != value:
             after, before = new[key], value
-            if isinstance(value, dict):  # of options only those that differ
+            if isinstance(value, dict):  # the options of the method: name only those that differ
                 differing = [option for option in value if after[option] != before[option]]
-                after, before = (", ".join(f"{o}={v[o]}" for o in differing) for v in (after, before))
+                after = ", ".join(f"{option}={new[key][option]}" for option in differing)
+                before = ", ".join(f"{option}={value[option]}" for option in differing)
             else:
                 after, before = repr(after), repr(before)
             raise ConfigurationError(
@@ -114,7 +119,7 @@ def _joined(settings: dict[str, Any], first: str, new: dict[str, Any], name: str
 def _warn_of_unknown_words(
     total: CountSum, model: TranslationModel, counts: tuple[Counts, Counts], name: str
 ) -> None:
-    """Warn of a side on which a model and those before it share less than half of their words."""
+    """Warn of a side on which most linked words of a model are unknown to the models before it."""
     shares = total.unknown(model.words, model.types, *counts)
     for side, unknown in zip(("source", "target"), shares, strict=True):
         if unknown > _HALF:

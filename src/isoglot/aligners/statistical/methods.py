@@ -1,4 +1,8 @@
-"""The statistical models: what each learns, how it decodes, and how it is kept on disk and as a lexicon."""
+"""The statistical models: one class a method, which estimates, decodes, saves and loads, and writes a lexicon.
+
+A model has two directions, *forward*, which generates target words, and *reverse*, which generates source words. All
+that depends on the method is in the class of a direction (``ibm2.DiagonalDirection``, ``hmm.HmmDirection``).
+"""
 
 import hashlib
 import json
@@ -41,14 +45,15 @@ from isoglot.runs.files import read_json, whole_path, write_json, write_text
 from isoglot.runs.listed import damage, read_whole, require_own, whole_folder
 
 FORMAT = 3
+"""Version of the format of saved models."""
 
 
 class TranslationModel(ABC):
-    """Vocabularies, translation tables and whatever else a method has learned, both directions."""
+    """A trained model: both vocabularies, and both directions' translation tables and more, as the method needs it."""
 
     options: ClassVar[type[Options]]
-    symmetrisation: ClassVar[Symmetrisation]  # what it is best decoded with
-    direction: ClassVar[Any]  # Class of one direction
+    symmetrisation: ClassVar[Symmetrisation]  # the default, with which links are most accurate
+    direction: ClassVar[Any]  # class of one direction
 
     def __init__(self, words: Vocabularies, forward: Any, reverse: Any) -> None:
         self.source_words, self.target_words = self.words = words
@@ -59,11 +64,11 @@ class TranslationModel(ABC):
     def estimate(
         cls, source: BitextSide, target: BitextSide, options: Any, start: Self | None = None
     ) -> Self:
-        """Learn both directions, from nothing or from a model that is known."""
+        """Learn both directions, from nothing or beginning with the model ``start``."""
 
     @classmethod
     def of_counts(cls, total: CountSum, options: Any) -> Self:
-        """The model of counts that were added up."""
+        """Make the model of counts that were added up over several models."""
         words, (source, target), kind = total.words, total.types, cls.direction
         forward = kind.of_counts(total.ahead, words, (source, target), options)
         return cls(words, forward, kind.of_counts(total.back, words[::-1], (target, source), options))
@@ -73,13 +78,16 @@ class TranslationModel(ABC):
     def estimate_and_decode(
         cls, source: BitextSide, target: BitextSide, options: Any, threshold: float | None
     ) -> Decoded:
-        """What :meth:`decode` gives of the text that is learned from, by a model that is forgotten."""
+        """Learn from a text, and decode the same text as :meth:`decode` does; the model is not kept, to save memory."""
 
     @abstractmethod
     def decode(
         self, source: BitextSide, target: BitextSide, options: Any, threshold: float | None
     ) -> Decoded:
-        """A text's best words, and the links that agree; ``threshold`` is theirs, ``None`` if they are not wanted."""
+        """Find the best words of a text by both directions, and the links on which both agree.
+
+        ``threshold``: Of the agreeing links; None leaves them out.
+        """
 
     @cached_property
     def types(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -93,7 +101,7 @@ class TranslationModel(ABC):
         return self.source_words.numbers.keys(), self.target_words.numbers.keys()
 
     def digest(self) -> str:
-        """A hash of all that the model has learned."""
+        """Return a hash of everything that the model has learned."""
         state = hashlib.blake2b(digest_size=16)
         state.update(json.dumps(self.words).encode())
         for name, array in sorted(self._arrays().items()):
@@ -128,9 +136,9 @@ class TranslationModel(ABC):
     def write_lexicon(self, path: str | Path, *, minimum: float = 0.05) -> None:
         """Write lines of source, tab, target, tab, probability, the best translations of a word first.
 
-        A probability is √(p(target | source) · p(source | target)), which keeps frequent words from being everything's
-        translation; each direction's sum to one over the translations of a word (variational Bayes leaves them a
-        little short of it). Entries below ``minimum`` are left out; 0 keeps the whole table.
+        A probability is √(p(target | source) · p(source | target)), so that a frequent word does not become everybody's
+        translation. Before, each direction is normalised to a sum of 1 over the translations of a word, which
+        variational Bayes leaves a little short of it. Entries below ``minimum`` are left out; 0 keeps the whole table.
         """
         source, target = self.types
         forward = _shares(self.forward.probabilities(source, target), source)
@@ -179,24 +187,29 @@ class FastAlignModel(TranslationModel):
     def estimate(
         cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, start: Self | None = None
     ) -> Self:
-        """Learn both directions."""
-        directions = []
-        for turn, sides in ((1, (source, target)), (-1, (target, source))):
-            table = PairTable.of(*sides)
-            begin = None
-            if start is not None:
-                words, model = start.words[::turn], (start.forward, start.reverse)[::turn][0]
-                begin = model.known(
-                    table, *(locate_words(k, side.words) for k, side in zip(words, sides, strict=True))
-                )
-            directions.append(ibm2.estimate(*sides, table, options, keep_counts=True, start=begin))
-        return cls((source.words, target.words), *directions)
+        """Learn both directions, one after the other."""
+        source_numbers = target_numbers = None
+        if start is not None:  # the number that each word of the text has in `start`
+            source_numbers = locate_words(start.source_words, source.words)
+            target_numbers = locate_words(start.target_words, target.words)
+
+        def learn(
+            condition: BitextSide, generated: BitextSide, known: Any, numbers: tuple[Any, Any]
+        ) -> ibm2.DiagonalDirection:
+            """Learn one direction, from nothing or from the direction ``known``."""
+            table = PairTable.of(condition, generated)
+            begin = None if known is None else known.known(table, *numbers)
+            return ibm2.estimate(condition, generated, table, options, keep_counts=True, start=begin)
+
+        forward = learn(source, target, start and start.forward, (source_numbers, target_numbers))
+        reverse = learn(target, source, start and start.reverse, (target_numbers, source_numbers))
+        return cls((source.words, target.words), forward, reverse)
 
     @classmethod
     def estimate_and_decode(
         cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
     ) -> Decoded:
-        """Without a threshold each direction's model is forgotten before the other's is there."""
+        """Learn and decode; without a threshold one direction after the other, so that one model is in memory."""
         if threshold is not None:
             return cls.estimate(source, target, options).decode(source, target, options, threshold)
         ahead, back = (
@@ -208,9 +221,9 @@ class FastAlignModel(TranslationModel):
     def decode(
         self, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
     ) -> Decoded:
-        """Each direction by its own posteriors."""
+        """Decode each direction by itself."""
         source, target = (
-            # word numbers of the model, −1 for words that it lacks
+            # The text in word numbers of the model, −1 for words that it does not know.
             BitextSide(words, locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
             for side, words in zip((source, target), self.words, strict=True)
         )
@@ -237,6 +250,7 @@ class FastAlignModel(TranslationModel):
 def _best(
     condition: BitextSide, generated: BitextSide, options: DiagonalOptions, model: ibm2.DiagonalDirection
 ) -> BestWords:
+    """Find the best words of a text by one direction of fast_align's model."""
     best = BestWords.empty(generated)
     text = diagonal.DirectionText(condition.flat, generated.flat, model.table.flat)
     positions = text.positions(options.positions, model.tension)
@@ -265,13 +279,13 @@ class HmmModel(TranslationModel):
     def estimate_and_decode(
         cls, source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
     ) -> Decoded:
-        """By the counts of the last update as they stand."""
+        """Learn and decode, by the counts of the last update, without making a model of them."""
         return estimate_and_decode(source, target, options, threshold)
 
     def decode(
         self, source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
     ) -> Decoded:
-        """Both directions by forward–backward, in one pass over the text."""
+        """Decode both directions by forward–backward, in one pass over the text."""
         del options
         table = PairTable.of(source, target)
         source_word, target_word, slots = table.pairs()
@@ -341,6 +355,7 @@ def _load(folder: Path) -> tuple[TranslationModel, dict[str, Any]]:
 
 
 def _word_list(vocabulary: Any) -> Vocabulary:
+    """Return a list as a vocabulary, and refuse any other value."""
     if not isinstance(vocabulary, list):
         raise TypeError(f"a list of words is needed, got {shortened(vocabulary)}")
     return Vocabulary(vocabulary)
@@ -380,5 +395,6 @@ def _require_sound(words: Vocabularies, types: Pairs, arrays: Mapping[str, npt.N
 
 
 def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """Divide each value by the sum of the values of its group."""
     total = np.bincount(group, values)
     return np.asarray(values / np.where(total > 0, total, 1.0)[group])

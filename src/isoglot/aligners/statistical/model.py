@@ -1,4 +1,4 @@
-"""Statistical aligners: estimate a model from bitext, align that text or new text, save, load, export a lexicon."""
+"""The class of statistical aligners: learn a model from bitext, align that text or other text, save, load."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def require_agreement(symmetrisation: str, name: str) -> None:
 
 
 def _checked_threshold(threshold: float) -> float:
-    """The threshold, if it is a probability."""
+    """Return the threshold, and refuse one that is no probability."""
     if not 0 < threshold < 1:
         raise ConfigurationError(
             f"threshold must be a probability between 0 and 1, got {threshold}; the usual value is 0.3"
@@ -125,11 +125,11 @@ class StatisticalAligner:
         self.options: Any = options
         self.model: TranslationModel | None = None
         self.name = "this aligner"
-        """What messages call it: the folder that it was loaded from."""
+        """The name in messages: the folder that the aligner was loaded from."""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it was made with, by name; ``options`` are those of the method."""
+        """Everything that the aligner was made with, by name; ``options`` are those of the method."""
         return {
             "method": self.method,
             "lowercase": self.lowercase,
@@ -142,9 +142,9 @@ class StatisticalAligner:
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any], model: TranslationModel) -> Self:
-        """The aligner of :attr:`settings` and a trained model."""
+        """Make an aligner from :attr:`settings` and a trained model."""
         arguments = dict(settings)
-        # It is recorded of every model, also of one whose symmetrisation does not read it.
+        # Every model has a threshold in its record, also one whose symmetrisation has none.
         threshold = arguments.pop("threshold")
         aligner = cls(**arguments.pop("options"), **arguments)
         aligner.threshold = _checked_threshold(threshold)
@@ -201,6 +201,7 @@ class StatisticalAligner:
         return SentenceAlignments(source, target, *decoded[:2], self.symmetrisation, decoded[2])
 
     def _estimate(self, source: BitextSide, target: BitextSide, start: StatisticalAligner | None) -> None:
+        """Learn the model; ``start`` must be of the same method and compare words alike."""
         if start is not None and (start.method, start.lowercase) != (self.method, self.lowercase):
             raise ConfigurationError(
                 f"start: got method {start.method!r} with lowercase={start.lowercase}, but this aligner has "
@@ -257,7 +258,7 @@ class StatisticalAligner:
         return next(self.align_pairs([(source, target)]))
 
     def foreign_text(self) -> ForeignText:
-        """What warns of text whose words are mostly unknown."""
+        """Return an object that warns of text whose words are mostly unknown to the model."""
         return ForeignText(self.trained().known, lowercase=self.lowercase)
 
     def align_pairs(
@@ -277,27 +278,28 @@ class StatisticalAligner:
         Args:
             pairs: Pairs of which the words are known.
             window: Pairs in memory; 8,192 by default.
-            unknown: What counted the unknown words of the text before these pairs.
+            unknown: Counts unknown words, and warns of many; given where these pairs continue a text.
             warn: Called with the 1-based number of a pair that cannot be aligned and a message; by default logged.
-            min_probability: Least probability of a link.
-            min_score: Least score of a pair; of others no link is kept.
+            min_probability: Minimum probability of a link.
+            min_score: Minimum score of a pair; other pairs get no links.
         """
         iterator, warn = map(require_words, pairs), warn or partial(_LOG.warning, "pair %d: %s")
-        first, unknown, languages = 0, unknown or self.foreign_text(), set[tuple[str, str]]()
+        unknown = unknown or self.foreign_text()
+        first, checked_languages = 0, set[tuple[str, str]]()
         while chunk := list(islice(iterator, window or WINDOW)):
-            for tags in {pair.languages for pair in chunk} - languages:
-                languages.add(tags)
+            for tags in {pair.languages for pair in chunk} - checked_languages:
+                checked_languages.add(tags)
                 self.require_languages(tags)
             usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
-            sides = [[pair[side] for pair in usable] for side in (0, 1)]
-            unknown.look(*sides)
-            table = self.tables(*sides).links.above(min_probability)
-            lengths = ([len(words) for words in side] for side in sides)
+            source, target = [words[0] for words in usable], [words[1] for words in usable]
+            unknown.look(source, target)
+            table = self.tables(source, target).links.above(min_probability)
+            lengths = list(map(len, source)), list(map(len, target))
             yield from with_links(chunk, table, *lengths, min_score=min_score)
             first += len(chunk)
 
     def tables(self, source: Sentences, target: Sentences) -> SentenceAlignments:
-        """Both directions' links and the scores of lists of words as arrays, with the model as it is."""
+        """Align lists of words with the model; returns both directions' links and the scores of pairs as arrays."""
         self.trained()
         return self._decode(*self._encode(source, target))
 
@@ -360,7 +362,7 @@ class StatisticalAligner:
 
     @staticmethod
     def _tags(languages: Sequence[str]) -> tuple[str, str]:
-        """Tags of a source and a target language, empty where a tag stands for any."""
+        """Check the tags of a source and a target language; a tag that stands for any language becomes empty."""
         if (
             not isinstance(languages, list | tuple)
             or len(languages) != 2
@@ -391,5 +393,5 @@ class StatisticalAligner:
 
     @property
     def _agreement(self) -> float | None:
-        """The threshold of the links that agree, where those are wanted."""
+        """The threshold of agreement; None with another symmetrisation."""
         return self.threshold if self.symmetrisation == AGREEMENT else None

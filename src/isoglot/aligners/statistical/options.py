@@ -17,7 +17,7 @@ PREFIX_STRENGTH = 100.0
 
 
 class Positions(NamedTuple):
-    """What p(a_j = i) is made of, as the compiled loops of fast_align's model take it."""
+    """The options on which p(a_j = i) depends, as the compiled loops of fast_align's model take them."""
 
     favour_diagonal: bool
     use_null: bool
@@ -38,7 +38,7 @@ class DiagonalOptions(Options):
 
     @property
     def positions(self) -> Positions:
-        """What the compiled loops need to know."""
+        """The options that the compiled loops read."""
         return Positions(self.favour_diagonal, self.use_null, self.null_probability)
 
 

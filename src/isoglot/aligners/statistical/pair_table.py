@@ -1,8 +1,13 @@
 """The word pairs that occur together in a bitext, as hash tables in flat arrays that compiled loops can search.
 
 A translation table needs one number for each (conditioning word, generated word) that some sentence pair holds. Each
-conditioning word has a row of slots in one long array, a small open-addressing table of its generated words: a sentence
-pair visits every generated word under each of its conditioning words, so a row's few cache lines serve a sentence.
+conditioning word has a row of slots in one long array, a small open-addressing hash table of its generated words. A
+sentence pair visits every generated word under each of its conditioning words, so the few cache lines of a row serve a
+whole sentence.
+
+Other arrays (probabilities, expected links) are as long as the array of slots, and have the value of a pair at its
+slot. If word 0 occurs with the words 4 and 7, and word 1 with 4, then ``start = [0, 3, 5]`` and ``key = [7, 4, -1, 4,
+-1]``: the pair (1, 4) has the slot 3.
 
 Memory is proportional to the number of distinct word pairs, which grows with the vocabulary, not to the sentences.
 """
@@ -24,10 +29,11 @@ from isoglot.aligners.statistical.decoding import in_threads
 EMPTY = -1
 """Key of a slot without a word."""
 _PARTS = 32
+"""Ranges of conditioning words that are worked on in parallel."""
 
 
 class FlatTable(NamedTuple):
-    """A :class:`PairTable`, as the compiled loops take it."""
+    """The arrays of a :class:`PairTable`, as the compiled loops take them."""
 
     start: Ints
     key: npt.NDArray[np.int32]
@@ -48,13 +54,14 @@ class PairTable:
 
     @classmethod
     def of(cls, condition: BitextSide, generated: BitextSide) -> PairTable:
-        """The pairs that occur in a bitext."""
+        """Make the table of the pairs that occur in a bitext: count the pairs of each row, then fill the rows."""
         size, (first, sentences) = np.zeros(len(condition.words), np.int64), occurrences(condition)
 
         def visit(start: Ints, key: npt.NDArray[np.int32], part: tuple[int, int]) -> None:
             seen_by = np.full(len(generated.words), -1, np.int32)
             _visit(first, sentences, generated.flat, seen_by, size, start, key, part)
 
+        # `_visit` without an array of slots counts, with one it inserts.
         ranges, words = row_parts(first), len(condition.ids)
         in_threads(partial(visit, np.zeros(0, np.int64), np.zeros(0, np.int32)), ranges, words=words)
         start = _starts(size)
@@ -66,7 +73,7 @@ class PairTable:
     def of_pairs(
         cls, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32], words: int
     ) -> PairTable:
-        """The table of distinct pairs; ``words`` is the number of conditioning words."""
+        """Make the table of distinct pairs; ``words`` is the number of conditioning words."""
         size = np.bincount(condition, minlength=words).astype(np.int64)
         start = _starts(size)
         key = np.full(start[-1], EMPTY, np.int32)
@@ -84,7 +91,7 @@ class PairTable:
         return np.repeat(np.arange(len(self.size), dtype=np.int32), np.diff(self.start))
 
     def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]:
-        """Conditioning word, generated word and slot of each pair, sorted by conditioning word, then generated word."""
+        """Return conditioning word, generated word and slot of each pair, sorted by the words in this order."""
         condition = np.repeat(np.arange(len(self.size), dtype=np.int32), self.size)
         # Each pair as one number: sorting those and looking them up again beats a sort by two.
         both = condition.astype(np.int64)
@@ -96,7 +103,7 @@ class PairTable:
         return condition, generated, self.slots(condition, generated)
 
     def slots(self, condition: npt.NDArray[np.integer], generated: npt.NDArray[np.integer]) -> Ints:
-        """Slot of each of some pairs, −1 where a word is −1 or the pair is not in the table."""
+        """Return the slots of pairs, −1 where a word is −1 or the pair is not in the table."""
         slots = np.full(len(condition), -1, np.int64)
         _find_all(
             self.start,
@@ -108,20 +115,20 @@ class PairTable:
 
 
 def _starts(size: Ints) -> Ints:
-    """Room for rows that are 85 % full; an empty slot ends a search, so every row has one."""
+    """Return where each row starts. Rows are about 85 % full; an empty slot ends a search, so every row has one."""
     return np.concatenate([[0], np.cumsum(size + size // 6 + 1)]).astype(np.int64)
 
 
 @helper
 def _home(first, room, word):
-    """Where a word's search begins: Fibonacci hashing, scaled to the row."""
+    """Return the slot where the search for a word begins: Fibonacci hashing, scaled to the row's ``room`` slots."""
     mixed = (np.uint64(word) * np.uint64(2654435769)) & np.uint64(0xFFFFFFFF)
     return first + np.int64((mixed * np.uint64(room)) >> np.uint64(32))
 
 
 @helper
 def find(start, key, condition, word):
-    """Slot of a pair, −1 if it is not in the table."""
+    """Return the slot of a pair, −1 if it is not in the table: search on from its home, around the end of the row."""
     first, stop = start[condition], start[condition + 1]
     slot = _home(first, stop - first, word)
     while key[slot] != word:
@@ -135,6 +142,7 @@ def find(start, key, condition, word):
 
 @helper
 def _insert(start, key, condition, word):
+    """Put a pair that is not in the table into the first empty slot from its home on."""
     first, stop = start[condition], start[condition + 1]
     slot = _home(first, stop - first, word)
     while key[slot] != EMPTY:
@@ -146,19 +154,24 @@ def _insert(start, key, condition, word):
 
 @compiled
 def _insert_all(start, key, condition, generated):
+    """Put distinct pairs into an empty table."""
     for k in range(len(condition)):
         _insert(start, key, condition[k], generated[k])
 
 
 @compiled
 def _find_all(start, key, condition, generated, slots):
+    """Write the slots of pairs; of unknown words (−1) ``slots`` keeps what it had."""
     for k in range(len(condition)):
         if condition[k] >= 0 and generated[k] >= 0:
             slots[k] = find(start, key, condition[k], generated[k])
 
 
 def occurrences(side: BitextSide) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """The sentences of each word, in order, as offsets and sentence numbers."""
+    """List the sentences of each word: those of word w are ``sentences[first[w]:first[w + 1]]``, in ascending order.
+
+    A sentence is listed as often as it holds the word.
+    """
     first = np.zeros(len(side.words) + 1, np.int64)
     np.cumsum(np.bincount(side.ids, minlength=len(side.words)), out=first[1:])
     sentences = np.empty(len(side.ids), np.int32)
@@ -168,6 +181,7 @@ def occurrences(side: BitextSide) -> tuple[Ints, npt.NDArray[np.int32]]:
 
 @compiled
 def _occurrences(ids, offsets, cursor, sentences):
+    """List the sentences of each word; ``cursor`` is where each word's next sentence goes."""
     for s in range(len(offsets) - 1):
         for k in range(offsets[s], offsets[s + 1]):
             sentences[cursor[ids[k]]] = s
@@ -175,22 +189,23 @@ def _occurrences(ids, offsets, cursor, sentences):
 
 
 def row_parts(first: Ints) -> list[tuple[int, int]]:
-    """Ranges of conditioning words with about as many :func:`occurrences` each; very frequent words stand alone."""
+    """Cut the conditioning words into ranges of about as many :func:`occurrences`; very frequent words stand alone."""
     cuts = np.searchsorted(first, np.linspace(0, first[-1], _PARTS + 1))
     return list(pairwise(np.unique([0, *cuts.tolist(), len(first) - 1]).tolist()))
 
 
 @compiled
 def _visit(first, sentences, side, seen_by, size, start, key, part):
-    """Count each conditioning word's distinct words of ``side`` into ``size``; put them into slots if there are any.
+    """Count the distinct words of ``side`` that stand beside each conditioning word; if there are slots, fill them.
 
-    ``seen_by`` is room for the last conditioning word that each word of ``side`` stood beside, −1 at first.
+    ``seen_by`` has for each word of ``side`` the last conditioning word that it stood beside, −1 at first. Conditioning
+    words are visited one after the other, so a word whose entry is the present one has been counted for it.
     """
     for condition in range(part[0], part[1]):
         count, before = 0, np.int32(-1)
         for k in range(first[condition], first[condition + 1]):
             sentence = sentences[k]
-            if sentence == before:
+            if sentence == before:  # the word stands there twice
                 continue
             before = sentence
             for t in range(side.offsets[sentence], side.offsets[sentence + 1]):

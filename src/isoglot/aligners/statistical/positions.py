@@ -1,4 +1,7 @@
-"""What fast_align's model says of positions in a sentence, with the C++ program's operations in the program's order."""
+"""Position probabilities of fast_align's model: p(a_j = i | m, n), higher near the diagonal.
+
+All operations are those of the C++ program (``da.h``), in its order, so that the last bits are the same.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,26 @@ from isoglot.aligners.statistical.bitext import Ints
 from isoglot.aligners.statistical.options import Positions
 
 _UNSIGNED = 4294967296.0
+"""2³², by which a difference below 0 wraps around in the C++ program, whose numbers are unsigned."""
 _LARGEST = 64
-"""Words a side up to which all sentences of one size share their positions' probabilities."""
+"""Up to this many words a side the probabilities of a sentence size are kept in a table."""
 Doubles = npt.NDArray[np.float64]
 
 
 @helper
 def feature(j, i, m, n):
-    """How far a link is from the diagonal: 0, or less."""
+    """Return the feature of a link: 0 on the diagonal, and the further away the more negative."""
     return -abs(i / n - j / m)
 
 
 @helper
 def _normaliser(j, m, n, tension):
-    """Z of position ``j`` of ``m``, by geometric series. ``floor > n`` wraps around, as unsigned numbers do."""
+    """Return Z of position ``j`` of ``m``: the sum of exp(λ · feature) over all ``n`` conditioning words.
+
+    Away from the diagonal exp(λ · feature) falls by the same ratio from word to word, so the words above the diagonal
+    and those up to it (``floor`` of them) are two geometric series. ``floor > n``, which only happens if m and n are
+    exchanged, wraps around as in the program.
+    """
     floor = np.floor(float(j) * n / m)
     ratio = math.exp(-tension / n)
     above = n - floor
@@ -44,7 +53,7 @@ def _normaliser(j, m, n, tension):
 
 @helper
 def _series(first, weight, ratio, step, terms):
-    """Sum of an arithmetico-geometric series."""
+    """Return the sum of an arithmetico-geometric series, whose terms are (first + k · step) · weight · ratio^k."""
     beyond = weight * math.pow(ratio, terms)
     last = step * (terms - 1.0) + first
     start = first * weight
@@ -55,7 +64,7 @@ def _series(first, weight, ratio, step, terms):
 
 @helper
 def _gradient(j, m, n, tension):
-    """The derivative of log Z by the tension as the program computes it, over a Z with m and n exchanged."""
+    """Return the derivative of log Z by the tension, as the program computes it: over a Z with m and n exchanged."""
     z = _normaliser(j, n, m, tension)
     floor = np.floor(float(j) * n / m)
     ratio = math.exp(-tension / n)
@@ -73,7 +82,10 @@ def _gradient(j, m, n, tension):
 
 @compiled
 def model_feature(m, n, frequency, tension):
-    """The feature's expectation under the model, summed over all generated positions."""
+    """Sum the feature's expectation under the model over all generated positions of a text.
+
+    ``m``, ``n``, ``frequency``: Generated length, conditioning length and number of the sentences of each size.
+    """
     total = 0.0
     for k in range(len(m)):
         for j in range(1, m[k] + 1):
@@ -82,19 +94,19 @@ def model_feature(m, n, frequency, tension):
 
 
 class PositionTable(NamedTuple):
-    """p(a_j = i | m, n) of all sentences of a text, those of one size once.
+    """The probabilities p(a_j = i | m, n) of all sentences of a text, stored once for each sentence size.
 
-    Of sizes over :data:`_LARGEST`, which few sentences share, only what they are divided by is kept: Z / (1 − p0).
+    Of sizes over :data:`_LARGEST`, which few sentences share, only the divisors Z / (1 − p0) are stored.
     """
 
-    start: Ints  # where those of each sentence begin. Shape: (sentences)
-    values: Doubles  # of each size, shape (n, m), or of large ones (m)
+    start: Ints  # where the values of each sentence's size begin. Shape: (sentences)
+    values: Doubles  # of each size, shape (n, m); of large ones (m)
     options: Positions
     tension: float
 
     @classmethod
     def of(cls, condition: Ints, generated: Ints, options: Positions, tension: float) -> PositionTable:
-        """Those of sentences with these lengths of both sides."""
+        """Compute the table of sentences with these lengths of both sides."""
         sizes, size = np.unique(condition << 32 | generated, return_inverse=True)
         n, m = sizes >> 32, sizes & 0xFFFFFFFF
         starts = np.concatenate([[0], np.cumsum(np.where((n <= _LARGEST) & (m <= _LARGEST), n, 1) * m)])
@@ -105,6 +117,7 @@ class PositionTable(NamedTuple):
 
 @compiled
 def _fill_positions(sizes, generated_sizes, starts, options, tension, values):
+    """Fill the values of each sentence size: probabilities, or of large sizes their divisors."""
     for k in range(len(sizes)):
         n, m = sizes[k], generated_sizes[k]
         for j in range(m if n else 0):
@@ -118,6 +131,7 @@ def _fill_positions(sizes, generated_sizes, starts, options, tension, values):
 
 @helper
 def _likely(i, j, n, m, az, options, tension):
+    """Return p(a_j = i); ``az`` is Z / (1 − p0), the name that the program has for it."""
     if options.favour_diagonal:
         return math.exp(feature(j + 1, i + 1, m, n) * tension) / az
     return 1.0 / (n + options.use_null)
@@ -125,7 +139,7 @@ def _likely(i, j, n, m, az, options, tension):
 
 @helper
 def position(i, j, n, m, at, positions):
-    """p(a_j = i) of a sentence whose positions begin ``at``."""
+    """Return p(a_j = i) of a sentence of ``n`` and ``m`` words, whose values begin ``at``."""
     if n <= _LARGEST and m <= _LARGEST:
         return positions.values[at + i * m + j]
     return _likely(i, j, n, m, positions.values[at + j], positions.options, positions.tension)

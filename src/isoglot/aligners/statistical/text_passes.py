@@ -1,4 +1,13 @@
-"""The HMM aligner's passes over a text: probabilities of its words, expected links, best words, in compiled loops."""
+"""The HMM aligner's passes over a text: probabilities of its words, expected links, best words, in compiled loops.
+
+A text is visited a piece at a time (some thousand pairs of words), through these steps:
+
+    slots ──> probabilities of words ──> posteriors of links ──> visit:  expected links, null counts, jumps
+              _predict, _look_up         forward_backward        decode: best words, agreeing links
+
+An *entry* is a pair of words of one sentence pair, its *slot* the place of these two words in the table of the text
+(``pair_table.py``). Arrays of entries hold one sentence pair after the other, each as (source, target).
+"""
 
 from threading import Lock
 from typing import NamedTuple
@@ -23,54 +32,55 @@ from isoglot.aligners.statistical.markov import Both, JumpCounts, forward_backwa
 from isoglot.aligners.statistical.pair_table import FlatTable, find
 
 UNIT = 65535.0
-"""An entry's contribution is kept as a 16-bit fraction of this."""
+"""The contribution of an entry, from 0 to 1, is kept as a 16-bit number out of this."""
 
 
 class WordTables(NamedTuple):
-    """One direction's probabilities of words."""
+    """One direction's probabilities of words, as a model that was learned before gives them."""
 
     translation: npt.NDArray[np.floating]  # p(generated | condition) of each slot
     null: Doubles  # p(generated | null) of each generated word
 
 
 class WordCounts(NamedTuple):
-    """One direction's expected counts, from which predictive probabilities follow."""
+    """One direction's expected counts, from which predictive probabilities follow; see ``hmm.py``."""
 
-    links: Doubles  # of each slot
-    totals: Doubles  # of each conditioning word
-    classes: Doubles  # of the prefix classes of each slot; empty without prefixes
+    links: Doubles  # c(e, f) of each slot
+    totals: Doubles  # c(e) of each conditioning word
+    classes: Doubles  # of the pair of prefix classes of each slot; empty without prefixes
     class_totals: Doubles  # of the prefix class of each conditioning word
-    share: Doubles  # p(f | prefix(f)) · β of each generated word; empty without prefixes
+    share: Doubles  # β · p(f | prefix(f)) of each generated word; empty without prefixes
     null: Doubles  # of null and each generated word
     alpha: float = 0.0
-    smooth: float = 0.0  # what the prior adds to a total
-    class_smooth: float = 0.0  # and to a class total
-    null_total: float = 0.0
+    smooth: float = 0.0  # added to c(e) by the prior: α·V + β
+    class_smooth: float = 0.0  # added to a class total: α times the number of generated classes
+    null_total: float = 0.0  # the sum of `null`, with α for each generated word
 
 
 class Contributions(NamedTuple):
-    """What a text contributed to the counts at the last visit."""
+    """The share of a text in the counts since its last visit, which predictions about the text leave out."""
 
-    entries: npt.NDArray[np.int64]  # each sentence's first entry
-    links: npt.NDArray[np.uint16]  # of each entry, as a fraction
+    entries: npt.NDArray[np.int64]  # number of each sentence's first entry
+    links: npt.NDArray[np.uint16]  # of each entry, out of UNIT
     null: Both  # of each token, in each direction
 
 
 class LinkCounts(NamedTuple):
-    """What a visit adds up."""
+    """The expected counts that a visit adds up."""
 
-    links: npt.NDArray[np.int64]  # of each slot, as a fraction
+    links: npt.NDArray[np.int64]  # of each slot, out of UNIT
     jumps: Both  # JumpCounts
     adding: Lock  # of ``links``, which all parts of a text add to
 
 
 @compiled
 def _predict(source, target, slots, contributed, contributed_null, ahead, back, result):
-    """Both directions' predictive p(generated | condition) and p(generated | null), without each entry's own share.
+    """Compute both directions' predictive p(generated | condition) and p(generated | null) into ``result``.
 
-    Both have the same links and classes, so one pass over these serves both.
+    The share of an entry itself (``contributed``) is taken out of every count, so that a rare pair cannot confirm
+    itself. Both directions have the same counts of links and classes, so one pass over these serves both.
 
-    **Shape** of ``slots`` and ``own``: each pair's (source, target).
+    **Shape** of ``slots`` and ``contributed``: each pair's (source, target).
     """
     (forward, forward_null), (reverse, reverse_null) = result
     before, alpha = 0, ahead.alpha
@@ -80,10 +90,12 @@ def _predict(source, target, slots, contributed, contributed_null, ahead, back, 
         for i in range(n):
             word = words[i]
             for j in range(m):
+                # c(e, f) − q + α: counts never fall below 0, which rounding of q could cause.
                 at, target_word = before + i * m + j, target_words[j]
                 slot, q = slots[at], contributed[at] / UNIT
                 links = max(ahead.links[slot] - q, 0.0) + alpha
                 forward_sum = reverse_sum = links
+                # The base measure over prefixes: β · p(f | prefix(f)) · p(prefix(f) | prefix(e)).
                 if len(ahead.share):
                     classes = max(ahead.classes[slot] - q, 0.0) + alpha
                     forward_sum += ahead.share[target_word] * (
@@ -92,6 +104,7 @@ def _predict(source, target, slots, contributed, contributed_null, ahead, back, 
                     reverse_sum += back.share[word] * (
                         classes / (max(back.class_totals[target_word] - q, 0.0) + back.class_smooth)
                     )
+                # Forward has (target, source) order, as forward–backward reads it; reverse has (source, target).
                 forward[before + j * n + i] = forward_sum / (max(ahead.totals[word] - q, 0.0) + ahead.smooth)
                 reverse[at] = reverse_sum / (max(back.totals[target_word] - q, 0.0) + back.smooth)
         before += n * m
@@ -101,6 +114,7 @@ def _predict(source, target, slots, contributed, contributed_null, ahead, back, 
 
 @helper
 def _predict_null(generated, contributed, counts, result):
+    """Compute the predictive p(generated | null) of each token, without its own share."""
     for k in range(len(result)):
         result[k] = (
             max(counts.null[generated.ids[k]] - contributed[k], 0.0) + counts.alpha
@@ -109,7 +123,11 @@ def _predict_null(generated, contributed, counts, result):
 
 @compiled
 def _look_up(condition, generated, slots, turned, tables, result):
-    """p(generated | condition) and p(generated | null) as tables have them; shapes as :func:`_predict` has them."""
+    """Look p(generated | condition) and p(generated | null) up in tables, into ``result``.
+
+    ``slots`` has (source, target) order; with ``turned`` the source is the generated side. The result has (generated,
+    condition) order, as that of :func:`_predict`.
+    """
     emission, silent = result
     before = 0
     for s in range(len(condition.offsets) - 1):
@@ -117,6 +135,7 @@ def _look_up(condition, generated, slots, turned, tables, result):
             condition.offsets[s + 1] - condition.offsets[s],
             generated.offsets[s + 1] - generated.offsets[s],
         )
+        # How far apart the slots of two conditioning words are, and of two generated words.
         across, down = (1, n) if turned else (m, 1)
         for j in range(m):
             for i in range(n):
@@ -128,7 +147,7 @@ def _look_up(condition, generated, slots, turned, tables, result):
 
 @compiled
 def _slots(source, target, table, slots):
-    """The slots of each pair's words. **Shape** of each: (source, target)."""
+    """Find the slot of each entry. **Shape** of each pair: (source, target)."""
     done = 0
     for s in range(len(source.offsets) - 1):
         words, target_words = sides_of(source, target, s)
@@ -140,7 +159,10 @@ def _slots(source, target, table, slots):
 
 @compiled
 def _combine(source, target, slots, ahead, back, contributed, links):
-    """The products of both directions' posteriors into ``own``, added to ``links`` too."""
+    """Multiply both directions' posteriors, write the products to ``contributed``, and add them to ``links``.
+
+    The product is the expected link of agreement (Liang, Taskar & Klein 2006, §3).
+    """
     before = 0
     for s in range(len(source.offsets) - 1):
         n, m = source.offsets[s + 1] - source.offsets[s], target.offsets[s + 1] - target.offsets[s]
@@ -157,7 +179,7 @@ def _combine(source, target, slots, ahead, back, contributed, links):
 
 @compiled
 def _keep_null(condition, generated, silent, contributed):
-    """The null posteriors of the words of pairs with two sides into ``own``."""
+    """Copy the null posteriors of generated words to ``contributed``, but of pairs without conditioning words."""
     for s in range(len(condition.offsets) - 1):
         if condition.offsets[s] < condition.offsets[s + 1]:
             for k in range(generated.offsets[s], generated.offsets[s + 1]):
@@ -165,13 +187,14 @@ def _keep_null(condition, generated, silent, contributed):
 
 
 class _Posteriors(NamedTuple):
-    """One direction's posteriors of a piece of text."""
+    """One direction's probabilities of a piece of text, which forward–backward turns into posteriors in place."""
 
     links: Doubles
     null: Doubles
 
 
 def _found_slots(piece: Piece, table: FlatTable) -> Ints:
+    """Find the slot of each entry of a piece."""
     slots = np.empty(int(piece.source.lengths @ piece.target.lengths), np.int64)
     _slots(piece.source, piece.target, table, slots)
     return slots
@@ -180,7 +203,7 @@ def _found_slots(piece: Piece, table: FlatTable) -> Ints:
 def _probabilities(
     piece: Piece, slots: Ints, words: Both, contributed: npt.NDArray[np.uint16], contributed_null: Both
 ) -> Both:
-    """Both directions' p(generated | condition) and p(generated | null) of a piece, as :class:`_Posteriors`."""
+    """Compute both directions' p(generated | condition) and p(generated | null) of a piece, from counts or tables."""
     sides = piece.source, piece.target
     posteriors = Both(*(_Posteriors(np.empty(len(slots)), np.empty(len(side.ids))) for side in sides[::-1]))
     if isinstance(words.ahead, WordCounts):
@@ -200,9 +223,16 @@ def visit(
     contributed: Contributions,
     expected: LinkCounts,
 ) -> None:
-    """E-step over the sentences ``part[0]`` to ``part[1]`` − 1; adds to ``expected``.
+    """E-step over the sentences ``part[0]`` to ``part[1]`` − 1: adds to ``expected``, and renews ``contributed``.
 
-    ``table`` has the word pairs by source word; ``words`` both directions' :class:`WordTables` or :class:`WordCounts`.
+    Args:
+        sides: Source and target side of the text.
+        part: First sentence, and the one after the last.
+        table: The word pairs of the text, by source word.
+        words: :class:`WordTables` (in the first iteration) or :class:`WordCounts` of both directions.
+        jumps: Jump weights of both directions.
+        contributed: The share of each entry and token in the counts of ``words``.
+        expected: The sums to add to; parts in other threads add to the same links.
     """
     for piece in pieces(*sides, *part):
         slots = _found_slots(piece, table)
@@ -216,6 +246,7 @@ def visit(
             forward_backward(condition, generated, *posteriors[k], jumps[k], expected.jumps[k], score)
             require_possible(score)
             _keep_null(condition, generated, posteriors[k].null, null[k])
+        # Compiled loops run in threads side by side, so only one at a time adds to the shared links.
         with expected.adding:
             _combine(
                 piece.source,
@@ -236,9 +267,9 @@ def decode(
     jumps: Both,
     threshold: float | None,
 ) -> Decoded:
-    """Each direction's best words of a text, and the links that agree where a ``threshold`` is given.
+    """Find each direction's best words of a text, and with a ``threshold`` the links on which both directions agree.
 
-    ``table`` and ``words`` as :func:`visit` has them; nothing is left out of counts.
+    ``table`` and ``words`` are those of :func:`visit`; nothing is left out of the counts.
     """
     best = Both(BestWords.empty(target), BestWords.empty(source))
 
@@ -256,5 +287,6 @@ def decode(
             )
         return posteriors.back.links, posteriors.ahead.links
 
+    # `agreeing` visits all pieces; without a threshold only for the best words: no posterior reaches 2.
     agreed = agreeing(source, target, 2.0 if threshold is None else threshold, run)
     return *best, None if threshold is None else agreed
