@@ -1,8 +1,8 @@
 import hashlib
 import subprocess
-import sys
 from pathlib import Path
 
+import loaded
 import pytest
 from transformers import AutoTokenizer, BertConfig, RobertaConfig
 
@@ -76,7 +76,7 @@ def test_the_same_in_every_process():
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import {Path(__file__).stem} as t"
     )
     run = subprocess.run(
-        [sys.executable, "-c", f"{code}; print(*t.fingerprints())"],
+        [loaded.python(), "-c", f"{code}; print(*t.fingerprints())"],
         capture_output=True,
         check=True,
         text=True,
