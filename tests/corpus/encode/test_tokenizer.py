@@ -72,9 +72,8 @@ def fingerprints():
 
 
 def test_the_same_in_every_process():
-    code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import {Path(__file__).stem} as t"
-    )
+    folders = [str(Path(file).parent) for file in (__file__, loaded.__file__)]
+    code = f"import sys; sys.path[:0] = {folders}; import {Path(__file__).stem} as t"
     run = subprocess.run(
         [loaded.python(), "-c", f"{code}; print(*t.fingerprints())"],
         capture_output=True,
