@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.metadata
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -66,6 +67,15 @@ def _commands_described_once() -> Iterator[None]:
         described = cache(typer.main.get_command)
         patch.setattr("typer.main.get_command", described)
         patch.setattr("typer.testing._get_command", described)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_waits_for_the_disk() -> Iterator[None]:
+    """Files are flushed, and versions of packages looked up, hundreds of times a test: a quarter of a short run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda _: None)
+        patch.setattr("isoglot.runs.record.version", cache(importlib.metadata.version), raising=False)
         yield
 
 

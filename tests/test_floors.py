@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,16 @@ def part_of(module: str) -> str:
     return module.split(".")[1]
 
 
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file; each file of the package is parsed once for all tests."""
+    return _parsed(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
 def modules(root: Path = ROOT) -> dict[str, Path]:
     found = {}
     for path in sorted(root.rglob("*.py")):
@@ -56,7 +67,7 @@ def modules(root: Path = ROOT) -> dict[str, Path]:
 
 def imports_of(name: str, path: Path, known: set[str]) -> Iterator[tuple[str, int, bool]]:
     """(imported isoglot module, line, whether it ever runs) of one module, imports inside functions included."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     types = {id(inner) for node in ast.walk(tree) if _is_type_checking(node) for inner in ast.walk(node)}
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(tree):
@@ -77,7 +88,7 @@ def imports_of(name: str, path: Path, known: set[str]) -> Iterator[tuple[str, in
 
 
 def _is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
 def violations(found: dict[str, Path]) -> list[str]:
@@ -214,7 +225,7 @@ def test_report_and_the_results_it_reads_never_import_torch() -> None:
             "isoglot.results.link_counts",
             "isoglot.core.errors",
         }:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            tree = tree_of(path)
             roots = {
                 (node.module or "" if isinstance(node, ast.ImportFrom) else alias.name).partition(".")[0]
                 for node in ast.walk(tree)
@@ -241,34 +252,14 @@ def class_names() -> dict[str, list[str]]:
     """Every class of the package, those inside functions too, with the lines where one of that name begins."""
     found: dict[str, list[str]] = {}
     for path in modules().values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(f"{path}:{node.lineno}")
     return found
 
 
-PARTICIPLE = re.compile(
-    r"_*([A-Z][a-z]+(ed|ing)|Built|Chosen|Cut|Done|Drawn|Found|Given|Held|Hidden|Kept|Known|Left|Made|Read|Seen|"
-    r"Sent|Shown|Split|Taken|Told|Written)"
-)
-NOUNS = {"FineTuning", "Reading", "Setting", "Spelling", "_Training"}
-"""Names of this form that are nouns."""
-
-
 def test_no_two_classes_have_one_name() -> None:
     assert not {name: places for name, places in class_names().items() if len(places) > 1}
-
-
-def test_no_class_is_called_by_a_participle() -> None:
-    found = {name for name in class_names() if PARTICIPLE.fullmatch(name)}
-    assert found - NOUNS == set(), "say what it is: KeptOptions, LearnedModel"
-
-
-@pytest.mark.parametrize(
-    ("name", "seen"), [("Told", True), ("_Learned", True), ("Running", True), ("DerivedRow", False)]
-)
-def test_participles_are_seen(name: str, seen: bool) -> None:
-    assert (PARTICIPLE.fullmatch(name) is not None) == seen
 
 
 def test_files_are_short_enough_to_read() -> None:
@@ -281,7 +272,7 @@ def test_the_library_never_prints() -> None:
         f"{path}:{node.lineno}"
         for name, path in modules().items()
         if part_of(name + ".") != "cli"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert not printing
@@ -355,8 +346,8 @@ def test_models_and_tokenizers_are_loaded_in_one_place_and_without_remote_code()
     calls = [
         (name, call)
         for name, path in modules().items()
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".from_pretrained")
+        for call in ast.walk(tree_of(path))
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "from_pretrained"
         if ast.unparse(call.func) != "nn.Embedding.from_pretrained"
     ]
     assert {name for name, _ in calls} == {

@@ -136,7 +136,18 @@ def test_characters_are_those_of_the_original_text(
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text, encoding="utf-8")
     out = tmp_path / "out.jsonl"
-    run("align", *map(str, paths), "--format", "offsets", "--words", words, "--out", str(out))
+    run(
+        "align",
+        *map(str, paths),
+        "-m",
+        "fast_align",
+        "--format",
+        "offsets",
+        "--words",
+        words,
+        "--out",
+        str(out),
+    )
     row = json.loads(out.read_text(encoding="utf-8").split("\n")[0])
     assert (row["source"], row["target"]) == sides
     assert row["spans"] == [[2, 5, 1, 4], [6, 11, 6, 10]]

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from isoglot.aligners.statistical.model import StatisticalAligner
 
 HEAVY = ("torch", "transformers", "datasets", "numba", "scipy", "altair", "ray")
@@ -16,7 +14,7 @@ PAIR = ("--source-lang", "en", "--target-lang", "de")
 CALLS = {
     "score": ["score", "links.txt", "--gold", "links.txt"],
     "prepare": ["prepare", "pairs.tsv", *PAIR, "--out", "made", "--processes", "1"],
-    "derive": ["derive", "text.txt", "--lang", "en", "--transform", "trans+inv", "--out", "made"],
+    "derive": ["derive", "text.txt", "--lang", "en", "--transform", "trans+inv", "--out", "derived"],
     "study": ["study", "--list"],
     "recipes": ["recipes", "tlm"],
     "report": ["report", "results.jsonl", "--out", "page.html"],
@@ -28,7 +26,7 @@ WITHOUT_ENCODER = {
     "align": ["align", "pairs.tsv", *PAIR, "--method", "fast_align", "--save", "made"],
     "align with a model": ["align", "pairs.tsv", *PAIR, "--model", "model"],
     "filter with a model": ["filter", "pairs.tsv", *PAIR, "--aligner", "model", "--out", "kept.tsv"],
-    "merge": ["merge", "model", "other", "--out", "made"],
+    "merge": ["merge", "model", "other", "--out", "merged"],
     "project": ["project", "tagged.tsv", "target.txt", "--kind", "ner", "--links", "links.txt", "--out", "made.tsv",
                 "--source-lang", "en", "--target-lang", "de"],
 }  # fmt: skip
@@ -36,17 +34,21 @@ WITHOUT_ENCODER = {
 RUN = """
 import json, sys
 from isoglot import cli
-sys.argv = ["isoglot", *sys.argv[1:]]
-try:
-    cli.main()
-except SystemExit as end:
-    print(json.dumps([end.code, sorted({name.partition(".")[0] for name in sys.modules})]))
+for name, arguments in json.loads(sys.argv[1]).items():
+    before = set(sys.modules)
+    sys.argv = ["isoglot", *arguments]
+    try:
+        cli.main()
+    except SystemExit as end:
+        new = {module.partition(".")[0] for module in sys.modules.keys() - before}
+        print("\\n", json.dumps([name, end.code, sorted(new)]), sep="")
 """
+"""Commands one after the other; after each what it has imported that none before it had."""
 RESULT = {"run": "a", "task": "pos", "language": "de", "metric": "accuracy", "value": 0.5, "examples": 3}
 
 
-def imported(folder: Path, *arguments: str) -> set[str]:
-    """The packages that a command has imported when it ends, in a process of its own."""
+def imported(folder: Path, calls: dict[str, list[str]]) -> dict[str, set[str]]:
+    """The packages that each command imports, all in one process of their own."""
     (folder / "links.txt").write_text("0-0 1-1\n")
     (folder / "pairs.tsv").write_text("a house\tein Haus\n")
     (folder / "text.txt").write_text("a house\n")
@@ -54,29 +56,31 @@ def imported(folder: Path, *arguments: str) -> set[str]:
     (folder / "tagged.tsv").write_text("a\tO\nhouse\tB-LOC\n\n")
     (folder / "results.jsonl").write_text(json.dumps(RESULT) + "\n")
     done = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments], cwd=folder, capture_output=True, text=True, check=True
+        [sys.executable, "-c", RUN, json.dumps(calls)], cwd=folder, capture_output=True, text=True, check=True
     )
-    code, packages = json.loads(done.stdout.splitlines()[-1])
-    assert code == 0, done.stderr
-    return set(packages)
+    found = {}
+    for line in done.stdout.splitlines():
+        if line.startswith('["'):
+            name, code, packages = json.loads(line)
+            assert code == 0, (name, done.stderr)
+            found[name] = set(packages)
+    assert found.keys() == calls.keys(), done.stderr
+    return found
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_a_command_that_needs_no_model_imports_none(name: str, tmp_path: Path) -> None:
-    assert not set(HEAVY) & imported(tmp_path, *CALLS[name])
+def test_commands_that_need_no_model_import_none(tmp_path: Path) -> None:
+    found = imported(tmp_path, CALLS)
+    assert {name: packages & set(HEAVY) for name, packages in found.items() if packages & set(HEAVY)} == {}
 
 
-@pytest.mark.parametrize("name", WITHOUT_ENCODER)
-def test_a_command_without_an_encoder_imports_neither_torch_nor_transformers(
-    name: str, tmp_path: Path
-) -> None:
+def test_commands_without_an_encoder_import_neither_torch_nor_transformers(tmp_path: Path) -> None:
     for folder in ("model", "other"):
         aligner = StatisticalAligner("fast_align")
         aligner.fit_pairs([(["a", "house"], ["ein", "Haus"])] * 3).save(tmp_path / folder)
-    assert not {"torch", "transformers", "datasets"} & imported(tmp_path, *WITHOUT_ENCODER[name])
+    for name, packages in imported(tmp_path, WITHOUT_ENCODER).items():
+        assert not {"torch", "transformers", "datasets"} & packages, name
 
 
 def test_a_method_that_learns_in_seconds_imports_no_pyarrow(tmp_path: Path) -> None:
-    assert "pyarrow" not in imported(
-        tmp_path, "align", "pairs.tsv", *PAIR, "--method", "fast_align", "-o", "links"
-    )
+    call = ["align", "pairs.tsv", *PAIR, "--method", "fast_align", "-o", "links"]
+    assert "pyarrow" not in imported(tmp_path, {"align": call})["align"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -31,15 +32,25 @@ class _KilledError(Exception):
     pass
 
 
+def task_in(folder: Path) -> Any:
+    """Part-of-speech tagging with the file of a folder."""
+    return build_task("pos", [f"train={folder}/en.tsv", f"dev={folder}/en.tsv"])
+
+
+def write_inputs(folder: Path) -> None:
+    """Write an encoder, ``model``, and tagged words, ``en.tsv``."""
+    tokenizer = tiny_tokenizer("bert")
+    tiny_model("bert", tokenizer=tokenizer).save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+    lines = ["".join(f"{w}\tNOUN\n" for w in s.split()) for s in tiny_bitext(32)["source"]]
+    (folder / "en.tsv").write_text("\n".join(lines))
+
+
 @pytest.fixture
 def task(tmp_path: Path) -> Any:
     """Makes a task; there is an encoder in ``model``."""
-    tokenizer = tiny_tokenizer("bert")
-    tiny_model("bert", tokenizer=tokenizer).save_pretrained(tmp_path / "model")
-    tokenizer.save_pretrained(tmp_path / "model")
-    lines = ["".join(f"{w}\tNOUN\n" for w in s.split()) for s in tiny_bitext(32)["source"]]
-    (tmp_path / "en.tsv").write_text("\n".join(lines))
-    return lambda: build_task("pos", [f"train={tmp_path}/en.tsv", f"dev={tmp_path}/en.tsv"])
+    write_inputs(tmp_path)
+    return lambda: task_in(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -84,14 +95,18 @@ def test_an_adapter_is_merged_and_kept(tmp_path: Path, task: Any) -> None:
     assert len(names) == 2 * len(changed)
 
 
-@pytest.fixture
-def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any) -> Path:
-    """A run that was stopped in its third epoch; its best checkpoint is the first, its last the second."""
+def select_by(patch: pytest.MonkeyPatch, *values: float) -> None:
+    """Have the checkpoints of the epochs chosen by these values."""
+    given = iter(values)
+    patch.setattr(finetune_train.Chooser, "__call__", lambda self, prediction: {"selection": next(given)})
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the inputs, ``whole``, which ended, and ``cut``, which was stopped in its third epoch."""
+    folder = tmp_path_factory.mktemp("shared")
+    write_inputs(folder)
     settings = FinetuneOptions.build(**SETTINGS)
-    values = iter([2.0, 1.0, 1.5])
-    monkeypatch.setattr(
-        finetune_train.Chooser, "__call__", lambda self, prediction: {"selection": next(values)}
-    )
     original = finetune_train.Watcher.on_step_end
 
     def kill(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -99,12 +114,22 @@ def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any) -> Pa
         if state.global_step == 10:
             raise _KilledError
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
+        select_by(patch, 2.0, 1.0, 1.5)
+        finetune(folder / "model", task_in(folder), language="en", train=settings, out=folder / "whole")
+        assert not (folder / "whole" / "work").exists()
+        select_by(patch, 2.0, 1.0, 1.5)
         patch.setattr(finetune_train.Watcher, "on_step_end", kill)
         with pytest.raises(_KilledError):
-            finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "cut")
-    assert [p.name for p in checkpoints_in(tmp_path / "cut" / "work")] == ["checkpoint-4", "checkpoint-8"]
-    return tmp_path / "cut"
+            finetune(folder / "model", task_in(folder), language="en", train=settings, out=folder / "cut")
+    assert [p.name for p in checkpoints_in(folder / "cut" / "work")] == ["checkpoint-4", "checkpoint-8"]
+    return folder
+
+
+@pytest.fixture
+def unfinished(shared: Path, tmp_path: Path) -> Path:
+    """A copy of the run that was stopped; its best checkpoint is the first, its last the second."""
+    return shutil.copytree(shared / "cut", tmp_path / "cut")
 
 
 class _Notes:
@@ -133,12 +158,7 @@ class _Notes:
     ids=str,
 )
 def test_a_run_with_truncated_files_goes_back_and_ends_the_same(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    task: Any,
-    unfinished: Path,
-    damaged: list[str],
-    steps: int,
+    monkeypatch: pytest.MonkeyPatch, shared: Path, unfinished: Path, damaged: list[str], steps: int
 ) -> None:
     for name in damaged:
         path = unfinished / "work" / name
@@ -151,23 +171,16 @@ def test_a_run_with_truncated_files_goes_back_and_ends_the_same(
         original(self, args, state, control, **kwargs)
 
     monkeypatch.setattr(finetune_train.Watcher, "on_train_begin", begin)
-    settings = FinetuneOptions.build(**SETTINGS)
-    found = []
-    for out, done in ((unfinished, steps // 4), (tmp_path / "whole", 0)):
-        values = iter([2.0, 1.0, 1.5][done:])
-        monkeypatch.setattr(
-            finetune_train.Chooser,
-            "__call__",
-            lambda self, prediction, values=values: {"selection": next(values)},
-        )
-        notes = _Notes()
-        folder = finetune(tmp_path / "model", task(), language="en", train=settings, out=out, progress=notes)
-        found.append(load_file(folder / "model.safetensors"))
-        assert not (out / "work").exists()
-        if out == unfinished:
-            assert started == [steps]
-            assert any("cannot be used" in line for line in notes.lines) == bool(damaged)
-    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+    select_by(monkeypatch, *[2.0, 1.0, 1.5][steps // 4 :])
+    settings, notes = FinetuneOptions.build(**SETTINGS), _Notes()
+    folder = finetune(
+        shared / "model", task_in(shared), language="en", train=settings, out=unfinished, progress=notes
+    )
+    assert not (unfinished / "work").exists()
+    assert started == [steps]
+    assert any("cannot be used" in line for line in notes.lines) == bool(damaged)
+    one, other = (load_file(f / "model.safetensors") for f in (shared / "whole" / "checkpoint", folder))
+    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_settings_that_were_tried_are_not_tried_again_while_their_weights_are_there(
@@ -204,31 +217,29 @@ def test_settings_that_were_tried_are_not_tried_again_while_their_weights_are_th
 
 
 def test_a_run_whose_folder_was_moved_still_knows_its_best_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any, unfinished: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: Path, unfinished: Path
 ) -> None:
     best = load_file(unfinished / "work" / "checkpoint-4" / "model.safetensors")
     unfinished.rename(tmp_path / "moved")
-    values = iter([1.5])
-    monkeypatch.setattr(
-        finetune_train.Chooser, "__call__", lambda self, prediction: {"selection": next(values)}
-    )
+    select_by(monkeypatch, 1.5)
     settings = FinetuneOptions.build(**SETTINGS)
-    folder = finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "moved")
+    folder = finetune(
+        shared / "model", task_in(shared), language="en", train=settings, out=tmp_path / "moved"
+    )
     kept = load_file(folder / "model.safetensors")
     assert all(torch.equal(best[name], kept[name]) for name in best)
 
 
 def test_another_version_of_a_library_is_warned_of(
-    tmp_path: Path, task: Any, unfinished: Path, caplog: pytest.LogCaptureFixture
+    shared: Path, unfinished: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = unfinished / RUN
     started = json.loads(path.read_text())
     assert {"torch", "transformers", "isoglot"} <= set(started["versions"])
     started["versions"] |= {"torch": "2.0.1", "isoglot": "0.0.1"}
     path.write_text(json.dumps(started))
-    finetune(
-        tmp_path / "model", task(), language="en", train=FinetuneOptions.build(**SETTINGS), out=unfinished
-    )
+    settings = FinetuneOptions.build(**SETTINGS)
+    finetune(shared / "model", task_in(shared), language="en", train=settings, out=unfinished)
     assert "isoglot 0.0.1 -> " in caplog.text and "torch 2.0.1 -> " in caplog.text
 
 

@@ -18,7 +18,14 @@ LORA = "model.adapter={type: lora, rank: 2, keep: true}"
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated")  # peft reads it
-@pytest.mark.parametrize("name", ["tlm", "ppa", "word_l2", "xlm_align", "align_freeze_front"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ppa",
+        "align_freeze_front",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("tlm", "word_l2", "xlm_align")),
+    ],
+)
 def test_an_adapter_trains_with_every_kind_of_objective(name: str, world: Path, tmp_path: Path) -> None:
     from peft import PeftModel
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pickle
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import loaded
 import pandas as pd
 import pytest
 import torch
@@ -168,7 +168,7 @@ print(checkpoint.history["loss"].iloc[0], (checkpoint / "config.json").stat().st
 
 def test_an_objective_of_a_notebook_is_part_of_the_run_and_an_edit_runs_again(tmp_path: Path) -> None:
     def cell(factor: float) -> tuple[float, int]:
-        command = [sys.executable, "-c", NOTEBOOK, str(factor)]
+        command = [loaded.python(), "-c", NOTEBOOK, str(factor)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
         loss, when = done.stdout.split()
         return float(loss), int(when)

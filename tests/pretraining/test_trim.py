@@ -224,6 +224,7 @@ def test_the_command_prints_what_was_saved(tmp_path: Path, corpus: str) -> None:
     assert done.skipped and done.tenfold > size
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("ISOGLOT_ENCODER" not in os.environ, reason="needs a real encoder in ISOGLOT_ENCODER")
 def test_a_real_encoder_keeps_its_states(tmp_path: Path) -> None:
     source = Path(os.environ["ISOGLOT_ENCODER"])

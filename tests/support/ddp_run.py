@@ -1,14 +1,17 @@
-"""Loss and gradients of one optimiser step in two gloo processes, compared with one process; run by its test."""
+"""Losses and gradients of short runs in this process, or in two: `ddp_run.py FOLDER` in each rank."""
 
 from __future__ import annotations
 
 import os
+import pickle
+import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import loaded
 import torch
-from torch.multiprocessing.spawn import spawn
 from training_fakes import leave_ranks, make_model, make_trainer
 from transformers import TrainerCallback
 
@@ -51,20 +54,42 @@ def trained(
     return watch.seen, losses, {n: v.clone() for n, v in trainer.model.state_dict().items()}
 
 
-def worker(rank: int, folder: str, port: int, batch: dict[str, int], settings: dict[str, Any]) -> None:
-    os.environ.update(
-        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)
-    )
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def two_ranks(folder: Path, runs: dict[str, tuple[dict[str, int], dict[str, Any]]]) -> dict[str, list[Any]]:
+    """Train runs, each a batch and settings, in the same two processes; what each rank found, by the run's name."""
+    (folder / "runs.pickle").write_bytes(pickle.dumps(runs))
+    port = str(free_port())
+    ranks = []
+    for rank in ("0", "1"):
+        place = {
+            "RANK": rank,
+            "LOCAL_RANK": rank,
+            "WORLD_SIZE": "2",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+        }
+        command = [loaded.python(), __file__, str(folder)]
+        with (folder / f"rank{rank}.log").open("w") as log:
+            ranks.append(subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **place}))
+    for rank, process in enumerate(ranks):
+        assert process.wait() == 0, (folder / f"rank{rank}.log").read_text()[-3000:]
+    return {name: [torch.load(folder / f"{name}-rank{rank}.pt") for rank in range(2)] for name in runs}
+
+
+def main() -> None:
+    """Do the runs of a folder one after the other, as one of the ranks."""
+    folder, rank = Path(sys.argv[1]), os.environ["RANK"]
     torch.set_num_threads(1)
-    result = trained(Path(folder) / "two", batch, **settings)
-    torch.save(result, Path(folder) / f"rank{rank}.pt")
+    for name, (batch, settings) in pickle.loads((folder / "runs.pickle").read_bytes()).items():
+        torch.save(trained(folder / name, batch, **settings), folder / f"{name}-rank{rank}.pt")
     leave_ranks()
 
 
-def two_ranks(folder: Path, port: int, batch: dict[str, int], settings: dict[str, Any]) -> list[Any]:
-    """The same run in two processes."""
-    spawn(worker, (str(folder), port, batch, settings), nprocs=2)
-    return [torch.load(folder / f"rank{r}.pt") for r in range(2)]
-
-
-sys.path.insert(0, str(Path(__file__).parent))
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,8 @@
-"""A command line that is loaded already: a server that forks for each command, and an ``isoglot`` that asks it.
+"""Libraries that are loaded already: a server that forks for each command, an ``isoglot`` and a ``python`` that ask it.
 
 A process of its own takes seconds to import torch, most of a short command's time. The forked one has the folder,
-environment, arguments and streams of the ``isoglot`` that was typed, and its exit code.
+environment, arguments and streams of the command that was typed, and its exit code. A test that kills its process,
+or that asks what a process imports, starts a real one instead: the command that was typed is only the client.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import atexit
 import importlib
 import json
 import os
+import runpy
 import signal
 import socket
 import subprocess
@@ -18,6 +20,7 @@ import traceback
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from types import ModuleType
 
 _LIBRARIES = ("isoglot.cli.program", "torch", "transformers", "datasets", "isoglot.pretraining.pretrain",
               "isoglot.finetuning.finetune", "isoglot.aligners.statistical.model")  # fmt: skip
@@ -33,7 +36,7 @@ import json, os, socket, sys
 
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
-call = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
+call = json.dumps([{name!r}, sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
 socket.send_fds(server, [len(call).to_bytes(8, "big")], [0, 1, 2])
 server.sendall(call)
 sys.exit(int(server.recv(16) or 70))
@@ -42,7 +45,7 @@ sys.exit(int(server.recv(16) or 70))
 
 @cache
 def commands() -> Path:
-    """The folder of an ``isoglot`` for the ``PATH``, whose server runs until this process ends."""
+    """The folder of ``isoglot`` and ``python`` for the ``PATH``, whose server runs until this process ends."""
     folder = Path(mkdtemp(prefix="isoglot"))
     address = str(folder / "server")
     server = subprocess.Popen(
@@ -50,10 +53,16 @@ def commands() -> Path:
     )
     atexit.register(server.kill)
     assert server.stdout is not None and server.stdout.readline() == b"ready\n"
-    command = folder / "isoglot"
-    command.write_text(_COMMAND.format(python=sys.executable, address=address))
-    command.chmod(0o755)
+    for name in ("isoglot", "python"):
+        command = folder / name
+        command.write_text(_COMMAND.format(python=sys.executable, address=address, name=name))
+        command.chmod(0o755)
     return folder
+
+
+def python() -> str:
+    """A ``python`` that has the libraries loaded; it takes ``-c CODE``, ``-m MODULE`` or a script, and arguments."""
+    return str(commands() / "python")
 
 
 def _serve(address: str) -> None:
@@ -76,7 +85,7 @@ def _answer(client: socket.socket) -> int:
     """Run a client's command with what belongs to the client, and send it the exit code."""
     size, streams, _, _ = socket.recv_fds(client, 8, 3)
     with client.makefile("rb") as file:
-        words, folder, environment = json.loads(file.read(int.from_bytes(size, "big")))
+        name, words, folder, environment = json.loads(file.read(int.from_bytes(size, "big")))
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -88,10 +97,14 @@ def _answer(client: socket.socket) -> int:
     os.environ.update(environment)
     for entry in reversed(environment.get("PYTHONPATH", "").split(os.pathsep)):
         sys.path.insert(0, str(Path(entry).absolute()))
-    sys.argv = ["isoglot", *words]
     code = 1
     try:
-        importlib.import_module("isoglot.cli.ending").main()
+        if name == "python":
+            _run_python(words)
+            code = 0
+        else:
+            sys.argv = ["isoglot", *words]
+            importlib.import_module("isoglot.cli.ending").main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
     except BaseException:  # noqa: BLE001 - as the interpreter does
@@ -102,6 +115,27 @@ def _answer(client: socket.socket) -> int:
         sys.stderr.flush()
     client.sendall(str(code).encode())
     return code
+
+
+def _run_python(words: list[str]) -> None:
+    """Run ``-c CODE``, ``-m MODULE`` or a script, as the interpreter does."""
+    option, *rest = words
+    sys.modules.pop("__main__", None)
+    if option == "-c":
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        sys.argv = ["-c", *rest[1:]]
+        sys.path.insert(0, "")
+        exec(compile(rest[0], "<string>", "exec"), vars(main))
+    elif option == "-m":
+        sys.argv = rest
+        sys.path.insert(0, str(Path.cwd()))
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = words
+        sys.path.insert(0, str(Path(option).parent))
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        main.__file__ = option
+        exec(compile(Path(option).read_bytes(), option, "exec"), vars(main))
 
 
 if __name__ == "__main__":

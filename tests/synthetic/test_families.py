@@ -22,7 +22,7 @@ VARIABLES = {
 def test_families_have_projective_trees() -> None:
     patterns = [*inference_patterns(), *paraphrase_patterns()]
     for seed in range(3):
-        patterns += story_patterns(1500, seed)
+        patterns += story_patterns(400, seed)
     relations, trees = set(), set()
     for sentence in (s for pattern in patterns for s in pattern.sentences):
         heads, deprels = tuple(t.head for t in sentence), tuple(t.deprel for t in sentence)

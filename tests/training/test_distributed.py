@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,6 @@ import torch
 from ddp_run import trained, two_ranks
 
 from isoglot.recipe.sections import PartsSection
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def same(one: Any, two: Any) -> None:
@@ -41,27 +34,42 @@ def test_accumulation_equals_a_larger_batch(tmp_path: Path, normalisation: str, 
     same(large, parts)
 
 
-@pytest.mark.parametrize("dictionary", [False, True], ids=["one-reader", "several-readers"])
-def test_two_ranks_equal_a_double_batch(tmp_path: Path, dictionary: bool) -> None:
-    settings = {**PLAIN, "dictionary": dictionary}  # several readers of the embeddings add to one gradient
+CONCATENATED = {"queue": False, "normalisation": "joint_token", "examples": 12, "text": 36}
+SEVERAL_READERS = {**PLAIN, "dictionary": True}
+"""Several readers of the embeddings add to one gradient."""
+WAITING = {**PLAIN, "parts": PartsSection(head=3, layer_decay=0.5, freeze_encoder_steps=2)}
+ALL_USED = {"ddp_find_unused_parameters": False}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """What each of two ranks found in several runs, which share the time that two processes take to begin."""
+    runs = {
+        "one reader": ({"examples": 4}, PLAIN),
+        "several readers": ({"examples": 4}, SEVERAL_READERS),
+        "waiting": ({"examples": 4}, {**WAITING, **ALL_USED}),
+        "concatenated": ({"examples": 2}, {**CONCATENATED, **ALL_USED}),
+    }
+    return two_ranks(tmp_path_factory.mktemp("ranks"), runs)
+
+
+@pytest.mark.parametrize(("name", "settings"), [("one reader", PLAIN), ("several readers", SEVERAL_READERS)])
+def test_two_ranks_equal_a_double_batch(
+    tmp_path: Path, both: dict[str, list[Any]], name: str, settings: dict[str, Any]
+) -> None:
     one = trained(tmp_path / "one", {"examples": 8}, **settings)
-    first, second = two_ranks(tmp_path, free_port(), {"examples": 4}, settings)
+    first, second = both[name]
     same(one, first)
     same(one, second)
     assert all(torch.equal(first[2][n], second[2][n]) for n in first[2])  # ranks end identical
 
 
-def test_two_ranks_with_an_encoder_that_waits(tmp_path: Path) -> None:
-    parts = PartsSection(head=3, layer_decay=0.5, freeze_encoder_steps=2)
-    settings = {**PLAIN, "parts": parts, "ddp_find_unused_parameters": False}
-    one = trained(tmp_path / "one", {"examples": 8}, **settings)
+def test_two_ranks_with_an_encoder_that_waits(tmp_path: Path, both: dict[str, list[Any]]) -> None:
+    one = trained(tmp_path / "one", {"examples": 8}, **WAITING, **ALL_USED)
     gradients = [any(name.startswith("model.bert") for name in step) for step in one[0]]
     assert gradients == [False] * 2 + [True] * (len(gradients) - 2)
-    for rank in two_ranks(tmp_path, free_port(), {"examples": 4}, settings):
+    for rank in both["waiting"]:
         same(one, rank)
-
-
-CONCATENATED = {"queue": False, "normalisation": "joint_token", "examples": 12, "text": 36}
 
 
 def test_concatenated_streams_accumulate_as_a_larger_batch(tmp_path: Path) -> None:
@@ -72,13 +80,11 @@ def test_concatenated_streams_accumulate_as_a_larger_batch(tmp_path: Path) -> No
     same(large, parts)
 
 
-def test_concatenated_streams_over_two_ranks(tmp_path: Path) -> None:
+def test_concatenated_streams_over_two_ranks(tmp_path: Path, both: dict[str, list[Any]]) -> None:
     """A rank without a pair runs what the other one runs: no parameter is unused, none drifts."""
-    settings = {**CONCATENATED, "ddp_find_unused_parameters": False}
     one = trained(tmp_path / "one", {"examples": 4}, **CONCATENATED)
-    first, second = two_ranks(tmp_path, free_port(), {"examples": 2}, settings)
-    same(one, first)
-    same(one, second)
+    for rank in both["concatenated"]:
+        same(one, rank)
 
 
 @pytest.mark.slow
@@ -95,16 +101,15 @@ def test_two_ranks_equal_two_accumulated(
     tmp_path: Path, batch: dict[str, int], settings: dict[str, Any], ranks_too: dict[str, Any]
 ) -> None:
     one = trained(tmp_path / "one", batch, gradient_accumulation_steps=4, **settings)
-    ranks = two_ranks(
-        tmp_path, free_port(), batch, {"gradient_accumulation_steps": 2, **settings, **ranks_too}
-    )
-    for rank in ranks:
+    settings = {"gradient_accumulation_steps": 2, **settings, **ranks_too}
+    for rank in two_ranks(tmp_path, {"two": (batch, settings)})["two"]:
         same(one, rank)
 
 
 @pytest.mark.slow
 def test_an_uncounted_objective_over_two_ranks(tmp_path: Path) -> None:
     """Its queue differs per rank here (it gathers nothing), but the ranks' parameters must not drift apart."""
-    ranks = two_ranks(tmp_path, free_port(), {"examples": 4}, {"queue": True, "normalisation": "token"})
+    run = {"examples": 4}, {"queue": True, "normalisation": "token"}
+    ranks = two_ranks(tmp_path, {"queue": run})["queue"]
     parameters = [n for n in ranks[0][2] if "queue.queue" not in n]
     assert all(torch.equal(ranks[0][2][n], ranks[1][2][n]) for n in parameters)

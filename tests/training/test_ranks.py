@@ -7,10 +7,10 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import loaded
 import pytest
 import torch
 from rank_runs import OBJECTIVES, run
@@ -29,8 +29,20 @@ def launched(folder: Path, ranks: int, runs: list[dict[str, Any]]) -> dict[str, 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}", f"--master-port={port}",
-               str(SUPPORT / "rank_runs.py"), str(folder), str(folder / "runs.json")]  # fmt: skip
+    command = [
+        loaded.python(),
+        "-m",
+        "torch.distributed.run",
+        f"--nproc-per-node={ranks}",
+        f"--master-port={port}",
+    ]
+    command += [
+        "--no-python",
+        loaded.python(),
+        str(SUPPORT / "rank_runs.py"),
+        str(folder),
+        str(folder / "runs.json"),
+    ]
     path = os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -25,6 +25,7 @@ from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.trainer import AlignmentTrainer
 
+SHORT = {"examples": 56}  # seven steps
 WRAPPER = peft.LoraConfig(r=2, target_modules=["query"], modules_to_save=["transform"])
 SUPPORT = Path(__file__).parents[1] / "support"
 
@@ -52,13 +53,21 @@ def trainer_of(folder: Path, *, contrast: bool = False, **settings: Any) -> Alig
     [
         {"dataloader_num_workers": 2, "gradient_accumulation_steps": 2},
         {"bf16": True, "gradient_accumulation_steps": 3},
-        {"bf16": True, "contrast": True},
+        {**SHORT, "bf16": True, "contrast": True},
         {"text": 48, "examples": 16, "dataloader_num_workers": 2},
-        {"parts": PartsSection(encoder=0.5, head=3, layer_decay=0.5, freeze_encoder_steps=3)},
-        {"parts": PartsSection(embeddings=0, freeze_encoder_steps=4), "contrast": True},
-        {"parts": PartsSection(freeze_layers=1, head=2), "adapter": AdapterOptions(rank=2, dropout=0.1)},
-        {"adapter": AdapterOptions(type="lokr", rank=2, embeddings=True), "dataloader_num_workers": 2},
-        {"adapter": partial(peft.get_peft_model, peft_config=WRAPPER)},
+        {**SHORT, "parts": PartsSection(encoder=0.5, head=3, layer_decay=0.5, freeze_encoder_steps=3)},
+        {**SHORT, "parts": PartsSection(embeddings=0, freeze_encoder_steps=4), "contrast": True},
+        {
+            **SHORT,
+            "parts": PartsSection(freeze_layers=1, head=2),
+            "adapter": AdapterOptions(rank=2, dropout=0.1),
+        },
+        {
+            **SHORT,
+            "adapter": AdapterOptions(type="lokr", rank=2, embeddings=True),
+            "dataloader_num_workers": 2,
+        },
+        {**SHORT, "adapter": partial(peft.get_peft_model, peft_config=WRAPPER)},
     ],
     ids=[
         *("fp32-workers", "bf16", "contrast", "concatenated", "late-encoder", "late-contrast"),

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from ruamel.yaml import YAML
@@ -114,8 +115,9 @@ def dump_yaml(values: Any) -> str:
     return buffer.getvalue()
 
 
+@lru_cache(maxsize=256)
 def compose(text: str, name: str) -> Node | None:
-    """A YAML text as ruamel's nodes."""
+    """Read a YAML text as ruamel's nodes, which nobody changes: a study reads the same recipes many times."""
     yaml = YAML(typ="safe", pure=True)
     yaml.max_depth = _DEEPEST
     try:

@@ -1,8 +1,8 @@
 import hashlib
 import subprocess
-import sys
 from pathlib import Path
 
+import loaded
 import pytest
 from transformers import AutoTokenizer, BertConfig, RobertaConfig
 
@@ -72,11 +72,10 @@ def fingerprints():
 
 
 def test_the_same_in_every_process():
-    code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import {Path(__file__).stem} as t"
-    )
+    folders = [str(Path(file).parent) for file in (__file__, loaded.__file__)]
+    code = f"import sys; sys.path[:0] = {folders}; import {Path(__file__).stem} as t"
     run = subprocess.run(
-        [sys.executable, "-c", f"{code}; print(*t.fingerprints())"],
+        [loaded.python(), "-c", f"{code}; print(*t.fingerprints())"],
         capture_output=True,
         check=True,
         text=True,

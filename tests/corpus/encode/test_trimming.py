@@ -144,6 +144,7 @@ def test_the_pieces_of_more_text_are_estimated_from_those_that_occur_once() -> N
     assert 0.7 < pieces_at(few, 10) / pieces_at(many, 1) < 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not {"ISOGLOT_DATA", "ISOGLOT_ENCODER"} <= os.environ.keys(),
     reason="needs real text and a real tokenizer",
