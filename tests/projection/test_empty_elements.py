@@ -93,7 +93,7 @@ def test_least_wrong_4_has_the_least_weight_on_its_wrong_side() -> None:
 def test_nearest_sentence_end_4_for_a_tag_behind_a_sentence() -> None:
     text = "Wir gehen jetzt. Es regnet."  # 0 1 2 3 4 5 6
     line, element, _ = empty("It rains. <br/>We go.", text, [(0, 4), (1, 5), (3, 0), (4, 1)])
-    assert element.ends_sentence
+    assert element.follows_sentence
     assert nearest_sentence_end(line, element, (6, 6)) == (7, 7)
     assert nearest_sentence_end(line, element, (2, 2)) == (4, 4)
 

@@ -23,5 +23,6 @@ The words of this room, each for one thing:
 - *extent*: the words of an element in the source.
 - *boundary*: a place between two words, by the number of the word behind it.
 - *position*: a boundary, or a place inside a word.
+- *spans of a text*: the ranges of characters of its words, beside ``words``; no labels.
 - *slot*: a place for white space before or behind a tag.
 """

@@ -103,7 +103,7 @@ def fill_parent(line: LinkedLine, parent: int | None, placed: Ranges) -> Ranges:
     that was lost in projection, else to the right neighbour.
     """
     target, children = line.target_range(parent, placed), line.children.get(parent, [])
-    if target is None or not _fill(line, children, line.source_range(parent)):
+    if target is None or not _children_fill(line, children, line.source_range(parent)):
         return {}
     ranges = {child: placed[child] for child in children if child in placed}
     # By the child before it in the source, None before the first.
@@ -130,7 +130,7 @@ def fill_parent(line: LinkedLine, parent: int | None, placed: Ranges) -> Ranges:
     return ranges
 
 
-def _fill(line: LinkedLine, children: list[int], parent: Range) -> bool:
+def _children_fill(line: LinkedLine, children: list[int], parent: Range) -> bool:
     """Whether every word of a parent is in one of its children, and none is in two."""
     filled_to = parent[0]
     for child in children:

@@ -30,7 +30,7 @@ class EmptyElement(NamedTuple):
     siblings: list[Range]  # target words of elements with the same parent, from left to right
     touches_left: bool  # the tag is written together with the word before it
     touches_right: bool
-    ends_sentence: bool  # the word before it ends a sentence
+    follows_sentence: bool  # the word before it ends a sentence
 
     @property
     def touches_one_side(self) -> bool:
@@ -92,13 +92,13 @@ def empty_element(
     """Collect what the place of an element depends on; ``spaces`` are :func:`group_spaces` of the line."""
     element, source = line.marked.elements[number], line.extents[number].source_range
     parent_source = line.source_range(element.parent)
-    ends_sentence = source[0] > parent_source[0] and line.source.ends_sentence(source[0])
+    follows_sentence = source[0] > parent_source[0] and line.source.ends_sentence(source[0])
     touches_left = spaces[element.opening].before == ""
     touches_right = spaces[element.closing].after == ""
-    if ends_sentence:  # rule 2: it belongs to the end of the sentence, however it is written
+    if follows_sentence:  # rule 2: it belongs to the end of the sentence, however it is written
         touches_left, touches_right = True, False
     return EmptyElement(
-        source, parent_source, parent_target, siblings, touches_left, touches_right, ends_sentence
+        source, parent_source, parent_target, siblings, touches_left, touches_right, follows_sentence
     )
 
 
@@ -126,7 +126,7 @@ def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int])
     candidates, moved = agreed(empty, votes), False  # 3
     if candidates is None:
         candidates, moved = least_wrong(empty, votes)  # 4
-        if empty.ends_sentence:
+        if empty.follows_sentence:
             candidates = nearest_sentence_end(line, empty, candidates)
     boundary = chosen(line, empty, votes, candidates)  # 5
     if not empty.touches_left and not empty.touches_right:
@@ -137,9 +137,8 @@ def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int])
 def votes_around(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -> Votes:
     """Rule 1: the votes of the nearest linked words on both sides, inside the parent."""
     first, stop = empty.parent_source
-    begin, end = (
-        bisect_left(linked, word) for word in empty.source
-    )  # places of the element among linked words
+    # Linked words from `begin` to `end` are inside the element.
+    begin, end = bisect_left(linked, empty.source[0]), bisect_left(linked, empty.source[1])
     before = [word for word in linked[max(begin - _NEAR, 0) : begin] if word >= first]
     behind = [word for word in linked[end : end + _NEAR] if word < stop]
     before.reverse()  # the nearest first
@@ -228,7 +227,9 @@ def chosen(line: LinkedLine, empty: EmptyElement, votes: Votes, candidates: Rang
     if not follows_mark:
         return first
     # The translation of the mark may have no link: the tag stays behind marks that close.
-    behind = line.target.behind_closing_marks(first, empty.parent_target[1] if empty.ends_sentence else last)
+    behind = line.target.behind_closing_marks(
+        first, empty.parent_target[1] if empty.follows_sentence else last
+    )
     return behind if empty.is_free(behind) else first
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pieces import Cut, load_cut
@@ -94,6 +94,14 @@ class ProjectionCounts:
         return "; ".join(parts)
 
 
+class ReportedTag(NamedTuple):
+    """A tag that a person should look at: a row of the table of problems, whose columns are these fields."""
+
+    line: int | None
+    problem: str  # lost, split, moved, untranslated; of tags that a translation has already, how they differ
+    tag: str
+
+
 @dataclass
 class LabelKind(ABC):
     """How one kind of labels is read and written.
@@ -104,7 +112,7 @@ class LabelKind(ABC):
         out: File to write.
         options: The options of ``isoglot project``.
         counts: Filled while pairs are written.
-        problems: Filled by markup: line of a tag, its problem (``lost``, ``split``, ``moved``, …), and the tag.
+        problems: Filled by markup: the tags that a person should look at.
     """
 
     labels: str | Path
@@ -112,7 +120,7 @@ class LabelKind(ABC):
     out: str | Path
     options: ProjectOptions
     counts: ProjectionCounts = field(default_factory=ProjectionCounts)
-    problems: list[tuple[int | None, str, str]] = field(default_factory=list)
+    problems: list[ReportedTag] = field(default_factory=list)
 
     @abstractmethod
     def pairs(self) -> Iterator[LabelledPair]:

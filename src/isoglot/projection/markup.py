@@ -31,7 +31,7 @@ from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import locate_words, split_words
 from isoglot.projection.elements import Placements, place_elements
-from isoglot.projection.labels import LabelKind, LabelledPair
+from isoglot.projection.labels import LabelKind, LabelledPair, ReportedTag
 from isoglot.projection.rule import Range
 from isoglot.projection.white_space import as_markup, as_text_and_tags, translation_parts
 
@@ -108,7 +108,7 @@ class InlineTags(LabelKind):
         return placed
 
     def _report(self, pair: SentencePair, problem: str, tag: str) -> None:
-        self.problems.append((pair.line, problem, tag.translate(_COLUMN_ENDS)))
+        self.problems.append(ReportedTag(pair.line, problem, tag.translate(_COLUMN_ENDS)))
 
 
 class TranslationMemory(InlineTags):

@@ -65,7 +65,7 @@ def project_tags(source: str, target: str, **options: Any) -> TaggedTranslation:
         pair.links += [(first + i, target_first + j) for i, j in linked.links]
         pair.probabilities += linked.probabilities
     carried = kind.carried(pair).removesuffix("\n")
-    problems = tuple(TagProblem(problem, tag) for _, problem, tag in kind.problems)
+    problems = tuple(TagProblem(reported.problem, reported.tag) for reported in kind.problems)
     return TaggedTranslation(carried, problems)
 
 

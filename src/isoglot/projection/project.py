@@ -21,7 +21,7 @@ from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode
-from isoglot.projection.labels import LabelKind, LabelledPair, ProjectionCounts
+from isoglot.projection.labels import LabelKind, LabelledPair, ProjectionCounts, ReportedTag
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
 from isoglot.projection.options import ProjectOptions, ReadyLinks, project_options
@@ -123,7 +123,7 @@ def _write(kind: LabelKind, linked: Iterator[LabelledPair], progress: Reporter) 
             problem = "no label could be transferred to it; check that it is the translation"
             raise InputError(problem, path=kind.translation)
         if kind.options.problems is not None:
-            rows = [("line", "problem", "tag"), *kind.problems]
+            rows = [ReportedTag._fields, *kind.problems]
             with text_output(kind.options.problems) as file:
                 file.write("".join("\t".join(map(str, row)) + "\n" for row in rows))
 
@@ -181,6 +181,7 @@ def _aligned(kind: LabelKind, request: AnyAligner, kept: Parts) -> Iterator[Labe
     def parts(*, mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
         """Yield the parts of all pairs; ``warn`` comes in the first of several loops only."""
         number = 0
+        # An aligner that learns loops over the parts once to learn, with `warn`, and once more to align, without.
         is_learning = request.learns and warn is not None
         for pair in read() if is_learning else to_parts:
             for _, _, part in kind.parts(pair):
@@ -232,7 +233,7 @@ def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[LabelledPair
         if problem:
             raise InputError(problem, path=path, line=sentence.line)
         if values:
-            _add_probable_links(pair, values, links.min_probability)
+            _keep_probable_links(pair, values, links.min_probability)
         yield pair
 
 
@@ -268,8 +269,8 @@ def _are_numbers(values: Any) -> bool:
     )
 
 
-def _add_probable_links(pair: LabelledPair, values: Sequence[float], min_probability: float) -> None:
-    """Sort the links of a pair, add their values, and leave out those below the minimum."""
+def _keep_probable_links(pair: LabelledPair, values: Sequence[float], min_probability: float) -> None:
+    """Leave out the links of a pair below the minimum; sort the others, and set their values as probabilities."""
     valued = sorted(((i, j), value) for (i, j), value in zip(pair.links, values, strict=True))
     probable = [(link, value) for link, value in valued if value >= min_probability]
     pair.links = [link for link, _ in probable]

@@ -119,6 +119,7 @@ def project_spans(
         # Inside a lost parent there is no word.
         first, stop = (0, length) if parent is None else projected[parent].target_range or (0, 0)
 
+        # `span` is a default value, so that the function keeps the span of this round of the loop.
         def is_barred(word: int, span: Range = span) -> bool:
             return word in owners and owners[word].excludes(span)
 

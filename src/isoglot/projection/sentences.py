@@ -15,7 +15,7 @@ from itertools import pairwise, product
 from isoglot.projection.rule import Range
 
 _BEHIND = r"[\"'”’»«)\]）」』]*"
-"""Marks that belong to the sentence before them."""
+"""Marks behind the end of a sentence that belong to it; tags go by :mod:`isoglot.projection.punctuation`."""
 _END = re.compile(rf"[.!?…؟۔।॥]{_BEHIND}(?=\s|$)|[。！？｡]{_BEHIND}")
 """A sentence ends at a mark before white space, in Chinese and Japanese at any."""
 _VARIANCE = 6.8
@@ -24,6 +24,8 @@ _PRIORS = {(1, 1): 0.89, (1, 0): 0.00495, (0, 1): 0.00495, (2, 1): 0.0445, (1, 2
 """How often so many source sentences become so many target sentences (Gale and Church; each direction has half)."""
 _LEAST_PROBABILITY = 1e-300
 """Keeps the logarithm finite where lengths do not fit at all."""
+_Sizes = tuple[int, int]
+"""How many source and how many target items."""
 Side = tuple[str, Sequence[Range]]
 """A text, and the characters of its words."""
 
@@ -60,9 +62,8 @@ def _words(ranges: Sequence[Range], group: Range) -> Range:
 
 def sentences(text: str, spans: Sequence[Range]) -> list[Range]:
     """Find the range of words of each sentence; ``spans`` has the characters of each word."""
-    word_behind = {
-        end: number for number, (_, end) in enumerate(spans, 1)
-    }  # by the character where a word ends
+    # By the character where a word ends, the number of the word behind it.
+    word_behind = {end: number for number, (_, end) in enumerate(spans, 1)}
     ends = [word_behind[mark.end()] for mark in _END.finditer(text) if mark.end() in word_behind]
     bounds = dict.fromkeys([0, *ends, len(spans)])  # each once
     return list(pairwise(bounds))
@@ -77,7 +78,7 @@ def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[
     """
     ratio = sum(target) / sum(source) if sum(source) and sum(target) else 1.0
     # By the number of source and of target items that are grouped: the least cost, and the size of the last group.
-    best: dict[Range, tuple[float, Range]] = {(0, 0): (0.0, (0, 0))}
+    best: dict[_Sizes, tuple[float, _Sizes]] = {(0, 0): (0.0, (0, 0))}
     for i, j in product(range(len(source) + 1), range(len(target) + 1)):
         for (n, m), prior in _PRIORS.items():
             before = best.get((i - n, j - m))

@@ -23,7 +23,8 @@ def nested_tags(placed: Placements) -> list[PlacedTag]:
     """Put the tags in order, each inside the tags of the element that holds it."""
     elements, children = placed.line.marked.elements, _children_in_translation(placed)
     tags: list[PlacedTag] = []
-    to_write = [(child, True) for child in reversed(children[None])]  # a stack: its end is written first
+    # A stack: its last item is written first.
+    to_write = [(child, True) for child in reversed(children[None])]
     while to_write:
         number, is_begin = to_write.pop()
         element = elements[number]

@@ -42,9 +42,8 @@ class TagGroup(NamedTuple):
 
     tags: list[Tag]
     spaces: list[Spaces]  # beside the tags in the source
-    elements: list[
-        int | None
-    ]  # of each tag, the element without source words that it belongs to; None for others
+    # Of each tag, the element without source words that the tag belongs to; None for other tags.
+    elements: list[int | None]
     boundary: int
     is_inside_word: bool
     text: str  # the whole translation
@@ -115,8 +114,8 @@ def _elements_of_tags_alone(placed: Placements) -> dict[int, int]:
     """Find the element of each tag that has no words between it and its end in the source."""
     marked = placed.line.marked
     crossing: set[int] = set()
-    for pair in marked.crossing:
-        crossing.update(pair)
+    for codes in marked.crossing:
+        crossing.update(codes)
     alone: dict[int, int] = {}
     for number in placed.boundaries.keys() - placed.fates.keys():
         element = marked.elements[number]
@@ -296,6 +295,7 @@ def _added_spaces(
         spaced = next((number for number in side if slots[number]), None)
         if spaced is None or chosen in side:
             continue
+        # Wider than `CutText.behind_closing_marks`, which decides where tags stand, not whether they get a space.
         # Unicode categories: Ps, Pi open a bracket or quotation; Pe, Pf close one; Po are . , : and others.
         allowed_before = first > 0 or (group.left and category(group.left) not in ("Ps", "Pi"))
         allowed_behind = stop < len(slots) or (
