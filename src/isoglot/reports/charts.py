@@ -79,7 +79,7 @@ def draw(figure: ReportFigure, *, runs: Sequence[str] = ()) -> Chart:
 
 
 def series_numbers(labels: Sequence[str], runs: Sequence[str]) -> list[int]:
-    """Number the colours and shapes: a run's place in ``runs``; series that are no run get the numbers after them.
+    """Number the colours and shapes: a run's place in ``runs``; any other series gets a number after them.
 
     Example:
         >>> series_numbers(["weam (3 runs)", "other"], ["mlm", "weam"])

@@ -18,8 +18,8 @@ def orderings(
 
     1. A pair counts only if both rows were run under the same conditions, and the paper and we have both values.
     2. A pair that the paper prints as equal has no order there, and is left out.
-    3. ``close``: our two means differ by no more than the margin of Welch's t-test, so that seeds may explain it.
-    4. ``kept``: the row that is ahead in the paper is ahead here. ``broken``: the other row is.
+    3. "close": our two means differ by no more than the margin of Welch's t-test, so that seeds may explain it.
+    4. "kept": the row that is ahead in the paper is ahead here. "broken": the other row is.
 
     Args:
         rows: The paper's rows.
@@ -27,7 +27,7 @@ def orderings(
         ours: Number of a row in ``rows`` and id of a column -> our score.
 
     Returns:
-        Column -> counts of ``kept``, ``broken`` and ``close``; without the columns that have no pair.
+        Column -> counts of "kept", "broken" and "close"; without the columns that have no pair.
 
     Example:
         The paper prints mlm 60, tlm 65, weam 66 for German. We measure 61, 66 and 64: tlm and weam are ahead of mlm

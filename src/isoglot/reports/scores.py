@@ -310,7 +310,7 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             f"{', '.join(scores.runs)}; "
             "name runs as in results.jsonl, without their seed"
         )
-    # Values are averaged over models; of their numbers of examples the fewest is told.
+    # Values are averaged over models; the number of examples is the smallest of theirs.
     for tables, how in ((scores.values, "mean"), (scores.examples, "min")):
         for measure, table in list(tables.items()):
             bilingual = _of_runs(table, members)
