@@ -77,8 +77,8 @@ def two_ranks(folder: Path, runs: dict[str, tuple[dict[str, int], dict[str, Any]
         command = [loaded.python(), __file__, str(folder)]
         with (folder / f"rank{rank}.log").open("w") as log:
             ranks.append(subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **place}))
-    for rank, process in enumerate(ranks):
-        assert process.wait() == 0, (folder / f"rank{rank}.log").read_text()[-3000:]
+    for number, process in enumerate(ranks):
+        assert process.wait() == 0, (folder / f"rank{number}.log").read_text()[-3000:]
     return {name: [torch.load(folder / f"{name}-rank{rank}.pt") for rank in range(2)] for name in runs}
 
 
