@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from commands import invoke
 from datasets import Dataset
-from typer.testing import CliRunner
 from unknown_text import ENGLISH, FAMILIES, KNOWN, SCRIPTS, small_encoder
 
 import isoglot as iso
-from isoglot.cli import app
 from isoglot.core.errors import UnknownWordsWarning
 from isoglot.mining.align_sentences import SentenceGroup
 from isoglot.tasks import build_task
@@ -52,9 +51,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(*arguments: str | Path) -> tuple[str, str]:
+def warned(*arguments: str | Path) -> tuple[str, str]:
     """Runs a command that has to warn once; what it prints, and its warning."""
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    done = invoke(*arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     (warning,) = (line for line in done.stderr.splitlines() if "unknown to the encoder's vocabulary" in line)
     assert warning.startswith("WARNING: ") and all(script in warning for script in SCRIPTS)
@@ -63,7 +62,7 @@ def run(*arguments: str | Path) -> tuple[str, str]:
 
 @pytest.mark.parametrize("words", ["unicode", "whitespace"])
 def test_align_links_none_of_it(model: Path, files: Path, words: str) -> None:
-    printed, warning = run("align", files / "pairs.tsv", "--model", model, "--words", words, "-f", "jsonl")
+    printed, warning = warned("align", files / "pairs.tsv", "--model", model, "--words", words, "-f", "jsonl")
     assert "without a known word: 5" in warning and "first in pair 7: " in warning
     rows = [json.loads(line) for line in printed.splitlines()]
     assert all(row["links"] for row in rows[:LINES])
@@ -76,7 +75,9 @@ def test_align_links_none_of_it(model: Path, files: Path, words: str) -> None:
 def test_filter_drops_it(model: Path, files: Path, tmp_path: Path) -> None:
     options = ["--aligner", model, "--out", tmp_path / "kept.tsv", "--quiet"]
     for more in (["--model", model, "--layer", "2"], []):
-        _, warning = run("filter", files / "pairs.tsv", *options, *more, "--dropped", tmp_path / "no.jsonl")
+        _, warning = warned(
+            "filter", files / "pairs.tsv", *options, *more, "--dropped", tmp_path / "no.jsonl"
+        )
         assert "pair 7: " in warning
         assert len((tmp_path / "kept.tsv").read_text(encoding="utf-8").splitlines()) == LINES
         rows = [json.loads(line) for line in (tmp_path / "no.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -89,7 +90,7 @@ def test_mine_never_pairs_it(model: Path, files: Path) -> None:
     paths = files / "one.en", files / "other.ko"
     for retrieval in ("forward", "max"):
         options = "--model", model, "--layer", "2", "--retrieval", retrieval, "--quiet"
-        printed, warning = run("mine", *paths, *options)
+        printed, warning = warned("mine", *paths, *options)
         assert "line 7 of the target: " in warning
         targets = [line.split("\t")[1] for line in printed.splitlines()]
         assert targets and set(targets) <= set(TRANSLATIONS)
@@ -98,7 +99,7 @@ def test_mine_never_pairs_it(model: Path, files: Path) -> None:
 @pytest.mark.parametrize("joined", ["encode", "sum"])
 def test_align_sentences_leaves_it_alone(model: Path, files: Path, joined: str) -> None:
     paths = files / "one.en", files / "other.ko"
-    printed, warning = run(
+    printed, warning = warned(
         "align-sentences", *paths, "--model", model, "--joined", joined, "--quiet", "--skip", "2"
     )
     assert "line 7 of the target: " in warning
@@ -110,14 +111,14 @@ def test_align_sentences_leaves_it_alone(model: Path, files: Path, joined: str) 
 
 
 def test_score_and_tune_link_none_of_it(model: Path, files: Path, tmp_path: Path) -> None:
-    run("score", "--gold", files / "gold.jsonl", "--model", model, "--layers", "1,2")
+    warned("score", "--gold", files / "gold.jsonl", "--model", model, "--layers", "1,2")
     shutil.copytree(model, tmp_path / "copy")
-    run("tune", tmp_path / "copy", "--gold", files / "gold.jsonl", "--layers", "2", "--quiet")
+    warned("tune", tmp_path / "copy", "--gold", files / "gold.jsonl", "--layers", "2", "--quiet")
 
 
 def test_project_carries_nothing_to_it(model: Path, files: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
-    run("project", files / "tags.tsv", files / "other.ko", "--kind", "ner", "--model", model, "--out", out)
+    warned("project", files / "tags.tsv", files / "other.ko", "--kind", "ner", "--model", model, "--out", out)
     sentences = [block.splitlines() for block in out.read_text(encoding="utf-8").strip().split("\n\n")]
     names = [[line for line in lines if line.endswith("PER")] for lines in sentences]
     assert all(names[:LINES]) and {line[0] for lines in names[LINES:] for line in lines} <= {"."}
@@ -127,7 +128,7 @@ def test_evaluate_finds_none_of_it(model: Path, files: Path, tmp_path: Path) -> 
     for name in ("one.en", "other.ko"):
         shutil.copy(files / name, tmp_path / f"x.{name[-2:]}")
     options = ["--data", tmp_path, "--languages", "ko", "--set", "layer=2", "--out", tmp_path / "out.jsonl"]
-    done = CliRunner().invoke(app, list(map(str, ["evaluate", model, "--task", "tatoeba", *options])))
+    done = invoke(*list(map(str, ["evaluate", model, "--task", "tatoeba", *options])))
     assert done.exit_code == 0, done.output
     assert "Hangul" in done.stderr
 

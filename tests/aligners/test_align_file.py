@@ -8,14 +8,12 @@ import subprocess
 import sys
 
 import pytest
-from commands import run
-from typer.testing import CliRunner
+from commands import invoke, run
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import FastAlign, LinkFormat
 from isoglot.aligners.pairs_in_files import read_pairs
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.open_corpus import open_corpus
@@ -211,7 +209,7 @@ def test_an_input_that_changes_while_it_is_aligned_is_refused(tmp_path, bitext, 
 
 def test_an_encoder_alone_stands_for_itermax(bitext, encoder):
     flags = (bitext, "--model", encoder, "--layer", 2)
-    result = CliRunner().invoke(app, [str(a) for a in ("align", *flags)])
+    result = invoke("align", *flags)
     assert "itermax" in result.stderr
     assert result.stdout == run("align", *flags, "-m", "itermax")
 
@@ -267,7 +265,7 @@ def test_a_finished_corpus_is_recognised_before_any_work(tmp_path, bitext, monke
     monkeypatch.setattr(
         "isoglot.aligners.with_statistics.ModelLearner", None
     )  # from here on nothing is aligned
-    result = CliRunner().invoke(app, [str(a) for a in asked])
+    result = invoke(*asked)
     assert result.exception is None, result.output
     assert f"{out}: already exists for the same input" in result.stderr
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
@@ -406,7 +404,7 @@ def test_a_prepared_folder_alone_becomes_a_corpus(tmp_path):
 
 def test_a_finished_corpus_is_not_said_to_be_aligned_again(tmp_path, bitext):
     call = ["align", str(bitext), "-m", "fast_align", "-f", "corpus", "-o", str(tmp_path / "out")]
-    first, second = (CliRunner().invoke(app, call).stderr for _ in range(2))
+    first, second = (invoke(*call).stderr for _ in range(2))
     assert f"{LINES} pairs aligned: {tmp_path / 'out'}" in first and "nothing to do" not in first
     assert f"already exists for the same input ({LINES} pairs); nothing to do" in second
     assert "pairs aligned" not in second

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
+from commands import invoke
 
 import isoglot as iso
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -19,7 +19,6 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.taught import BOX_LANGUAGES, NEAREST, untaught
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.folder import BOX_FILE, checkpoint_folder
-from isoglot.cli import app
 from isoglot.core.languages import name_of, two_letters
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.modules.load import load_masked_lm
@@ -61,18 +60,15 @@ def test_it_links_words_of_languages_near_and_far(language: str) -> None:
 
 def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
     (tmp_path / "pairs.txt").write_text(f"{ENGLISH} ||| {SENTENCES['de'][0]}\n")
-    done = CliRunner().invoke(
-        app,
-        [
-            "align",
-            str(tmp_path / "pairs.txt"),
-            "--target-lang",
-            "gd",
-            "--precision",
-            "float32",
-            "-o",
-            str(tmp_path / "links"),
-        ],
+    done = invoke(
+        "align",
+        str(tmp_path / "pairs.txt"),
+        "--target-lang",
+        "gd",
+        "--precision",
+        "float32",
+        "-o",
+        str(tmp_path / "links"),
     )
     assert "box was not taught 'gd'; the nearest language that it was taught is Irish (ga)" in caplog.text
     assert done.exit_code == 0 and (tmp_path / "links").read_text().strip() == SENTENCES["de"][1]
@@ -118,7 +114,7 @@ def test_gold_links_alone_score_it(tmp_path) -> None:
         for code in ("de", "fr")
     ]
     (tmp_path / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = CliRunner().invoke(app, ["score", "--gold", str(tmp_path / "gold.jsonl"), "--json"])
+    done = invoke("score", "--gold", tmp_path / "gold.jsonl", "--json")
     assert done.exit_code == 0, done.output
     (row,) = json.loads(done.stdout)
     assert row["layer"] == kept_choice("box")["layer"] and row["aer"] < 0.1

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from typer.testing import CliRunner
+from commands import invoke
 
 from isoglot.aligners import in_parts
 from isoglot.aligners.align_file import align_file
@@ -21,7 +21,6 @@ from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
 from isoglot.aligners.in_parts import BlockLinker
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import LinkFormat
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, UnknownWordsWarning
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
@@ -239,7 +238,7 @@ def test_the_command_runs_on_ray(corpus, encoder, tmp_path):
     arguments = [str(corpus), "-m", "argmax", "--model", str(encoder), "--layer", "2", "--precision", "float32",
                  "-f", "corpus"]  # fmt: skip
     for name, more in (("a", []), ("b", ["--engine", "ray", "--workers", "2"])):
-        result = CliRunner().invoke(app, ["align", *arguments, "-o", str(tmp_path / name), *more])
+        result = invoke("align", *arguments, "-o", tmp_path / name, *more)
         assert result.exception is None, result.output
     from isoglot.corpus.manifest import load_corpus
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run, runner
+from commands import invoke, run
 
 from isoglot.aligners.options import LinkFormat
 from isoglot.aligners.output import write_lines
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.inline_tags import Tag
 from isoglot.formats.sentence_pair import SentencePair
@@ -85,7 +84,7 @@ def test_links_by_hand_that_json_lines_leave_out_are_counted(tmp_path: Path) -> 
     gold.write_text("".join(json.dumps(row) + "\n" for row in rows))
     said = {}
     for form in ("jsonl", "pharaoh"):
-        called = runner.invoke(app, ["align", str(gold), "-m", "hmm", "-f", form, "-o", str(found)])
+        called = invoke("align", gold, "-m", "hmm", "-f", form, "-o", found)
         said[form] = "rows have links by hand" in called.stderr and called.stderr
     assert "2 rows have links by hand (sure, possible)" in str(said["jsonl"])
     assert not said["pharaoh"], "Pharaoh lines are links and nothing else"

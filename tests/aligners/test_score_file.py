@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from commands import run
-from typer.testing import CliRunner
+from commands import invoke, run
 
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, InputError
 
 LINES = 40
@@ -54,7 +52,7 @@ def test_a_wrong_base_is_said_loudly(tmp_path, gold, corpus):
     assert "--base 1" in run("score", shifted, "--gold", gold, fails=InputError)
     bare = tmp_path / "gold.txt"
     bare.write_text("".join(" ".join(f"{i}-{j}" for i, j in links) + "\n" for links in corpus["links"]))
-    result = CliRunner().invoke(app, ["score", str(shifted), "--gold", str(bare)])
+    result = invoke("score", shifted, "--gold", bare)
     assert "Warning:" in result.stderr
     assert "--base 1" in result.stderr
     right = json.loads(run("score", shifted, "--gold", gold, "--base", 1, "--json"))

@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import invoke
 
-from isoglot.cli import app
 from isoglot.core.errors import IsoglotError
 from isoglot.reports.figure_files import read_figure
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
-RUNNER = CliRunner()
 KINDS = ("alignment", "correlation", "map", "layers", "similarity", "geometry", "alignments")
 
 
@@ -39,7 +37,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_help_says_what_it_does(kind: str) -> None:
-    found = RUNNER.invoke(app, ["analyse", kind, "--help"], env={"COLUMNS": "200"})
+    found = invoke("analyse", kind, "--help", env={"COLUMNS": "200"})
     assert found.exit_code == 0
     assert "--out" in found.output
 
@@ -55,7 +53,7 @@ def test_every_kind_writes_its_figures(world: Path, tmp_path: Path) -> None:
         ["alignments", model, "-g", gold, "--limit", "3", "--layer", "1", "--set", "level=word"],
         ["correlation", "--paper", "-t", "pos"],
     ):
-        found = RUNNER.invoke(app, ["analyse", *arguments, "--out", out])
+        found = invoke("analyse", *arguments, "--out", out)
         assert found.exit_code == 0, found.output
     names = sorted(p.name for p in (tmp_path / "run" / "figures").iterdir())
     assert names == [
@@ -66,15 +64,13 @@ def test_every_kind_writes_its_figures(world: Path, tmp_path: Path) -> None:
     assert figures["map.json"].panels[0].title == "before"
     assert [s.label for s in figures["layers.json"].series] == ["argmax", "ot"]
     assert "Not debiased" in figures["similarity-cka.json"].note
-    assert "ρ = 0.734" in RUNNER.invoke(app, ["analyse", "correlation", "--paper", "-o", out]).output
+    assert "ρ = 0.734" in invoke("analyse", "correlation", "--paper", "-o", out).output
 
 
 def test_alignment_prints_its_rows(world: Path, tmp_path: Path) -> None:
     (tmp_path / "lexicon.txt").write_text("river potamo\nchild kindelo\nhorse cavalo\n")
     arguments = ["analyse", "alignment", str(world / "model"), "--lexicon", str(tmp_path / "lexicon.txt")]
-    found = RUNNER.invoke(
-        app, [*arguments, "--source-lang", "en", "--target-lang", "xx", "--out", str(tmp_path)]
-    )
+    found = invoke(*arguments, "--source-lang", "en", "--target-lang", "xx", "--out", tmp_path)
     assert found.exit_code == 0, found.output
     assert "alignment backward" in found.output
     assert (tmp_path / "results.jsonl").is_file()
@@ -87,6 +83,6 @@ def test_mistakes_are_the_users(world: Path, tmp_path: Path) -> None:
         (["alignment", model], "it is unknown"),
         (["correlation"], "no results; name"),
     ):
-        found = RUNNER.invoke(app, ["analyse", *arguments, "--out", str(tmp_path / "out")])
+        found = invoke("analyse", *arguments, "--out", tmp_path / "out")
         assert isinstance(found.exception, IsoglotError)
         assert message in str(found.exception)

@@ -6,13 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import invoke
 
-from isoglot.cli import app
 from isoglot.core.errors import IsoglotError
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
-
-RUNNER = CliRunner()
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +23,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(world: Path, line: str, out: Path) -> str:
+def mined(world: Path, line: str, out: Path) -> str:
     places = {"ONE": world / "one.txt", "OTHER": world / "other.txt", "MODEL": world / "model", "OUT": out}
     arguments = [str(places.get(word.partition("/")[0], word)) + word[len(word.partition("/")[0]) :] if
                  word.partition("/")[0] in places else word for word in line.split()]  # fmt: skip
-    done = RUNNER.invoke(app, arguments)
+    done = invoke(*arguments)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == 0, done.output
@@ -38,15 +35,15 @@ def run(world: Path, line: str, out: Path) -> str:
 
 
 def test_each_verb_writes_its_file_and_a_histogram_or_counts(world: Path, tmp_path: Path) -> None:
-    said = run(world, "mine ONE OTHER --model MODEL --layer 1 --prefix x --out OUT/mined.tsv", tmp_path)
+    said = mined(world, "mine ONE OTHER --model MODEL --layer 1 --prefix x --out OUT/mined.tsv", tmp_path)
     assert "margin" in said and "12 and 12 different sentences" in said
     assert len((tmp_path / "mined.tsv").read_text().splitlines()[0].split("\t")) == 5
-    said = run(world, "align-sentences ONE OTHER --model MODEL --layer 1 --out OUT/groups.jsonl", tmp_path)
+    said = mined(world, "align-sentences ONE OTHER --model MODEL --layer 1 --out OUT/groups.jsonl", tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "groups.jsonl").read_text().splitlines()]
     assert f"{len(rows)} groups (" in said
     assert set(rows[0]) == {"source", "target", "score", "source_lines", "target_lines"}
     command = "filter ONE OTHER --model MODEL --layer 1 --aligner MODEL --min-cosine -1 --out OUT/a.en --out OUT/a.xx"
-    said = run(world, f"{command} --dropped OUT/dropped.jsonl --report OUT/report.json", tmp_path)
+    said = mined(world, f"{command} --dropped OUT/dropped.jsonl --report OUT/report.json", tmp_path)
     assert "12 of 12 pairs kept" in said and "source_coverage" in said
     assert (tmp_path / "a.xx").read_text() == (world / "other.txt").read_text()
     assert json.loads((tmp_path / "report.json").read_text())["kept"] == 12
@@ -64,5 +61,5 @@ def test_each_verb_writes_its_file_and_a_histogram_or_counts(world: Path, tmp_pa
 )
 def test_mistakes_leave_nothing(world: Path, tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(IsoglotError, match=message):
-        run(world, line, tmp_path)
+        mined(world, line, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from cli_outcome import Isoglot
-from commands import bitext_file, in_a_process, runner
+from commands import bitext_file, in_a_process, invoke
 
 from isoglot import cli
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError
 
 
@@ -29,7 +28,7 @@ from isoglot.core.errors import ConfigurationError
 def test_a_mistake_in_an_option_is_one_message(tmp_path: Path, arguments: list[str], message: str) -> None:
     base = ["prepare", str(bitext_file(tmp_path)), "--source-lang", "en", "--target-lang", "de"]
     with pytest.raises(ConfigurationError, match=re.escape(message)):
-        runner.invoke(app, [*base, "--out", str(tmp_path / "out"), *arguments], catch_exceptions=False)
+        invoke(*base, "--out", tmp_path / "out", *arguments, catch_exceptions=False)
     assert not (tmp_path / "out").exists()
 
 

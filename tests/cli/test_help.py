@@ -7,9 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from commands import COMMANDS, in_a_process, runner
+from commands import COMMANDS, in_a_process, invoke
 
-from isoglot.cli import app
 from isoglot.cli.first_options import FIRST_OPTIONS
 
 
@@ -39,7 +38,7 @@ def test_help_takes_under_half_a_second_of_processor() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS, ids="-".join)
 def test_help_is_plain_text_of_eighty_columns_with_a_word_on_every_flag(name: tuple[str, ...]) -> None:
-    shown = runner.invoke(app, [*name, "--help"], env={"COLUMNS": "80"}).stdout
+    shown = invoke(*name, "--help", env={"COLUMNS": "80"}).stdout
     assert not [line for line in shown.splitlines() if len(line) > 80]
     paragraphs = (part.strip() for part in shown.split("\n\n"))
     for example in (part for part in paragraphs if part.startswith("isoglot ")):
@@ -57,7 +56,7 @@ def test_help_is_plain_text_of_eighty_columns_with_a_word_on_every_flag(name: tu
 
 
 def test_paragraphs_of_help_are_not_cut_by_line_ends_of_the_source() -> None:
-    shown = runner.invoke(app, ["prepare", "--help"], env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"}).stdout
+    shown = invoke("prepare", "--help", env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"}).stdout
     plain = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", shown).split())
     assert "is an error that names file and line, and leaves nothing behind." in plain
     assert not re.search(r"is an *\n", shown)
@@ -76,7 +75,7 @@ def test_first_options_exist_and_include_every_required_one(path: tuple[str, ...
 
 
 def test_first_options_stand_before_their_groups_and_only_once() -> None:
-    shown = runner.invoke(app, ["align", "--help"], env={"COLUMNS": "80"}).stdout
+    shown = invoke("align", "--help", env={"COLUMNS": "80"}).stdout
     first, more = shown.partition("Options that most people need:")[2].split("More options:")
     assert re.findall(r"^  (?:-\w, )?(--[a-z]+)", first, re.MULTILINE) == list(FIRST_OPTIONS["align"])
     assert "--model TEXT" not in more and "With an encoder:" in more

@@ -5,24 +5,23 @@ from pathlib import Path
 
 import pytest
 from cli_outcome import Isoglot
-from commands import runner
+from commands import invoke
 
-from isoglot.cli import app
 from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.source import builtin_recipes
 from isoglot.recipe.spec import spec_of
 
 
 def test_recipes_lists_and_prints() -> None:
-    listed = runner.invoke(app, ["recipes"]).stdout
+    listed = invoke("recipes").stdout
     for name, path in builtin_recipes().items():
         assert re.search(rf"^{re.escape(name)} +\S", listed, re.MULTILINE)
-        assert runner.invoke(app, ["recipes", name]).stdout == path.read_text(encoding="utf-8")
+        assert invoke("recipes", name).stdout == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("section", ["views", "objectives"])
 def test_recipes_lists_what_they_are_made_of(section: str) -> None:
-    listed = runner.invoke(app, ["recipes", f"--{section}"]).stdout
+    listed = invoke("recipes", f"--{section}").stdout
     for name, maker in MADE[section].registry.items():
         spec = spec_of(maker)
         assert f"\n{name}: {str(spec.__doc__)[:20]}" in listed
@@ -32,15 +31,13 @@ def test_recipes_lists_what_they_are_made_of(section: str) -> None:
 
 
 def test_pretrain_has_a_plain_example() -> None:
-    shown = " ".join(runner.invoke(app, ["pretrain", "--help"]).stdout.split())
+    shown = " ".join(invoke("pretrain", "--help").stdout.split())
     assert "isoglot pretrain tlm --set streams.bitext.path=en-de.tsv --out runs/tlm" in shown
 
 
 def test_check_prints_the_recipe_with_everything_explicit(tiny_recipe: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    result = runner.invoke(
-        app, ["pretrain", str(tiny_recipe), "--out", str(out), "--check", "--set", "seed=5"]
-    )
+    result = invoke("pretrain", tiny_recipe, "--out", out, "--check", "--set", "seed=5")
     assert result.exit_code == 0
     assert "seed: 5" in result.stdout and "count: bernoulli" in result.stdout
     assert not out.exists()

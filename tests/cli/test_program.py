@@ -3,15 +3,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from commands import COMMANDS, in_a_process, runner
+from commands import COMMANDS, in_a_process, invoke
 
 from isoglot import __version__
-from isoglot.cli import app
 
 
 def test_isoglot_alone_lists_every_command_once_under_what_it_is_for() -> None:
-    shown = runner.invoke(app, [], env={"COLUMNS": "80"}).output
-    assert shown == runner.invoke(app, ["--help"], env={"COLUMNS": "80"}).output
+    shown = invoke(env={"COLUMNS": "80"}).output
+    assert shown == invoke("--help", env={"COLUMNS": "80"}).output
     headings = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
     assert [heading.split()[0] for heading in headings] == [
         "Link", "Prepare", "Train", "Measure", "Repeat", "Options",
@@ -35,7 +34,7 @@ def test_isoglot_alone_lists_every_command_once_under_what_it_is_for() -> None:
 def test_the_shell_completes_commands_flags_and_values(typed: str, offered: str) -> None:
     words = typed.split()
     asked = {"COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1), "_ISOGLOT_COMPLETE": "complete_bash"}
-    done = runner.invoke(app, [], env=asked, prog_name="isoglot")
+    done = invoke(env=asked, prog_name="isoglot")
     assert offered in done.stdout.split()
 
 
@@ -47,4 +46,4 @@ def test_the_script_for_completion_asks_isoglot(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_version() -> None:
-    assert runner.invoke(app, ["--version"]).stdout.strip() == f"isoglot {__version__}"
+    assert invoke("--version").stdout.strip() == f"isoglot {__version__}"

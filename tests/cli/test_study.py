@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from commands import invoke
 
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError
 from isoglot.recipe.document import parse_value
 
@@ -19,10 +18,6 @@ SMALL = [
     for word in ("--set", size)
 ]  # fmt: skip
 ONE_CELL = ["study", "align_mlm/table3", "--only", "MLM / trans:pos.zs", "--seeds", "1"]
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
 
 
 def test_studies_are_listed_in_order_with_titles_and_without_libraries() -> None:
@@ -43,7 +38,7 @@ def test_studies_are_listed_in_order_with_titles_and_without_libraries() -> None
 
 
 def test_a_dry_run_shows_steps_and_files(tmp_path: Path) -> None:
-    done = invoke(*ONE_CELL, "--out", str(tmp_path / "o"), "--dry-run")
+    done = invoke(*ONE_CELL, "--out", tmp_path / "o", "--dry-run")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[0] == "data english"
@@ -64,12 +59,12 @@ def test_a_dry_run_counts_figures_whose_checkpoints_are_missing(
         ("weam/figure2", "bert-base-multilingual-cased"),
         ("xlm_align/figure2", "xlm-roberta-base"),
     ):
-        done = invoke("study", name, "--scale", "paper", "--dry-run", "--out", str(tmp_path / "o"))
+        done = invoke("study", name, "--scale", "paper", "--dry-run", "--out", tmp_path / "o")
         lacks = f"{name}, paper: 1 figures; 0 can be drawn, 1 lack files, 0 are unavailable"
         assert lacks in done.stdout.splitlines(), done.output
         assert f"missing: ${{ISOGLOT_CHECKPOINTS}}/{checkpoint}" in done.stdout
     monkeypatch.setenv("ISOGLOT_CHECKPOINTS", str(tmp_path))
-    done = invoke("study", name, "--scale", "paper", "--dry-run", "--out", str(tmp_path / "o"))
+    done = invoke("study", name, "--scale", "paper", "--dry-run", "--out", tmp_path / "o")
     assert (
         lacks in done.stdout.splitlines() and f"missing: ${{ISOGLOT_CHECKPOINTS}}/{checkpoint}" in done.stdout
     )
@@ -77,7 +72,7 @@ def test_a_dry_run_counts_figures_whose_checkpoints_are_missing(
 
 def test_a_dry_run_shows_every_value_of_a_cell(tmp_path: Path) -> None:
     """The recipe with what it extends, limits of streams, and all settings of fine-tuning; nothing is trained."""
-    done = invoke(*ONE_CELL, "--out", str(tmp_path / "o"), "--dry-run", "--show")
+    done = invoke(*ONE_CELL, "--out", tmp_path / "o", "--dry-run", "--show")
     assert done.exit_code == 0, done.output
     steps = dict(text.split("\n", 1) for text in done.stdout.split("# ")[1:])
     recipe = parse_value(steps["pretrain mlm trans s1"])
@@ -89,16 +84,16 @@ def test_a_dry_run_shows_every_value_of_a_cell(tmp_path: Path) -> None:
     assert evaluation["finetune"]["train"]["adam_epsilon"] == 1e-8, "a default of fine-tuning"
     assert "sources" not in steps["data english"] and "world" not in evaluation
     assert not (tmp_path / "o").exists()
-    alone = invoke(*ONE_CELL, "--out", str(tmp_path / "o"), "--show")
+    alone = invoke(*ONE_CELL, "--out", tmp_path / "o", "--show")
     assert "--show: has an effect only with --dry-run" in str(alone.exception)
 
 
 def test_a_dry_run_invents_no_number_and_counts_figures(tmp_path: Path) -> None:
     cell = ["study", "align_mlm/table3", "--only", "ALIGN-MLM / trans:pos.zs", "--set", "seeds=[1]"]
-    done = invoke(*cell, "--out", str(tmp_path / "o"), "--dry-run", "--show")
+    done = invoke(*cell, "--out", tmp_path / "o", "--dry-run", "--show")
     assert done.exit_code == 0, done.output
     assert "copied_vocabulary: known after data derived trans\n" in done.stdout
-    done = invoke("study", "align_mlm/figure3", "--out", str(tmp_path / "o"), "--dry-run")
+    done = invoke("study", "align_mlm/figure3", "--out", tmp_path / "o", "--dry-run")
     assert done.exit_code == 0, done.output
     assert re.search(r"([1-9]) figures; \1 can be drawn, 0 lack files, 0 are unavailable", done.stdout)
 
@@ -110,7 +105,7 @@ def test_where_nothing_can_be_measured_the_files_are_listed(
     monkeypatch.setenv("ISOGLOT_CORPORA", str(tmp_path))
     monkeypatch.setenv("ISOGLOT_CHECKPOINTS", str(tmp_path))
     out = tmp_path / "out"
-    done = invoke("study", "weam/table2", "--scale", "paper", "--out", str(out), *run)
+    done = invoke("study", "weam/table2", "--scale", "paper", "--out", out, *run)
     assert isinstance(done.exception, ConfigurationError), done.output
     for path in (
         "${ISOGLOT_CHECKPOINTS}/bert-base-multilingual-cased",
@@ -125,14 +120,14 @@ def test_where_nothing_can_be_measured_the_files_are_listed(
 
 @pytest.mark.slow
 def test_one_cell_is_measured_and_the_rest_is_not(tmp_path: Path) -> None:
-    done = invoke(*ONE_CELL, "--out", str(tmp_path), *SMALL)
+    done = invoke(*ONE_CELL, "--out", tmp_path, *SMALL)
     assert done.exit_code == 0, done.output
     assert "pos ZS" in done.stdout and "SUP" not in done.stdout
     assert [path.name.partition("-s1")[0] for path in tmp_path.glob("pretrain/*")] == ["mlm-trans"]
-    again = invoke(*ONE_CELL, "--out", str(tmp_path), *SMALL, "--engine", "local")
+    again = invoke(*ONE_CELL, "--out", tmp_path, *SMALL, "--engine", "local")
     assert again.stdout == done.stdout and "nothing was left to do" in again.stderr
     larger = ["dev=7" if word == "dev=6" else word for word in SMALL]
-    other = invoke(*ONE_CELL, "--out", str(tmp_path), *larger, "--dry-run")
+    other = invoke(*ONE_CELL, "--out", tmp_path, *larger, "--dry-run")
     assert "pretrain" in other.stdout, "other sizes are other calls"
 
 
@@ -142,7 +137,7 @@ def test_tables_of_an_empty_folder_say_that_nothing_is_measured(
 ) -> None:
     monkeypatch.delenv("ISOGLOT_CORPORA", raising=False)
     out = tmp_path / "out"
-    done = invoke("study", "align_mlm/table2", "--scale", scale, "--out", str(out), "--tables-only")
+    done = invoke("study", "align_mlm/table2", "--scale", scale, "--out", out, "--tables-only")
     assert done.exit_code == 0, done.output
     assert not out.exists() and "wrote" not in done.stderr, "nothing is measured, so nothing is written"
     if scale == "paper":

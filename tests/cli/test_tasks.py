@@ -6,9 +6,8 @@ from statistics import fmean, stdev
 
 import pytest
 from cli_outcome import Isoglot
-from typer.testing import CliRunner
+from commands import invoke
 
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.prediction_folders import prediction_folders
 from isoglot.finetuning.options import FinetuneOptions
@@ -25,19 +24,18 @@ def test_finetune_and_evaluate(tmp_path: Path) -> None:
     for split in ("train", "dev", "test"):
         (tmp_path / f"en-{split}.txt").write_text(text.replace("O\n", "B-PER\n", 1))
     data = str(tmp_path / "{language}-{split}.txt")
-    run = CliRunner()
-    done = run.invoke(app, ["finetune", str(tmp_path / "tiny"), "--task", "ner", "--data", data, "--out",
+    done = invoke("finetune", tmp_path / "tiny", "--task", "ner", "--data", data, "--out",
                             str(tmp_path / "ner"), "--epochs", "1", "--seed", "1,2", "--set", "batch_size=4",
-                            "--set", "overlap=2"])  # fmt: skip
+                            "--set", "overlap=2")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert (tmp_path / "ner" / "seed-2" / "manifest.json").is_file()
     out = tmp_path / "results.jsonl"
     folders = [str(tmp_path / "ner" / f"seed-{n}") for n in (1, 2)]
-    done = run.invoke(app, ["evaluate", *folders, "--task", "ner", "--languages", "en", "--data", data,
-                            "--out", str(out), "--name", "ner_x"])  # fmt: skip
+    done = invoke("evaluate", *folders, "--task", "ner", "--languages", "en", "--data", data,
+                            "--out", str(out), "--name", "ner_x")  # fmt: skip
     first = done
-    done = run.invoke(app, ["evaluate", *folders, "--task", "ner", "--languages", "en", "--data", data, "--out",
-                            str(out), "--predictions", str(tmp_path / "predictions")])  # fmt: skip
+    done = invoke("evaluate", *folders, "--task", "ner", "--languages", "en", "--data", data, "--out",
+                            str(out), "--predictions", str(tmp_path / "predictions"))  # fmt: skip
     assert done.exit_code == 0, done.output
     assert (tmp_path / "predictions" / "seed-2" / "panx" / "test-en.tsv").is_file()
     done = first
@@ -64,7 +62,7 @@ def test_finetune_and_evaluate(tmp_path: Path) -> None:
 )
 def test_mistakes_are_told(tmp_path: Path, arguments: list[str], message: str) -> None:
     given = ["finetune", "nowhere", "--data", "x", "--out", str(tmp_path / "o"), *arguments]
-    done = CliRunner().invoke(app, given)
+    done = invoke(*given)
     assert isinstance(done.exception, ConfigurationError)
     assert message in str(done.exception)
     assert not (tmp_path / "o").exists()
@@ -72,7 +70,7 @@ def test_mistakes_are_told(tmp_path: Path, arguments: list[str], message: str) -
 
 def test_tasks_are_listed_with_the_meaning_of_every_option() -> None:
     for command in ("finetune", "evaluate"):
-        done = CliRunner().invoke(app, [command, "--tasks"])
+        done = invoke(command, "--tasks")
         assert done.exit_code == 0
         assert max(map(len, done.output.splitlines())) <= 80
         entries = re.split(r"\n(?=    ?\S)|\n\n", done.output)
@@ -92,7 +90,7 @@ def test_a_bad_line_is_named(tmp_path: Path) -> None:
     tokenizer.save_pretrained(tmp_path / "tiny")
     given = ["finetune", str(tmp_path / "tiny"), "--task", "ner", "--data", f"train={tmp_path}/en.tsv", "--set",
              "select=last", "--out", str(tmp_path / "o")]  # fmt: skip
-    done = CliRunner().invoke(app, given)
+    done = invoke(*given)
     assert isinstance(done.exception, InputError)
     assert f"{tmp_path}/en.tsv:2: " in str(done.exception)
     assert not (tmp_path / "o").exists(), "nothing is left behind"
@@ -100,7 +98,7 @@ def test_a_bad_line_is_named(tmp_path: Path) -> None:
 
 def test_one_process_evaluates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    done = CliRunner().invoke(app, ["evaluate", str(tmp_path), "-t", "ner", "-l", "de", "-d", "x"])
+    done = invoke("evaluate", tmp_path, "-t", "ner", "-l", "de", "-d", "x")
     assert "without torchrun" in str(done.exception)
 
 

@@ -3,14 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import invoke
 
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError
 from isoglot.results.rows import read
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
-
-RUN = CliRunner()
 
 
 @pytest.fixture
@@ -30,16 +27,16 @@ def test_several_checkpoints_and_seeds_and_the_report_of_them(tmp_path: Path, da
     model, out = str(tmp_path / "tiny"), tmp_path / "gap"
     command = ["transfer", model, model, "--run", "mlm", "--run", "align_mlm", "--task", "pos", "--data", data, "--out",
                str(out), "--languages", "en,en-x-trans-inv", "--epochs", "1", "--set", "batch_size=4"]  # fmt: skip
-    done = RUN.invoke(app, [*command, "--seed", "1"])
+    done = invoke(*command, "--seed", "1")
     assert done.exit_code == 0, done.output
-    done = RUN.invoke(app, [*command, "--seed", "1,2"])  # what is there is not done again
+    done = invoke(*command, "--seed", "1,2")  # what is there is not done again
     assert done.exit_code == 0, done.output
     assert "align_mlm/seed-2" in done.output and "already done" in done.output
     rows = read(out)
     assert len(rows) == 2 * 2 * 3
     assert {(r.run, r.seed) for r in rows} == {(run, seed) for run in ("mlm", "align_mlm") for seed in (1, 2)}
     page = tmp_path / "r.html"
-    done = RUN.invoke(app, ["report", str(out), "--out", str(page)])
+    done = invoke("report", out, "--out", page)
     assert done.exit_code == 0, done.output
     text = page.read_text(encoding="utf-8")
     assert ">trans+inv<" in text and "Δ = SUP − ZS" in text
@@ -65,7 +62,7 @@ def test_mistakes_are_told(tmp_path: Path, data: str, arguments: list[str], mess
         "--out",
         str(tmp_path / "o"),
     ]
-    done = RUN.invoke(app, [*given, *arguments])
+    done = invoke(*given, *arguments)
     assert isinstance(done.exception, ConfigurationError)
     assert message in str(done.exception)
     assert not (tmp_path / "o").exists()

@@ -16,9 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from commands import run
 
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.formats.sources import Source
@@ -261,11 +260,6 @@ def test_windows_text_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"I don\x92t know \x96 really?\tx\n")
     with pytest.raises(InputError, match="iconv -f cp1252 -t utf-8"):
         filtered(path, "kept.tsv")
-
-
-def run(*arguments: object) -> None:
-    result = CliRunner().invoke(app, [*map(str, arguments)])
-    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize("ending", [".tsv", ".csv"])

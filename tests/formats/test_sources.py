@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import invoke
 
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Kind, Source, expand
@@ -127,7 +126,7 @@ def test_a_file_that_has_to_be_exported_first_is_refused_by_every_verb(
         ["mine", str(path), str(other)],
         ["prepare", str(path), str(other), "--source-lang", "en", "--target-lang", "de"],
     ):
-        result = CliRunner().invoke(app, [*command, "--out", out])
+        result = invoke(*command, "--out", out)
         assert isinstance(result.exception, ConfigurationError), (command, result.output)
         assert name in str(result.exception) and export in str(result.exception), command
     assert not Path(out).exists()

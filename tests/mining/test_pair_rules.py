@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import invoke
 
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError
 from isoglot.mining.filter_pairs import filter_pairs
 from isoglot.mining.pair_rules import copied_share
@@ -98,7 +97,7 @@ def test_the_shell_drops_the_same_pairs(tmp_path: Path) -> None:
     ]
     options += ["--max-copied", "0.6", "--numbers", "changed", "--aligner", "none", "--quiet"]
     command = ["filter", str(given), *options, "--out", str(kept), "--dropped", str(dropped)]
-    done = CliRunner().invoke(app, command)
+    done = invoke(*command)
     assert done.exit_code == 0, done.output
     found = reasons(
         pairs, mojibake=True, min_letters=1, placeholders=True, placeholder=(r"@@\w+", "#.#"), max_copied=0.6,
@@ -133,7 +132,7 @@ def test_the_shell_refuses_what_is_no_expression(tmp_path: Path) -> None:
         "--out",
         str(tmp_path / "kept.tsv"),
     ]
-    done = CliRunner().invoke(app, command)
+    done = invoke(*command)
     assert done.exit_code != 0
     assert "is not a regular expression" in f"{done.output}{done.exception}"
     assert not (tmp_path / "kept.tsv").exists()

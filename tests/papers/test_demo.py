@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import invoke
 
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError
 from isoglot.papers.demo import run_demo
 from isoglot.results.rows import read
@@ -37,7 +36,7 @@ def command(out: Path, *more: str) -> list[str]:
 
 @pytest.mark.slow
 def test_the_demo_measures_four_objectives_and_ends_with_its_report(tmp_path: Path) -> None:
-    first = CliRunner().invoke(app, command(tmp_path))
+    first = invoke(*command(tmp_path))
     assert first.exception is None, first.output
     lines = first.stdout.rstrip().splitlines()
     page = tmp_path / "report.html"
@@ -67,14 +66,14 @@ def test_the_demo_measures_four_objectives_and_ends_with_its_report(tmp_path: Pa
     assert len(gold) == 12 and all(len(g["src"]) == len(g["tgt"]) for g in gold)
     assert all(g["tgt"][g["sure"][0][1]] and g["sure"] for g in gold)
 
-    again = CliRunner().invoke(app, command(tmp_path))
+    again = invoke(*command(tmp_path))
     assert again.stdout == first.stdout
     assert "pretrain" not in again.stderr
 
     for state in tmp_path.glob("pretrain/*/trainer_state.json"):  # too few steps for a curve
         held = json.loads(state.read_text())
         state.write_text(json.dumps({**held, "log_history": held["log_history"][:1]}))
-    short = CliRunner().invoke(app, command(tmp_path))
+    short = invoke(*command(tmp_path))
     assert short.exception is None, short.output
     assert ">Training</h2>" not in page.read_text(encoding="utf-8")
 

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from commands import invoke
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
-from typer.testing import CliRunner
 
 import isoglot as iso
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.prepare import prepare
@@ -211,7 +210,7 @@ def test_the_command_prints_what_was_saved(tmp_path: Path, corpus: str) -> None:
     second = tmp_path / "second.txt"
     second.write_text("un brevolo\n", encoding="utf-8")
     options = ["--held-out", corpus, "--out", str(tmp_path / "out")]
-    ran = CliRunner().invoke(app, ["trim", str(source), "--text", corpus, str(second), *options])
+    ran = invoke("trim", source, "--text", corpus, second, *options)
     size = len(AutoTokenizer.from_pretrained(tmp_path / "out"))
     lines = ran.stdout.splitlines()
     assert lines[0] == f"pieces: {len(AutoTokenizer.from_pretrained(source))} -> {size}"

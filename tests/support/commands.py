@@ -11,26 +11,32 @@ from typing import Any
 
 import typer
 from cli_outcome import Outcome
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from isoglot.cli import app
 from isoglot.testing import tiny_bitext
 
 
-def run(*arguments, fails=None):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
+def invoke(*arguments: object, **options: Any) -> Result:
+    """Run a command in this process: its exit code, standard output, standard error and exception.
+
+    ``options``: Of the ``invoke`` of Click's test runner, such as ``input`` and ``catch_exceptions``.
+    """
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], **options)
+
+
+def run(*arguments: object, fails: type[Exception] | None = None) -> str:
+    """The standard output of a command that succeeds; with ``fails`` the message of the error that it ends with."""
+    result = invoke(*arguments)
     if fails is not None:
-        assert isinstance(result.exception, fails)
+        assert isinstance(result.exception, fails), result.output
         return str(result.exception)
     assert result.exception is None, result.output
-    return result.stdout
-
-
-runner = CliRunner()
+    return str(result.stdout)
 
 
 def in_a_process(*arguments: str | Path) -> Outcome:
-    """Runs the command line as users do."""
+    """Run a command as users do, in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "isoglot.cli", *map(str, arguments)],
         capture_output=True,

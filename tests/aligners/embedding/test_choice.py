@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from typer.testing import CliRunner
+from commands import invoke
 
 import isoglot as iso
 from isoglot.aligners.embedding import choice
@@ -19,7 +19,6 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.reading import ALIGNER_FILE
-from isoglot.cli import app
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
@@ -87,8 +86,7 @@ def test_the_layer_and_method_that_made_the_links_are_found(encoder, gold):
 
 
 def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
-    runner = CliRunner()
-    result = runner.invoke(app, ["tune", str(encoder), "-g", str(gold)])
+    result = invoke("tune", encoder, "-g", gold)
     assert result.exit_code == 0, result.output
     assert f"{gold}: {len(LONG)} pairs" in result.stderr
     links = sum(len(row["sure"]) for row in map(json.loads, gold.read_text(encoding="utf-8").splitlines()))
@@ -115,14 +113,14 @@ def test_sets_weigh_as_they_are_told(encoder, gold, tmp_path):
     other.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     for weights, layer in (((9, 1), 2), ((1, 9), 0)):
         named = [f"{path}={weight}" for path, weight in zip((gold, other), weights, strict=True)]
-        result = CliRunner().invoke(app, ["tune", str(encoder), "-g", named[0], "-g", named[1]])
+        result = invoke("tune", encoder, "-g", named[0], "-g", named[1])
         assert result.exit_code == 0, result.output
         assert kept_choice(encoder) == {"method": "argmax", "layer": layer}
         lines = {line.split()[-1]: float(line.split()[0]) for line in result.stdout.splitlines()[-3:-1]}
         mean = sum(lines[str(p)] * w for p, w in zip((gold, other), weights, strict=True)) / 10
         assert float(result.stdout.splitlines()[1].split()[0]) == pytest.approx(mean, abs=0.02)
     for wrong in ("0", "-1", "nan", "much"):
-        result = CliRunner().invoke(app, ["tune", str(encoder), "-g", f"{gold}={wrong}"])
+        result = invoke("tune", encoder, "-g", f"{gold}={wrong}")
         assert isinstance(result.exception, ConfigurationError)
         assert "a number above 0" in str(result.exception)
 
@@ -132,7 +130,7 @@ def test_a_set_with_few_links_is_named(encoder, gold, tmp_path):
     rows = [{"src": list("abcdefghijkl"), "tgt": ["the"], "sure": [[0, 0]], "possible": []}] * 3
     other = tmp_path / "other.jsonl"
     other.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    result = CliRunner().invoke(app, ["tune", str(encoder), "-g", f"{gold}=9", "-g", str(other)])
+    result = invoke("tune", encoder, "-g", f"{gold}=9", "-g", other)
     assert result.exit_code == 0, result.output
     assert f"Warning: {other}: 0." in result.stderr and f"--gold {other}=3" in result.stderr
 
@@ -161,11 +159,11 @@ def test_far_fewer_links_than_when_it_was_tuned_are_told(encoder, tmp_path, capl
         str(tmp_path / "links.txt"),
         *options,
     ]
-    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert invoke(*arguments).exit_code == 0
     assert ("links per word, and" in caplog.text and "9.00" in caplog.text) == warned
     bitext.write_text(lines[0], encoding="utf-8")
     caplog.clear()
-    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert invoke(*arguments).exit_code == 0
     assert "links per word" not in caplog.text, "a sentence is too little to judge by"
 
 
@@ -271,7 +269,7 @@ def test_every_candidate_reads_the_same_states(encoder, gold, monkeypatch):
 def test_what_is_chosen_cannot_be_given(encoder, gold, name):
     """A layer was passed over; anything else ended in a traceback."""
     value = {"method": "argmax", "compare": "dot"}.get(name, "1")
-    found = CliRunner().invoke(app, ["tune", str(encoder), "--gold", str(gold), "--set", f"{name}={value}"])
+    found = invoke("tune", encoder, "--gold", gold, "--set", f"{name}={value}")
     assert isinstance(found.exception, ConfigurationError)
     assert name in str(found.exception)
 
@@ -287,7 +285,7 @@ def test_statistical_links_stand_in_for_gold_ones(tmp_path, encoder):
     bitext.write_text("\n".join(lines) + "\n", encoding="utf-8")
     folder = tmp_path / "aligned"
     arguments = ["align", str(bitext), "-m", "fast_align", "-q", "--format", "corpus", "--out", str(folder)]
-    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert invoke(*arguments).exit_code == 0
     pairs = gold_pairs(folder, limit=4)
     assert [pair.words for pair in pairs] == [*WORDS, *WORDS]
     assert all(pair.sure == pair.possible for pair in pairs)
@@ -354,7 +352,7 @@ def test_candidates_that_encode_otherwise_are_measured_as_they_encode(encoder, t
 def test_tune_refuses_before_it_computes(encoder, gold, monkeypatch, arguments, message):
     monkeypatch.setattr("isoglot.aligners.embedding.layer_error.layer_errors", None)
     named = [str(encoder) if word == "ENCODER" else word for word in arguments]
-    result = CliRunner().invoke(app, ["tune", *named, "-g", str(gold)])
+    result = invoke("tune", *named, "-g", gold)
     assert isinstance(result.exception, ConfigurationError) and message in str(result.exception)
     assert not (encoder / ALIGNER_FILE).exists()
 
