@@ -1,1 +1,7 @@
-"""Folders and packed files of encoders: where one is, what a packed one holds, what to say when it is damaged."""
+"""Where encoders are, as folders, hub names or packed files, without torch and transformers.
+
+Open ``folder.py`` first: the folder of a checkpoint, of a run, or of the aligner that comes with isoglot (``box``).
+``packed.py`` writes an aligner as one small file of 4- and 8-bit weights; ``packed_file.py`` reads such a file and
+checks every name, shape and text before anything is built from it. ``reading.py`` says what to do when a file is
+damaged. ``isoglot.modules.checkpoint`` loads the weights.
+"""

@@ -1,4 +1,13 @@
-"""The command line. Nothing is imported before :func:`isoglot.cli.ending.main` runs, which says how commands end."""
+"""The command line: `isoglot VERB ...`; each command calls the Python function of the same name.
+
+Nothing heavy is imported before a command needs it. Open ``program.py`` first: the list of commands, by what they are
+for. A module a subject has the commands (``alignment.py``, ``mining.py``, ``pretraining.py``, ``tasks.py``, ...).
+
+- Flags come from option models: ``flags.py``; ``first_options.py`` says which the help shows first, ``help.py`` lays
+  the help out, ``option_list.py`` prints options of tasks, views and objectives.
+- Messages: ``spelling.py`` writes the options in messages as flags, ``console.py`` shows progress on standard error.
+- The end: ``ending.py`` has the entry point, and turns an error into one line and an exit code.
+"""
 
 from importlib import import_module
 from typing import Any

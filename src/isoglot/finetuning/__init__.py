@@ -1,1 +1,10 @@
-"""Fine-tuning, evaluation and transfer of a pre-trained checkpoint."""
+"""Fine-tuning: a pre-trained checkpoint and a task go in, a checkpoint with a head comes out.
+
+    checkpoint ─> TrainableTask.head ─┐
+    task data ──> data.py ────────────┴─> train.py (transformers' Trainer) ─> selection.py ─> OUT/checkpoint
+
+Open ``finetune.py`` first: one fine-tuning with its folder, from the checks to the last file. ``api.py`` is the
+function that users call; it makes a run for each seed and each combination of a sweep. ``options.py`` has the
+settings and the presets of the papers, ``data.py`` joins languages, holds parts out and code-switches,
+``class_weights.py`` weighs rare classes, ``selection.py`` chooses the checkpoint that is kept.
+"""

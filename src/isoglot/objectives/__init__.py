@@ -1,4 +1,9 @@
-"""Objectives: losses over the encodings of one batch."""
+"""Objectives: the encodings of one batch go in, one loss comes out. A recipe combines any of them by weight.
+
+Open ``base.py`` first, then ``masked_lm.py``, the simplest. An objective reads encodings, which run each forward pass
+once for all objectives, and inherits its loss over tensors from ``isoglot.losses``. ``links.py`` says where word links
+come from: the corpus, or the encoder itself; ``teacher.py`` keeps the vectors of a frozen teacher.
+"""
 
 from isoglot.objectives.anchor import AnchorObjective
 from isoglot.objectives.base import Batch, Objective

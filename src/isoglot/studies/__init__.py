@@ -1,6 +1,15 @@
-"""Studies: tables and figures as programs over a lab, which makes each piece of work once.
+"""Studies: programs that fill tables and draw figures, and the lab that makes each piece of work once.
 
-These are the names that a study may need; `isoglot.papers` holds those that come with isoglot.
+    study (a function of a Lab) ─> cells ─> steps (a folder each) ─> values ─> tables, figures, results
+
+1. A study names cells of a table, each with a function that gives its number (``Lab.cell``).
+2. That function asks the lab for works: pre-train, fine-tune, evaluate (``Lab.pretrain``, ...). A work is the folder
+   that a step leaves; equal steps are one folder, whoever asks.
+3. ``making.py`` makes the steps that are missing, each as soon as the steps before it are done.
+
+Open ``lab.py`` first. ``step.py`` is the base of steps; they are defined in ``steps.py``, ``training_steps.py``,
+``analysis_steps.py`` and ``counting_steps.py``. The names below are those that a study may need; `isoglot.papers`
+holds the studies that come with isoglot.
 """
 
 from isoglot.reports.papers import PaperColumn, PaperRow, paper_table

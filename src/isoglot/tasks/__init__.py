@@ -1,4 +1,14 @@
-"""Tasks: load, encode, head, score. Each is a class with its facts on it, and a line in :data:`TASKS`."""
+"""Tasks: labelled data go in; a head is trained on them, or an encoder measured, and metrics come out.
+
+    files, hub, memory ─> load ─> encode ─> (head) ─> decode ─> score
+                          rows    EncodedRow          predictions  metrics in %
+
+Open ``base.py`` first: the protocol. Tasks with a head inherit ``head_task.py``: ``tagging.py`` (POS, NER),
+``pairs.py`` (XNLI, PAWS-X), ``text_classification.py``, ``questions.py`` (XQuAD, MLQA, TyDiQA). Probes measure an
+encoder as it is: ``retrieval.py``, ``lexicon_induction.py``, ``word_alignment.py``. Each class states its facts
+(:class:`TaskFacts`) and has a line in :data:`TASKS`. ``metrics/`` has metrics over plain values, ``submission.py``
+XTREME's files.
+"""
 
 from __future__ import annotations
 
