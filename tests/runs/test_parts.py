@@ -148,3 +148,38 @@ def test_a_part_is_whole_or_not_there(tmp_path: Path, at_once: None, monkeypatch
     assert len(run(tmp_path / "out.txt", Work())) == 5  # the work goes on without parts
     assert "finished parts cannot be kept" in caplog.text
     assert [p.name for p in tmp_path.rglob("*.parquet")] == []
+
+
+def test_a_failed_write_costs_neither_the_run_nor_earlier_parts(
+    tmp_path: Path, at_once: None, monkeypatch: Any, caplog: Any
+) -> None:
+    out = tmp_path / "out.txt"
+    with pytest.raises(KeyboardInterrupt):
+        run(out, Work(stop=6))
+    folder = tmp_path / ".out.txt.parts"
+    (folder / "00000000-00000001.parquet").unlink()  # the second and third block are kept
+
+    def full(table: object, path: Path) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", full)
+    again = Work()
+    seen = run(out, again, resume=True)
+    assert "finished parts cannot be kept" in caplog.text
+    assert again.done == [0, 6, 8] and [rows for rows, *_ in seen] == [[n, n + 1] for n in range(0, 10, 2)]
+    assert not folder.exists(), "the output is whole"
+
+
+def test_keeping_one_block_without_a_folder_or_disk_does_nothing(tmp_path: Path, monkeypatch: Any) -> None:
+    with kept_parts("-", dict, what="run") as parts:
+        parts.keep(0, "a", found_of([0, 1]))
+        assert parts.kept(0, "a") is None
+
+    def full(table: object, path: Path) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", full)
+    with kept_parts(tmp_path / "out.txt", dict, what="run") as parts:
+        for number in range(2):
+            parts.keep(number, "a", found_of([number]))
+        assert [parts.kept(number, "a") for number in range(2)] == [None, None]

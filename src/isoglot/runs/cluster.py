@@ -159,6 +159,11 @@ class ResidentPool(RayPool):
         super().__init__(workers, setup, settings)
         self._most, self._gpu = most, gpu
 
+    @property
+    def size(self) -> int:
+        """Number of permanent workers."""
+        return len(self._actors)
+
     def __enter__(self) -> ResidentPool:
         ray = self._connect(max(os.cpu_count() or 1, self._workers))
         machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]

@@ -84,6 +84,9 @@ class Parts:
         self._stack = ExitStack()  # holds the lock of the folder
         self._mutex = threading.Lock()  # workers of a cluster report from threads of their own
         self._has_record = False  # the folder is locked, and its `run.json` is written
+        self._can_write = (
+            True  # False after a write failed: nothing more is kept, and earlier parts are still used
+        )
         self._part_of: dict[int, Path] = {}  # number of a kept block -> the file that holds it
         self._unwritten: list[_Block] = []
         self._unwritten_since: float | None = None  # when work on them began; None before the first work
@@ -117,7 +120,8 @@ class Parts:
                 "continue it, or delete the folder to start again"
             )
         record = Record(folder, self._made_from(), what=self._what)
-        self._has_record = record.state() != "new"  # refuses parts that were made from something else
+        record.state()  # refuses parts that were made from something else
+        self._has_record = True
         self._part_of = part_of
 
     def results(
@@ -130,7 +134,7 @@ class Parts:
         """Yield each block with its result, in the order of the blocks; blocks that are kept are not worked on again.
 
         Args:
-            blocks: Rows, some of them at a time, read only a little ahead of the results.
+            blocks: Lists of rows, read only a little ahead of the results.
             work: Works on a block, in this process or another one.
             pool: Processes that do the work.
             hash_rows: Hashes the rows of a block, so that kept results are used for the same rows only.
@@ -158,7 +162,9 @@ class Parts:
             yield rows, pool.result(future)
 
     def keep(self, number: int, rows_hash: str, result: BlockResult) -> None:
-        """Keep the result of a block, and write it at once."""
+        """Keep the result of a block, and write it at once; without a folder, or after a failed write, do nothing."""
+        if self._folder is None or not self._can_write:
+            return
         with self._mutex:
             self._unwritten.append(_Block(number, rows_hash, result))
             self._write()
@@ -193,7 +199,7 @@ class Parts:
 
     def _keep_in_memory(self, block: _Block) -> None:
         """Keep a block in memory, and write all of them when their work has taken long enough."""
-        if self._folder is None:
+        if self._folder is None or not self._can_write:
             return
         with self._mutex:
             self._unwritten.append(block)
@@ -217,7 +223,7 @@ class Parts:
                 self._write_part(group)
         except (OSError, IsoglotError) as error:
             _LOGGER.warning("%s: finished parts cannot be kept (%s); the work goes on", self._folder, error)
-            self._folder = None
+            self._can_write = False
 
     def _open_folder(self) -> None:
         """Make and lock the folder, and record what its parts are made from, unless that was done."""
@@ -232,6 +238,7 @@ class Parts:
 
     @property
     def _place(self) -> Path:
+        """The folder, where there is one."""
         if self._folder is None:
             raise TypeError("these parts are kept nowhere")
         return self._folder
@@ -257,9 +264,9 @@ class Parts:
     def stop(self) -> None:
         """Write the finished blocks of a run that ends before its output is whole, and say how to continue it."""
         with self._mutex:
-            if self._folder is not None and self._has_record and self._unwritten:
+            if self._has_record and self._can_write and self._unwritten:
                 self._write()
-        if self._folder is not None and self._has_record:
+        if self._has_record and self._part_of:
             _LOGGER.warning(
                 spelled(
                     "finished parts are kept in %s; the same command with [[resume=True]] goes on from there"
@@ -268,7 +275,7 @@ class Parts:
             )
 
     def finish(self) -> None:
-        """Remove the parts, because the output is whole."""
+        """Remove the parts, because the output is whole; also those that stand there since a later write failed."""
         if self._folder is not None and self._has_record:
             remove(self._folder, RUN, "*.parquet")
 
@@ -329,9 +336,9 @@ def kept_parts(
     resume: bool = False,
     engine: str = "local",
 ) -> Iterator[Parts]:
-    """Keep finished parts beside an output that is written in the block, and remove them at the end of the block.
+    """Keep finished parts beside an output that is written inside the ``with`` statement; remove them when it ends.
 
-    If the block fails or is interrupted, the parts stay for the same command with ``resume``.
+    If the statement fails or is interrupted, the parts stay for the same command with ``resume``.
 
         with kept_parts("links.txt", made_from, what="alignment") as parts:
             for block, result in parts.results(blocks, work, pool, hash_rows):
