@@ -115,6 +115,18 @@ def test_means_are_over_what_both_have_per_seed() -> None:
     )
 
 
+def test_zero_shot_mean_asks_nothing_of_english() -> None:
+    """A seed without English has a zero-shot mean, and English beside one other language is no average of several."""
+    cells = [cell("weam", k, v + s, seed=s) for s in (1, 2) for k, v in (("es", 70.0), ("de", 60.0))]
+    (table,) = tables_beside_papers([*cells, cell("weam", "en", 80.0, seed=1)])
+    zero_shot = table.rows[0].cells[-1]
+    assert table.columns[-1].label == "avg zero-shot"
+    assert zero_shot.value == pytest.approx((71.5 + 61.5) / 2) and zero_shot.sd == pytest.approx(0.5**0.5)
+    assert table.notes[zero_shot.note - 1].startswith("Means over es, de, ")
+    (table,) = tables_beside_papers([cell("weam", "en", 80.0), cell("weam", "de", 60.0)])
+    assert [column.label for column in table.columns if "avg" in column.label] == ["avg"]
+
+
 def test_a_mean_over_fewer_columns_stands_beside_means_over_the_same() -> None:
     """Those of rows that are not measured too; the printed mean of four pairs says nothing beside one of three."""
     cells = [

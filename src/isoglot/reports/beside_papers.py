@@ -347,14 +347,15 @@ def _covered_note(columns: Sequence[str]) -> str:
 def _add_mean(paper: PaperTable, line: _Line, average: PaperColumn) -> None:
     """Add a line's value of an average column: one mean for each seed.
 
-    1. Columns. The mean covers the measured columns for which the paper's row has a number; if there is none, all
-       measured columns. Measured de, fr and sw, of which the paper has de and fr: the mean is over de and fr.
+    1. Columns. Of the columns that the average is the mean of (a zero-shot average leaves out English), it covers the
+       measured ones for which the paper's row has a number; if there is none, all measured ones. Measured de, fr and
+       sw, of which the paper has de and fr: the mean is over de and fr.
     2. One column, or EM and F1 of one language, are not an average: no mean.
     3. Seeds. A seed has a mean if it has a value in all these columns. A value without a seed counts for every seed:
        de of seeds 1 and 2, fr without a seed: two means, both with the same fr.
     4. If the mean covers fewer columns than the paper has, the line remembers which, for the paper's mean and a note.
     """
-    columns = [column for column in paper.columns if not column.average]
+    columns = paper.columns_of_mean(average)
     measured = [column for column in columns if column.id in line.values]
     in_paper = [column for column in measured if isinstance(line.row.values.get(column.id), int | float)]
     covered = in_paper or measured

@@ -196,6 +196,18 @@ class PaperTable:
         mean = self.mean(row.values, column) if column.average else None
         return PaperValue(wrong.recomputed if mean is None else mean, float(printed), wrong.reason)
 
+    def columns_of_mean(self, average: PaperColumn) -> list[PaperColumn]:
+        """The columns whose values an average column may be the mean of: rules 1 and 2 of :meth:`mean`."""
+        leaves_out_english = "zero_shot" in average.id
+        columns = []
+        for column in self.columns:
+            if column.average or (leaves_out_english and column.language == "en"):
+                continue
+            if average.metric and column.metric != average.metric:
+                continue
+            columns.append(column)
+        return columns
+
     def mean(
         self, values: Mapping[str, float | str | None], column: PaperColumn, *, partial: bool = False
     ) -> float | None:
@@ -216,13 +228,8 @@ class PaperTable:
         Returns:
             The mean, or ``None``.
         """
-        zero_shot = "zero_shot" in column.id
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for part in self.columns:
-            if part.average or (zero_shot and part.language == "en"):
-                continue
-            if column.metric and part.metric != column.metric:
-                continue
+        for part in self.columns_of_mean(column):
             value = values.get(part.id)
             if isinstance(value, int | float):
                 group = (part.language, "") if part.language else ("", part.task)
