@@ -182,3 +182,15 @@ def test_counts_do_not_go_to_standard_output() -> None:
     for model, options in ((LinkFormat, {"phrases": "-"}), (FastAlign, {"lexicon": "-"})):
         with pytest.raises(ValidationError, match="standard output"):
             model.model_validate(options)
+
+
+def test_moses_lines_are_in_the_order_in_which_they_are_written(tmp_path: Path) -> None:
+    """A bracket is written as ``&#91;``, which stands before letters; as it is given it stands between Z and a."""
+    phrases, words = PairCounts(), PairCounts()
+    for source in ("[", "Zug", "1", "auf", "|"):
+        phrases.add([source], ["x"], "0-0")
+        words.add([source], ["x"])
+    phrases.write_moses(tmp_path / "table", words)
+    lines = (tmp_path / "table").read_text().splitlines()
+    assert lines == sorted(lines, key=str.encode)
+    assert [line.split(" ")[0] for line in lines] == ["&#124;", "&#91;", "1", "Zug", "auf"]

@@ -141,7 +141,7 @@ def _linked_pairs(
     """Yield the pairs of a corpus with their links; the other outputs are written as the pairs pass."""
     # Pairs that have words are taken as they are unless the user says how text is cut.
     pairs = PairsInFiles(partial(read_pairs, corpus, split=form.words is None))
-    # Whose pieces stand for single Chinese or Japanese characters in phrases and lexicons.
+    # Tokenizers whose pieces take the place of single Chinese or Japanese characters in phrases and lexicons.
     pieces = form.pieces or [getattr(request, "model", BOX)]
     use = Use(
         words=form.words,

@@ -60,7 +60,8 @@ def align(  # noqa: PLR0913 - the face names what users look for
             links as the pieces that they stand in), ``whitespace`` for tokenised text. By default ``unicode``; of a
             saved statistical aligner the way it was trained.
         tokenizer: Tokenizer of a loaded encoder.
-        layer: Hidden states to compare: 0 is the embeddings, negative counts from the end; 8 by default.
+        layer: Hidden states to compare: 0 is the embeddings, negative counts from the end; by default the
+            layer that the model keeps, else 8.
         threshold: Probability above which softmax, entmax, ot and statistical aligners link.
         max_tokens: Padded tokens of one batch: 2048 on a CPU, 32768 elsewhere.
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or a ``torch.device``; by default the fastest.
@@ -158,8 +159,8 @@ def align_many(  # noqa: PLR0913
     """Link the words of many sentence pairs, in batches.
 
     What has no length (a generator, a streamed data set) is read as results are taken from the iterator that is
-    returned, some hundred pairs ahead; results come in the order of the input. A method that learns from the pairs
-    reads all of them first, and holds them.
+    returned, a window ahead: 256 pairs on a CPU, 4096 elsewhere. Results come in the order of the input. A method that
+    learns from the pairs reads all of them first, and holds them.
 
     Args:
         pairs: Pairs of sentences (each as text or as words) or of :class:`SentencePair`, which keep what they hold; or

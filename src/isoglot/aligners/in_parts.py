@@ -1,7 +1,8 @@
 """Word links made block by block: on this machine or on a Ray cluster, kept beside the output while it is made.
 
 An encoder and a saved statistical model link each pair by itself, so blocks of pairs can be linked anywhere and in any
-order. Blocks begin at multiples of the windows in which an encoder encodes, so the links do not depend on them.
+order. Blocks begin at multiples of the windows in which an encoder encodes, so the links do not depend on them. Only
+where an input pauses a block ends early, so that its links are written at once.
 """
 
 from __future__ import annotations

@@ -33,6 +33,13 @@ _ESCAPES = str.maketrans({"|": "&#124;", "[": "&#91;", "]": "&#93;"})
 """Characters that mean something in a phrase table, escaped as Moses' own scripts escape them."""
 
 
+def _escaped_in_sql(column: str) -> str:
+    """The text of a column as :data:`_ESCAPES` writes it, as an expression of SQL."""
+    for character, escape in _ESCAPES.items():
+        column = f"replace({column}, '{chr(character)}', '{escape}')"
+    return column
+
+
 def phrase_pairs(
     links: Iterable[tuple[int, int]], source: int, target: int, *, longest: int
 ) -> Iterator[tuple[Span, Span]]:
@@ -124,7 +131,7 @@ class PairCounts:
         self._counts.clear()
 
     def rows(self) -> Iterator[tuple[str, str, int, float, float]]:
-        """Yield source, target, count, p(target | source) and p(source | target) of each pair.
+        """Yield source, target, count, p(target | source) and p(source | target) of each pair added without ``links``.
 
         Sorted by source; the pairs of one source by count, the most frequent first.
         """
@@ -192,8 +199,8 @@ class PairCounts:
         ``words``: Counts of linked words, and of words without a link beside :data:`NULL`.
         """
         word_probabilities = words._word_probabilities()
-        # `sort` compares whole lines, with the marks behind a phrase: "a b |||" comes before "a |||".
-        order = "source || ' |||', target || ' |||'"
+        # `sort` compares whole lines: escaped, and with the marks behind a phrase, so "a b |||" comes before "a |||".
+        order = f"{_escaped_in_sql('source')} || ' |||', {_escaped_in_sql('target')} || ' |||'"
         with whole_file(path) as file:
             for source, target, links, count, source_count, target_count in self._most_frequent_forms(order):
                 source_given_target, target_given_source = _lexical_weights(
@@ -213,7 +220,10 @@ class PairCounts:
                 file.write(f"{sides} ||| {values} ||| {links} ||| {target_count} {source_count} {count}\n")
 
     def _word_probabilities(self) -> WordProbabilities:
-        """Return a function from a source and a target word to p(target | source) and p(source | target)."""
+        """Return a function from a source and a target word to p(target | source) and p(source | target).
+
+        The counts are of words that were added without ``links``, so each pair has one row. Call it once.
+        """
         self._store()
         # A table with a key: the probabilities are looked up by word for each line of the phrase table.
         self._database.execute(

@@ -209,19 +209,20 @@ def _moses_fields(reader: Reader, chunk: Chunk) -> Fields:
 def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
     """``source ||| target`` lines, as fast_align and awesome-align read them.
 
-    Links are in a third field (``the house ||| das Haus ||| 0-0 1-1``) or in a file beside. A third field that does not
-    consist of links is a mistake, if the bars stand for anything else.
+    Links are in a third field (``the house ||| das Haus ||| 0-0 1-1``) or in a file beside. A third field that is not
+    links is a problem of its line: the bars may be part of the text. So is a blank line.
     """
     problems: dict[int, InputError] = {}
     (lines, *files_beside), numbers = _decoded(reader, chunk, problems)
     needs_links = reader.kind == "aligned" and not files_beside
+    wanted = 3 if needs_links else 2
+    form = "`source ||| target ||| 0-0 1-2`" if needs_links else "`source ||| target`"
     rows = list(map(bar_fields, lines))
     for index, row in enumerate(rows):
-        if len(row) == 2 + needs_links:
+        if len(row) == wanted:
             continue
         if len(row) == 3 and all(map(LINK_ITEM.fullmatch, split_words(row[2], mode="whitespace"))):
             continue
-        form = f"`source ||| target{' ||| 0-0 1-2' * needs_links}`"
         if len(row) > 2:
             problem = f"has more than two sentences, but {form} is needed; fix the line"
         elif needs_links and len(row) == 2:
@@ -346,10 +347,12 @@ def source_pairs(
     incomplete: bool = False,
     tell_paused: Callable[[bool], None] = lambda paused: None,
 ) -> Iterator[PairRead]:
-    """The pairs of a raw source, in bounded memory; a line that cannot be read is a pair without texts, and a problem.
+    """The pairs of a raw source, in bounded memory, each with the problem of its line, if there is one.
+
+    The pair of such a line has what could be read of it, perhaps nothing.
 
     ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
-    ``tell_paused``: Told before each pair whether no row behind it is waiting to be read for now.
+    ``tell_paused``: Called before each pair with whether the input waits after it.
     """
     reader = Reader(source, whole=True, incomplete=incomplete)
     source_language, target_language = source.languages("bitext")

@@ -81,7 +81,7 @@ def _field(row: Mapping[str, Any], *, column: str, role: str, text_only: bool, a
     return "" if value is None else value
 
 
-def with_blank_rows(fields: Fields, numbers: Sequence[int]) -> Fields:
+def with_blank_rows(fields: Fields, line_numbers: Sequence[int]) -> Fields:
     """Fields with a row for each line of a chunk: those that have no row yet are blank, and get an empty one."""
     row_of_line = {line: row for row, line in enumerate(fields.lines)}
     empty_values: dict[str, Any] = {"more": {}, "given": None}  # of other roles, the empty text
@@ -89,9 +89,9 @@ def with_blank_rows(fields: Fields, numbers: Sequence[int]) -> Fields:
     for role, column in fields.values.items():
         empty_value = empty_values.get(role, "")
         values[role] = [
-            column[row_of_line[number]] if number in row_of_line else empty_value for number in numbers
+            column[row_of_line[number]] if number in row_of_line else empty_value for number in line_numbers
         ]
-    return Fields(values, numbers, fields.problems)
+    return Fields(values, line_numbers, fields.problems)
 
 
 def cell_fields(
@@ -121,14 +121,14 @@ def cell_fields(
             ``more`` the same by name where a header names them (of a repeated one ``note_2``), ``given`` the whole row.
     """
     plan = plan_columns(source, kind, names=names, nested=False)
-    numbers: dict[str, int] = {}
+    column_of_role: dict[str, int] = {}
     for role, column in plan.items():
-        numbers[role] = names.index(column) if names and isinstance(column, str) else int(column)
+        column_of_role[role] = names.index(column) if names and isinstance(column, str) else int(column)
     labels = language_columns(source, kind, names or ())
     check_languages((dict(zip(names or (), row, strict=False)) for row in rows), fields.lines, source, labels)
 
     expected = width if names is None else len(names)
-    last_read = max(numbers.values())
+    last_read = max(column_of_role.values())
     row_length = max(expected, last_read + 1)
     for index, row in enumerate(rows):
         if last_read < len(row) == expected:
@@ -137,9 +137,9 @@ def cell_fields(
         if all(map(is_blank, row)):
             continue  # 2
         if len(row) <= last_read:
-            role = next(role for role, number in numbers.items() if number >= len(row))
+            role = next(role for role, number in column_of_role.items() if number >= len(row))
             problem = (
-                f"{len(row)} columns, but column {numbers[role]} (counted from 0) is needed for the {role}; fix "
+                f"{len(row)} columns, but column {column_of_role[role]} (counted from 0) is needed for the {role}; fix "
                 f"the line, or {choose_columns(role, value='NUMBER')}"
             )
         else:
@@ -151,26 +151,27 @@ def cell_fields(
         # A line that is not UTF-8 has a problem already, which is the cause of this one.
         fields.problems.setdefault(line, InputError(problem, path=source.path, line=line))  # 3
 
-    fields.values = {role: [row[number] for row in rows] for role, number in numbers.items()}
+    fields.values = {role: [row[number] for row in rows] for role, number in column_of_role.items()}
     if form is not None:
-        others = [number for number in range(row_length) if number not in numbers.values()]
-        fields.values |= _whole_rows(rows, names, numbers, others, form)
+        others = [number for number in range(row_length) if number not in column_of_role.values()]
+        fields.values |= _whole_rows(rows, names, column_of_role, others, form)
     return fields
 
 
 def _whole_rows(
     rows: Sequence[list[str]],
     names: Sequence[str] | None,
-    numbers: Mapping[str, int],
+    column_of_role: Mapping[str, int],
     others: Sequence[int],
     form: TableForm,
 ) -> dict[str, list[Any]]:
     """The fields ``cells``, ``more`` and ``given`` of rows that are read whole.
 
-    ``numbers``: The columns that are read, by role. ``others``: The other columns.
+    ``column_of_role``: The columns that are read, by role. ``others``: The other columns.
     """
     # Kinds of one text have no sides; nobody asks for the row of these.
-    source, target = (numbers["source"], numbers["target"]) if "source" in numbers else (0, 0)
+    # Rows that are no pairs have no sides.
+    source, target = column_of_role.get("source", 0), column_of_role.get("target", 0)
     cells = [[row[number] for number in others] for row in rows]
     if not names:
         by_number: tuple[Column, Column] = source, target

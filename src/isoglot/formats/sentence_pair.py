@@ -167,12 +167,12 @@ class SentencePair(Tabular):
 
     @property
     def source_spans(self) -> list[Span]:
-        """Characters ``[start, end)`` of each source word in ``source``."""
+        """Characters ``[start, end)`` of each source word in ``source``; ``[]`` if they do not spell it."""
         return locate_words(self.source, self.source_words) or []
 
     @property
     def target_spans(self) -> list[Span]:
-        """Characters ``[start, end)`` of each target word in ``target``."""
+        """Characters ``[start, end)`` of each target word in ``target``; ``[]`` if they do not spell it."""
         return locate_words(self.target, self.target_words) or []
 
     @property

@@ -102,7 +102,7 @@ class ReportScores:
         runs: Labels of the runs, in the order of their first rows.
         settings: task and run -> options of the evaluation that the run's label does not tell: ``layer=3``.
         checkpoints: task, run and seed -> split, metric and language -> hash of the checkpoint.
-        repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
+        repeated: rows that took the place of an earlier row of the same run, seed and measure with another value.
         doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
     """
 
@@ -301,7 +301,11 @@ def _is_own(row: Result) -> bool:
 
 
 def _combine(scores: ReportScores, combination: Combination) -> None:
-    """Replace the models of a combination by one run, with a row for each seed that they share."""
+    """Replace the models of a combination by one run, with a row for each seed of any of the models.
+
+    Each language is read from the model that the combination names for it; any other language is the mean over the
+    models, and has only the seeds that all of them share.
+    """
     members = list(dict.fromkeys(combination.models.values()))
     missing = [run for run in members if run not in scores.runs]
     if missing:

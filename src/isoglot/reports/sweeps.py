@@ -1,4 +1,4 @@
-"""Charts of sweeps: a measure over the numbers that were tried for a value, with the interval that seeds leave."""
+"""Charts of sweeps: a measure over the numbers that were tried for an option, with the interval that seeds leave."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class _SweepLine:
 def sweep_figures(varied: Mapping[str, VariedRun], scores: ReportScores, source: str) -> list[Lines]:
     """Make one chart for each task and each axis, where runs of one name differ in a number.
 
-    1. Axis. Of the values in which runs of one name differ, the one that was tried with the most different numbers.
-    2. Lines. Each combination of the other values is a line of its own.
+    1. Axis. Of the options in which runs of one name differ, the one that was tried with the most different numbers.
+    2. Lines. Each combination of the values of the other options is a line of its own.
 
     Runs ``tlm`` with ``layer`` 4, 6 and 8, each with ``weight`` 0.5 and 1: layers go along the axis, and the lines are
     ``tlm weight=0.5`` and ``tlm weight=1``.
@@ -66,9 +66,9 @@ def _run_of(label: str, varied: Mapping[str, VariedRun]) -> VariedRun | None:
 
 
 def _axis_of(runs: Sequence[VariedRun]) -> str | None:
-    """Choose the value that goes along the axis; of several with equally many numbers, the first.
+    """Choose the option that goes along the axis; of several with equally many numbers, the first.
 
-    ``None`` if no value was tried with two numbers: texts, and true or false, have no place along an axis.
+    ``None`` if no option was tried with two numbers: texts, and true or false, have no place along an axis.
     """
     axis, most = None, 1
     for name in dict.fromkeys(name for run in runs for name in run.values):
@@ -93,22 +93,22 @@ def _figure(
     languages = target_languages(scores, measure, source)
     means = scores.means(measure, languages)
     lines: dict[str, _SweepLine] = {}
-    for label, (value, line) in places.items():
+    for label, (number, line_label) in places.items():
         if label in means:
-            lines.setdefault(line, _SweepLine(line)).scores[value] = means[label]
-    steps = sorted({value for line in lines.values() for value in line.scores})
+            lines.setdefault(line_label, _SweepLine(line_label)).scores[number] = means[label]
+    steps = sorted({number for line in lines.values() for number in line.scores})
     if len(steps) < 2:
         return None
     series = []
-    for drawn in lines.values():
-        values = sorted(drawn.scores)
-        points = [drawn.scores[value] for value in values]
+    for line in lines.values():
+        numbers = sorted(line.scores)
+        points = [line.scores[number] for number in numbers]
         deviations = [score.sd for score in points]
         has_deviations = any(deviation is not None for deviation in deviations)
         series.append(
             LineSeries(
-                label=drawn.label,
-                x=values,
+                label=line.label,
+                x=numbers,
                 y=[score.mean for score in points],
                 sd=deviations if has_deviations else None,
                 interval=[half_interval(score) for score in points],

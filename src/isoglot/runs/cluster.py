@@ -124,7 +124,7 @@ class RayPool(WorkPool):
                 result, problem = answer.result()
             except self._lost as error:
                 problem = IsoglotError(
-                    f"a worker was lost {_RETRIES} times, most likely for want of memory; use fewer {self._fewer}"
+                    f"a worker was lost again and again, most likely for want of memory; use fewer {self._fewer}"
                 )
                 problem.__cause__ = error
             then()

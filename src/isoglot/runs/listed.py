@@ -43,7 +43,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     """Yield a temporary folder that gets the name ``path`` when the block ends without an error.
 
     A folder that is there already is replaced only then. If it holds files that isoglot did not write, it is refused
-    before the block.
+    before the block; if such a file was added meanwhile, the folder is refused at the end, and the new one is deleted.
 
     Example:
         >>> from tempfile import mkdtemp

@@ -105,6 +105,7 @@ class Record:
         if not path.exists() or all(p.name == RUN_LOCK or is_temporary(p) for p in path.iterdir()):  # 1
             return "new"
         manifest = self.read()
+        # A record that is one part of a manifest is written when it is finished, and has no `run.json`.
         started = None if self.part else read_json(path / RUN)
         recorded = {**(started or {}), **(manifest or {})}
         if not self._is_mine(recorded):  # 2

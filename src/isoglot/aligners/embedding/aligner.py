@@ -291,25 +291,25 @@ class EmbeddingAligner:
             b, i, j = links.nonzero().T
             linked = source.words[b, i], target.words[b, j], probability[b, i, j].float()
             columns.append((batch[b.cpu().numpy()], *(part.cpu().numpy() for part in linked)))
-        sentence, source_word, target_word, value = (
+        pair_number, source_word, target_word, value = (
             np.concatenate(part) for part in zip(*columns, strict=True)
         )
 
         # Sorted so that the links between two words stand together, the best one first; without links of pieces that
         # belong to no word (negative), and without improbable ones.
-        order = np.lexsort((-value, target_word, source_word, sentence))
+        order = np.lexsort((-value, target_word, source_word, pair_number))
         kept = (source_word >= 0) & (target_word >= 0) & (value >= self.options.min_probability)
         order = order[kept[order]]
-        sentence, source_word, target_word = sentence[order], source_word[order], target_word[order]
+        pair_number, source_word, target_word = pair_number[order], source_word[order], target_word[order]
         # The first link of each pair of words is the word link.
         is_first = np.ones(len(order), bool)
-        is_first[1:] = (np.diff(sentence) != 0) | (np.diff(source_word) != 0) | (np.diff(target_word) != 0)
-        offsets = starts_and_end(np.bincount(sentence[is_first], minlength=len(pieces) // 2))
-        source_ends, target_ends = (
+        is_first[1:] = (np.diff(pair_number) != 0) | (np.diff(source_word) != 0) | (np.diff(target_word) != 0)
+        offsets = starts_and_end(np.bincount(pair_number[is_first], minlength=len(pieces) // 2))
+        source_words, target_words = (
             source_word[is_first].astype(np.int32),
             target_word[is_first].astype(np.int32),
         )
-        return LinkTable(offsets, source_ends, target_ends, value[order][is_first])
+        return LinkTable(offsets, source_words, target_words, value[order][is_first])
 
     def _check(self, number: int, pair: WordPair, pieces: list[Pieces], row: int, unknown: OnUnknown) -> None:
         """Warn of an empty side, report unknown words, and take the pieces of a pair away that is too long.

@@ -117,7 +117,8 @@ def layer_states(
             sequence that is too long is cut into windows at the same relative places of both sides. By default each
             sentence is encoded alone, ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do.
         max_tokens: Maximum of tokens in a batch, with padding.
-        window: Maximum of pieces of a sentence that are encoded together; by default as many as the encoder takes.
+        window: Maximum of pieces of a sentence that are encoded together; by default as many as the encoder takes. Not
+            with ``joint``.
     """
     longest, size = max_length(model), hidden_size(model)
     device, dtype = model.device, model.dtype

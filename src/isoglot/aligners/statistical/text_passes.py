@@ -161,6 +161,9 @@ def _slots(source, target, table, slots):
 def _combine(source, target, slots, ahead, back, contributed, links):
     """Multiply both directions' posteriors, write the products to ``contributed``, and add them to ``links``.
 
+    ``ahead`` has the cells of a pair target word by target word; ``back`` and ``contributed`` have them source word by
+    source word.
+
     The product is the expected link of agreement (Liang, Taskar & Klein 2006, §3).
     """
     before = 0
@@ -179,7 +182,7 @@ def _combine(source, target, slots, ahead, back, contributed, links):
 
 @compiled
 def _keep_null(condition, generated, silent, contributed):
-    """Copy the null posteriors of generated words to ``contributed``, but of pairs without conditioning words."""
+    """Copy null posteriors of generated words to ``contributed``, except in pairs whose conditioning side is empty."""
     for s in range(len(condition.offsets) - 1):
         if condition.offsets[s] < condition.offsets[s + 1]:
             for k in range(generated.offsets[s], generated.offsets[s + 1]):
