@@ -44,7 +44,7 @@ from isoglot.tasks.text_vectors import LEFT_OUT
 
 @dataclass(frozen=True, slots=True)
 class MinedPair(Tabular):
-    """Two sentences that are taken for translations, the lines where they first stand (from 1), and their score."""
+    """Two sentences that are taken for translations, their score, and the first line of each (from 1)."""
 
     score: float
     source: str
@@ -55,7 +55,7 @@ class MinedPair(Tabular):
 
 @dataclass(frozen=True, slots=True)
 class MineReport:
-    """How much was searched and found."""
+    """Counts of a mining run."""
 
     sentences: tuple[int, int]  # different ones of each side
     pairs: int
@@ -72,8 +72,10 @@ def mine(
 ) -> ResultList[MinedPair]:
     """Find translations among the sentences of two languages.
 
-    A sentence that stands several times counts once, as its first line; blank ones count as none, and so do those
+    A sentence on several lines counts once, as its first line. Blank sentences are left out, and so are sentences
     without a word that the encoder's vocabulary knows. Of equal scores the pair whose lines come first is better.
+
+    In memory are the texts of both sides; their vectors lie in a temporary file.
 
     Args:
         source: Sentences of one language.
@@ -148,7 +150,7 @@ def mine_files(
 
 
 def _vectors_made_from(request: MineRequest, paths: Sequence[str]) -> dict[str, Any]:
-    """What sentence vectors are made from, beside the sentences."""
+    """Values on which the vectors depend, beside the sentences: if one differs, kept vectors are not taken."""
     named = isinstance(request.model, str)
     return {
         "model": str(request.model),
@@ -159,7 +161,7 @@ def _vectors_made_from(request: MineRequest, paths: Sequence[str]) -> dict[str, 
 
 
 def _distinct(rows: Iterable[TextRow]) -> dict[str, TextRow]:
-    """The first row of each sentence, by its cleaned text, which is compared; the row has the text as it was given."""
+    """The first row of each different sentence, by its cleaned text. The row keeps the text as it was given."""
     sentences: dict[str, TextRow] = {}
     for row in rows:
         if not is_blank(cleaned := row.cleaned):
@@ -189,20 +191,24 @@ def _mined(
     encoding_step = partial(step, "encoding")
     with stored_vectors(encoder, texts, receive, encoding=encoding, progress=encoding_step) as stored:
         unknown.warn()
-        (first, source_numbers), (second, target_numbers) = stored
+        # Sentences without a vector have none here: number n of `sources` is vector n of `source_vectors`.
+        (source_vectors, source_numbers), (target_vectors, target_numbers) = stored
         sources, targets = [texts[0][i] for i in source_numbers], [texts[1][j] for j in target_numbers]
         if not sources or not targets:
             return []
         k = options.neighbours
         searching = partial(step, "searching")
         if options.search == "faiss":
-            forward, backward = by_faiss(first, second, k), by_faiss(second, first, k)
+            forward = by_faiss(source_vectors, target_vectors, k)
+            backward = by_faiss(target_vectors, source_vectors, k)
         elif options.search == "ray":
             with RayPool(fewer="CPUs") as pool:
-                forward, backward = by_parts(first, second, k, pool, progress=searching)
+                forward, backward = by_parts(source_vectors, target_vectors, k, pool, progress=searching)
         else:
             device = resolve_device("auto")
-            forward, backward = nearest_both_ways(first, second, k, device=device, progress=searching)
+            forward, backward = nearest_both_ways(
+                source_vectors, target_vectors, k, device=device, progress=searching
+            )
     copies = None
     if options.drop_copies:
         numbers = {text: number for number, text in enumerate(targets)}
@@ -221,44 +227,73 @@ def best_pairs(
     *,
     copies: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs from the neighbours of both sides: their scores, source and target numbers, the best first.
+    """Choose pairs among the neighbours of both sides: scores, source numbers and target numbers, the best first.
+
+    1. Forward, each source sentence proposes the neighbour with the highest score; backward, each target sentence does.
+    2. ``retrieval`` says what counts: the proposals of one side (``forward``, ``backward``), those that both sides made
+       (``intersection``), or, with ``max``, the proposals of both sides, taken greedily from the best: a pair is left
+       out if one of its sentences is in a better pair.
+    3. Pairs below ``min_score`` are left out.
+    4. Order: by score; of equal scores the smaller source number first, then the smaller target number.
+
+    Sentences 0 and 1 both propose target 5, with scores 1.2 and 1.1, and target 5 proposes 0: ``forward`` has both
+    pairs, ``intersection`` and ``max`` have (0, 5) alone.
 
     ``copies``: For each source number a target number that it is not paired with, or −1.
     """
     source_means, target_means = forward.similarities.mean(1), backward.similarities.mean(1)
-    ways = []
-    for neighbours, side_means, near_means in (
+    proposals = []  # of each direction one row a sentence: score, source number, target number
+    for neighbours, own_means, means_of_others in (
         (forward, source_means, target_means),
         (backward, target_means, source_means),
     ):
         scores = compared(
             neighbours.similarities,
-            side_means[:, None],
-            near_means[neighbours.numbers],
+            own_means[:, None],
+            means_of_others[neighbours.numbers],
             similarity=options.similarity,
         )
-        number = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
-        pair = (number, neighbours.numbers) if neighbours is forward else (neighbours.numbers, number)
+        own = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
+        is_forward = neighbours is forward
+        source, target = (own, neighbours.numbers) if is_forward else (neighbours.numbers, own)
         if copies is not None:
-            copied = torch.from_numpy(copies).to(scores.device)[pair[0]] == pair[1]
-            scores = scores.masked_fill(copied, -torch.inf)
+            is_copy = torch.from_numpy(copies).to(scores.device)[source] == target
+            scores = scores.masked_fill(is_copy, -torch.inf)
         best = scores.argmax(1, keepdim=True)
-        ways.append(torch.cat([part.gather(1, best).double() for part in (scores, *pair)], 1).cpu().numpy())
-    rows = np.concatenate({"forward": ways[:1], "backward": ways[1:]}.get(options.retrieval, ways))
+        columns = [part.gather(1, best).double() for part in (scores, source, target)]
+        proposals.append(torch.cat(columns, 1).cpu().numpy())
+    if options.retrieval == "forward":
+        rows = proposals[0]
+    elif options.retrieval == "backward":
+        rows = proposals[1]
+    else:
+        rows = np.concatenate(proposals)
     score, i, j = rows[:, 0].astype(np.float32), rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64)
+
     if options.retrieval == "intersection":
         _, first, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
-        both = first[times == 2]
-        score, i, j = score[both], i[both], j[both]
+        proposed_twice = first[times == 2]
+        score, i, j = score[proposed_twice], i[proposed_twice], j[proposed_twice]
+    # Without min_score only copies, whose score is -inf, are left out.
     least = np.finfo(np.float32).min if options.min_score is None else options.min_score
     order = np.lexsort((j, i, -score))
     order = order[score[order] >= least]
-    if options.retrieval == "max":  # each sentence once, in its best pair
-        sources, targets, chosen = set[int](), set[int](), []
-        for row, source, target in zip(order.tolist(), i[order].tolist(), j[order].tolist(), strict=True):
-            if source not in sources and target not in targets:
-                chosen.append(row)
-                sources.add(source)
-                targets.add(target)
-        order = np.array(chosen, np.int64)
+    if options.retrieval == "max":
+        order = _greedily(order, i, j)
     return score[order], i[order], j[order]
+
+
+def _greedily(
+    order: NDArray[np.int64], sources: NDArray[np.int64], targets: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The rows, in their order, whose source and target are in no row before them."""
+    used_sources, used_targets = set[int](), set[int]()
+    chosen = []
+    for row, source, target in zip(
+        order.tolist(), sources[order].tolist(), targets[order].tolist(), strict=True
+    ):
+        if source not in used_sources and target not in used_targets:
+            chosen.append(row)
+            used_sources.add(source)
+            used_targets.add(target)
+    return np.array(chosen, np.int64)

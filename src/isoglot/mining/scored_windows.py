@@ -32,6 +32,8 @@ MISSING_LANGUAGE = "missing_language"
 Row = tuple[SentencePair, tuple[str, str], Sequence[str]]
 """A pair as it was given, its clean text, and the rules that drop it."""
 _CHUNK = 4096
+_MOST_IN_WINDOW = 16
+"""A window ends with this many times ``pool`` pairs, even if few of them pass: all of its pairs are in memory."""
 _NO_SCORE = {"engine", "workers", "duplicates", "min_cosine", "min_margin", "min_alignment", "min_coverage"}
 """Options that change no score and no rule of a single pair."""
 
@@ -51,7 +53,7 @@ class PairWindow:
     earlier: Sequence[tuple[str, str]] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send nothing to another process but what rules and scores read."""
+        """Send to another process only what rules and scores read of the pairs."""
         bare = []
         for pair, texts, reasons in self.rows:
             sent = SentencePair(pair.texts, languages=pair.languages, tags=pair.tags, path=pair.path)
@@ -65,7 +67,7 @@ class PairWindow:
         return content_of([*rows, list(self.earlier)])
 
     def passing(self) -> Iterator[tuple[str, tuple[str, str]]]:
-        """What warnings call each pair that no rule drops, and its clean texts."""
+        """The pairs that no rule drops: what warnings call each of them, and its clean texts."""
         for number, (pair, texts, reasons) in enumerate(self.rows, self.first + 1):
             if not reasons:
                 place = "" if pair.line is None else f"{pair.path}:{pair.line}, "
@@ -98,7 +100,7 @@ def reasons_of(rules: PairRules, chunk: PairWindow) -> BlockResult:
 
 
 class _ScoreWorker:
-    """What a worker of a cluster has loaded."""
+    """The rules and models of a worker of a cluster, loaded once."""
 
     rules: PairRules
     scorer: PairScorer
@@ -167,7 +169,12 @@ class ScoredWindows:
                 yield ruled, iter([{} for _ in ruled.passing()])
 
     def _windows_to_score(self, pairs: Iterator[SentencePair]) -> Iterator[PairWindow]:
-        """Windows of as many passing pairs as the margin's neighbours are searched among."""
+        """Cut pairs into windows of ``pool`` pairs that pass the rules, among which neighbours are searched.
+
+        1. A window ends with the pair that is the ``pool``-th to pass, or earlier if few pass.
+        2. A window with fewer passing pairs, such as the last one, is filled up with texts of pairs before it: among a
+           few pairs a margin would mean little.
+        """
         pool = self._request.pool
         waiting: list[Row] = []
         earlier: list[tuple[str, str]] = []
@@ -189,7 +196,7 @@ class ScoredWindows:
                 for row in _with_reasons(chunk, self._rules):
                     waiting.append(row)
                     passed += not row[2]
-                    if passed == pool or len(waiting) == 16 * pool:
+                    if passed == pool or len(waiting) == _MOST_IN_WINDOW * pool:
                         yield window()
                         first, waiting, passed = first + len(waiting), [], 0
         yield window()
@@ -233,7 +240,7 @@ def _with_reasons(pairs: Sequence[SentencePair], rules: PairRules) -> list[Row]:
 
 
 def _lacking(pair: SentencePair) -> list[str]:
-    """Why a pair is dropped of whose unit a language is missing."""
+    """The reason to drop a pair whose unit of a translation memory lacks a language; of other pairs no reason."""
     return [MISSING_LANGUAGE] if pair.unit is not None and not pair.unit.complete else []
 
 
@@ -244,7 +251,7 @@ def _cleaned(pair: SentencePair) -> SentencePair:
 
 
 def scores_made_from(request: FilterRequest, inputs: Iterable[str | Path]) -> dict[str, Any]:
-    """What the scores of files are made from, beside the text of the pairs."""
+    """Values on which scores depend, beside the text of the pairs: if one differs, kept scores are not taken."""
     aligner, model = request.aligner, request.model
     options = request.model_dump(exclude={"aligner", "model", *_NO_SCORE})
     recorded: dict[str, Any] = {"options": options, "inputs": input_sizes(inputs)}

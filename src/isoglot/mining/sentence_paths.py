@@ -1,17 +1,19 @@
-r"""The cheapest way through two documents: which lines belong together, in time linear in their length.
+r"""The cheapest path through two documents: which lines translate each other, in time linear in their length.
 
-A group of a source and b target lines costs, with x and y the vectors of its sides, and m and n their lengths,
+A path goes from the first lines of both documents to the last ones. Each step takes a group of a source and b target
+lines, or skips one line. A group costs, with x and y the vectors of its two sides, and m and n their lengths,
 
 .. math:: c(x, y) = a b \left(\frac{2 (1 - \cos(x, y))}{E_s[1 - \cos(x, y_s)] + E_s[1 - \cos(x_s, y)]}
     + \lambda \left[1 - \log_2\left(1 + \frac{\min(m, n)}{\max(m, n)}\right)\right]\right)
 
-where the means are over lines at equal distances, without the one that is the most similar, which may be the
-translation. A pair of chance and of the same length costs about 1; a skipped line has its own price. The lengths tell
-a pair from one with a short line more or less, which has nearly the same vectors. Of ways that cost the same, the one
-with the smaller groups is taken: of identical documents every line is alone.
+1. The means E are over sample lines at equal distances. The most similar sample is left out: it may be the translation.
+2. So a random pair of equal length costs about 1, whatever the encoder. A skipped line has a cost of its own.
+3. The lengths tell a pair from the same pair with one short line more, which has nearly the same vectors.
+4. Of paths that cost the same, the one with the smaller groups is taken: in two identical documents every line is
+   alone.
 
-The documents are halved by adding the vectors of neighbouring lines until they are short enough to compare all with
-all; each finer level then searches a band around the way through the coarser one.
+To be linear in time, the documents are halved, by adding the vectors of neighbouring lines, until they are short
+enough to compare all lines with all. Each finer level then searches a band around the path through the coarser level.
 
 Sources: Thompson and Koehn 2019, *Vecalign: Improved sentence alignment in linear time and space* (the cost of vectors,
 Eq. 3, and the recursion); Liu and Zhu 2023, *Bertalign: Improved word embedding-based sentence alignment for
@@ -32,53 +34,63 @@ Vectors = NDArray[np.float32]
 Lengths = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 Step = tuple[int, int, int, int, float]
-"""First source line, first target line, how many of each, and the price."""
+"""A step of a path: first source line, first target line, how many lines of each, and the cost."""
 Band = tuple[Numbers, Numbers]
-"""The first and the last number of target lines that are looked at after each number of source lines."""
+"""The cells that are searched: for each number i of source lines that a path has passed, the smallest and the largest
+number of target lines that it may have passed. **Shape** of each: (source lines + 1)."""
 
-_SKIP, _SHARE = 0.2, 0.75
-"""Of a line without a translation: what it costs, and the share of a usual pair that is added."""
+_SKIP, _SKIP_SHARE = 0.2, 0.75
+"""Cost of a skipped line: the first number, and this share of the cost of a usual pair."""
 _FEW = 16
 """Fewer pairs of lines do not show how much longer one language is."""
 _SMALL = 256
 """Lines of a level at which all cells are searched."""
 _WIDTH = 12
-"""Cells on either side of the coarser way."""
+"""Cells on either side of the path through the coarser level."""
 _SAMPLES = 128
-"""Lines that show what chance is."""
+"""Sample lines that show how similar random pairs are."""
 _ROUNDING = 1e-3
-"""Vectors of the same text differ by less, even in bfloat16; a price below counts as none, so that ties are ties."""
+"""Vectors of the same text differ by less, even in bfloat16. A lower cost counts as 0, so that ties are ties."""
 _ROWS = 64
-"""Rows whose prices are computed as one product."""
+"""Source lines whose costs are computed as one matrix product."""
 
 
 class Runs(NamedTuple):
-    """The runs of a side that have as many lines, each at the line where it ends."""
+    """The runs of k neighbouring lines of one side, for one k. Run number i ends with line i."""
 
     vectors: Vectors  # unit vectors. Shape: (lines, hidden)
-    chance: Lengths  # mean of 1 − cosine with lines of the other side. Shape: (lines)
+    random_distance: Lengths  # mean of 1 − cosine with samples of the other side. Shape: (lines)
     lengths: Lengths  # in units that both sides share. Shape: (lines)
-    present: NDArray[np.bool_]  # whether there is a vector: a null one pairs with nothing. Shape: (lines)
+    present: NDArray[np.bool_]  # False: the vector is null, and the run pairs with nothing. Shape: (lines)
 
     def part(self, start: int, stop: int) -> "Runs":
-        """Those that end at the lines from ``start`` to ``stop`` − 1."""
-        run = slice(start, stop)
-        return Runs(self.vectors[run], self.chance[run], self.lengths[run], self.present[run])
+        """The runs that end with the lines from ``start`` to ``stop`` − 1."""
+        rows = slice(start, stop)
+        return Runs(self.vectors[rows], self.random_distance[rows], self.lengths[rows], self.present[rows])
 
 
-def _side(vectors: Sequence[Vectors], samples: Vectors, lengths: Lengths) -> list[Runs]:
-    """The runs of 1, 2, … lines; from their vectors, some lines of the other side, and the length of each line."""
-    sums = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
-    ends = np.arange(1, len(sums))
+def _runs_of_side(vectors: Sequence[Vectors], samples: Vectors, lengths: Lengths) -> list[Runs]:
+    """The runs of 1, 2, … lines of a side.
+
+    ``vectors``: For 1, 2, … lines, the vectors of the runs. ``samples``: Lines of the other side. ``lengths``: Of each
+    line of this side.
+    """
+    length_before = np.concatenate(
+        [[0.0], np.cumsum(lengths, dtype=np.float64)]
+    )  # of all lines before each line
+    ends = np.arange(1, len(length_before))
     runs = []
-    for size, run in enumerate(vectors, 1):
-        long = sums[ends] - sums[np.maximum(ends - size, 0)]
-        runs.append(Runs(run, _chance(run, samples), long.astype(np.float32), _present(run)))
+    for size, run_vectors in enumerate(vectors, 1):
+        starts = np.maximum(ends - size, 0)
+        run_lengths = (length_before[ends] - length_before[starts]).astype(np.float32)
+        runs.append(
+            Runs(run_vectors, _random_distance(run_vectors, samples), run_lengths, _present(run_vectors))
+        )
     return runs
 
 
-def _chance(vectors: Vectors, samples: Vectors) -> Lengths:
-    """The mean of 1 − cosine of each vector with some of the other side, without the nearest one."""
+def _random_distance(vectors: Vectors, samples: Vectors) -> Lengths:
+    """The mean of 1 − cosine of each vector with samples of the other side, without the nearest sample."""
     if len(samples) < 2:
         return np.ones(len(vectors), np.float32)
     distances: Vectors = 1 - vectors @ samples.T
@@ -95,15 +107,17 @@ def cheapest_groups(
     lengths: tuple[Lengths, Lengths] | None = None,
     length_weight: float = 0.0,
 ) -> list[Step]:
-    """The groups of lines, in their order, that together cost least; those of one side alone are single lines.
+    """Find the cheapest path; returns its steps, in the order of the documents. Each skipped line is a step of its own.
 
     Args:
-        source: For each length from 1 to ``max_size - 1``, unit vectors of the runs of that many lines, by last line.
+        source: For each k from 1 to ``max_size - 1``, unit vectors of the runs of k lines, by their last line.
         target: The same of the target.
         max_size: Most lines of a group, of both sides together.
         skip: Cost of a line without a translation; a random pair costs about 1.
-        samples: Lines of the source and of the target that show what chance is; by default of the documents.
-        lengths: Of each line of the source and of the target, in units that both share; by default all are the same.
+        samples: Lines of the source and of the target that show how similar random pairs are; by default of the
+            documents.
+        lengths: Length of each line of the source and of the target, in units that both share; by default all are the
+            same.
         length_weight: The λ of the formula.
     """
     counts = len(source[0]), len(target[0])
@@ -113,47 +127,51 @@ def cheapest_groups(
     if max(counts) > _SMALL and min(counts) > 1:
         coarser = cheapest_groups([_halved(source[0])], [_halved(target[0])], max_size=2, skip=skip)
     low, high = _around(coarser, *counts)
-    offsets = starts_and_end(high - low + 1)
-    first, second = samples or (spaced(source[0]), spaced(target[0]))
-    long = lengths or [np.ones(count, np.float32) for count in counts]
-    sides = _side(source, second, long[0]), _side(target, first, long[1])
-    sizes = ((a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1))
-    groups = sorted(sizes, key=sum)  # of equal costs the first is taken
-    prices = _prices(*sides, groups, (low, high), offsets, weight=length_weight)
-    rows, columns = (np.array(sizes, np.int64) for sizes in zip(*groups, strict=True))
-    steps, costs = _search(prices, rows, columns, (low, high, offsets), skip)
-    return [(*step, float(cost)) for step, cost in zip(steps.tolist(), costs, strict=True)]
+    offsets = starts_and_end(
+        high - low + 1
+    )  # the cells of the band stand in one row, source line by source line
+    source_samples, target_samples = samples or (spaced(source[0]), spaced(target[0]))
+    source_lengths, target_lengths = lengths or [np.ones(count, np.float32) for count in counts]
+    source_runs = _runs_of_side(source, target_samples, source_lengths)
+    target_runs = _runs_of_side(target, source_samples, target_lengths)
+    sizes = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
+    sizes.sort(key=sum)  # smaller groups first: of equal costs the search takes the first
+    costs = _costs(source_runs, target_runs, sizes, (low, high), offsets, weight=length_weight)
+    source_sizes, target_sizes = (np.array(column, np.int64) for column in zip(*sizes, strict=True))
+    steps, step_costs = _search(costs, source_sizes, target_sizes, (low, high, offsets), skip)
+    return [(*step, float(cost)) for step, cost in zip(steps.tolist(), step_costs, strict=True)]
 
 
 def mutual_lines(source: Vectors, target: Vectors) -> tuple[Numbers, Numbers]:
-    """Numbers of some source lines and of the target lines of which each is the other's nearest."""
+    """Pairs of sample lines that are each other's nearest: numbers of source lines, and of their target lines."""
     if not (len(source) and len(target)):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    some = _spaced_places(len(source))
-    nearest = (source[some] @ target.T).argmax(1)
+    sampled = _spaced_places(len(source))
+    nearest = (source[sampled] @ target.T).argmax(1)
     back = (source @ target[nearest].T).argmax(0)
-    mutual = (source[back] == source[some]).all(1)  # of equal lines any will do
-    mutual &= _present(source[some]) & _present(target[nearest])
-    return some[mutual], nearest[mutual]
+    is_mutual = (source[back] == source[sampled]).all(1)  # the same text on another line is as good
+    is_mutual &= _present(source[sampled]) & _present(target[nearest])
+    return sampled[is_mutual], nearest[is_mutual]
 
 
 def usual_skip(source: Vectors, target: Vectors, pairs: tuple[Numbers, Numbers]) -> float:
-    """What a line without a translation costs, from the median price of :func:`mutual_lines`.
+    """The cost of a line without a translation, from the median cost of :func:`mutual_lines`.
 
-    Encoders differ in how alike they make translations, and so do languages: 0.2 to 0.6 of a pair of chance.
+    Encoders differ in how similar they make translations, and so do languages: such a pair costs 0.2 to 0.6 of a
+    random pair.
     """
     first, second = source[pairs[0]], target[pairs[1]]
     if not len(first):
         return _SKIP
-    usual = _chance(first, spaced(target)) + _chance(second, spaced(source))
-    prices = 2 * np.maximum(1 - (first * second).sum(1), 0) / np.maximum(usual, np.float32(1e-9))
-    return _SKIP + _SHARE * float(np.median(prices))
+    of_random_pairs = _random_distance(first, spaced(target)) + _random_distance(second, spaced(source))
+    costs = 2 * np.maximum(1 - (first * second).sum(1), 0) / np.maximum(of_random_pairs, np.float32(1e-9))
+    return _SKIP + _SKIP_SHARE * float(np.median(costs))
 
 
 def length_ratio(source: Lengths, target: Lengths, pairs: tuple[Numbers, Numbers]) -> float:
-    """How much longer source lines are, from the median of :func:`mutual_lines`; of few lines from both totals.
+    """How many times as long source lines are: the median of :func:`mutual_lines`; of few pairs, by the totals.
 
-    Where one document lacks a chapter, the totals would tell nothing.
+    The totals alone would be wrong for documents of which one lacks a chapter.
     """
     if len(pairs[0]) < _FEW:
         return float(source.sum() / max(1.0, target.sum()))
@@ -161,7 +179,7 @@ def length_ratio(source: Lengths, target: Lengths, pairs: tuple[Numbers, Numbers
 
 
 def spaced(lines: Vectors) -> Vectors:
-    """Some lines that have vectors, at equal distances."""
+    """Sample lines at equal distances, of the lines that have a vector."""
     present = np.flatnonzero(_present(lines))
     return lines[present[_spaced_places(len(present))]] if len(present) else lines[:0]
 
@@ -172,114 +190,146 @@ def _present(vectors: Vectors) -> NDArray[np.bool_]:
 
 
 def _spaced_places(count: int) -> Numbers:
+    """At most :data:`_SAMPLES` numbers from 0 to ``count`` − 1, at equal distances."""
     return np.unique(np.linspace(0, count - 1, _SAMPLES).astype(np.int64))
 
 
 def _halved(vectors: Vectors) -> Vectors:
-    """Two neighbouring lines as one; an odd last one stays alone."""
+    """Join lines 0 and 1, 2 and 3, …: the unit vectors of their sums. Of an odd number the last line stays alone."""
     sums: Vectors = np.add.reduceat(vectors, np.arange(0, len(vectors), 2))
     norms: Vectors = np.linalg.norm(sums, axis=1, keepdims=True)
     return (sums / np.maximum(norms, 1e-12)).astype(np.float32)
 
 
 def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
-    """The cells near the way through the level with half the lines; all of them where there is no such level."""
+    """The band around the path through the level with half the lines; all cells where there is no such level.
+
+    Args:
+        path: Steps through the coarser level, of one line a side at most.
+        rows: Source lines of this level.
+        columns: Target lines of this level.
+    """
     if not path:
         return np.zeros(rows + 1, np.int64), np.full(rows + 1, columns, np.int64)
+    # Line i of the coarser level is lines 2 i and 2 i + 1 of this one.
     steps = np.array([step[:4] for step in path], np.int64)
-    first, start = 2 * steps[:, 0], 2 * steps[:, 1]
-    last, end = np.minimum(first + 2 * steps[:, 2], rows), start + 2 * steps[:, 3]
+    first_row, first_column = 2 * steps[:, 0], 2 * steps[:, 1]
+    last_row = np.minimum(first_row + 2 * steps[:, 2], rows)
+    last_column = first_column + 2 * steps[:, 3]
     low, high = np.full(rows + 1, columns, np.int64), np.zeros(rows + 1, np.int64)
-    for offset in range(3):  # a step leads over two lines of this level at most
-        row = np.minimum(first + offset, last)
-        np.minimum.at(low, row, start)
-        np.maximum.at(high, row, end)
+    for offset in range(3):  # a step passes two lines of this level at most, so it touches three rows
+        row = np.minimum(first_row + offset, last_row)
+        np.minimum.at(low, row, first_column)
+        np.maximum.at(high, row, last_column)
+    # Widen the band by _WIDTH cells in every direction.
     size = 2 * _WIDTH + 1
     low = minimum_filter1d(low, size, mode="nearest") - _WIDTH
     high = maximum_filter1d(high, size, mode="nearest") + _WIDTH
     low, high = np.clip(low, 0, columns), np.clip(high, 0, columns)
-    low[0], high[-1] = 0, columns
+    low[0], high[-1] = 0, columns  # the path begins and ends in the corners
     return low, high
 
 
-def _prices(
+def _costs(
     source: Sequence[Runs],
     target: Sequence[Runs],
-    groups: Sequence[tuple[int, int]],
+    sizes: Sequence[tuple[int, int]],
     band: Band,
     offsets: Numbers,
     *,
     weight: float,
 ) -> NDArray[np.float32]:
-    """The price of each group that ends at each cell of the band. **Shape**: (cells, groups)."""
+    """The cost of each group that ends in each cell of the band; infinite where no group can end.
+
+    ``sizes``: Source and target lines of each kind of group. ``offsets``: Where the cells of each row begin.
+    **Shape**: (cells, sizes).
+    """
     low, high = band
-    prices = np.full((offsets[-1], len(groups)), np.inf, np.float32)
+    costs = np.full((offsets[-1], len(sizes)), np.inf, np.float32)
+    # Blocks of rows: the band of a block is computed as one rectangle, of which the cells of the band are taken.
     for top in range(1, len(low), _ROWS):
         end = min(top + _ROWS, len(low))
         left, right = max(int(low[top:end].min()), 1), int(high[top:end].max())
         if right < left:
             continue
-        width = high[top:end] - low[top:end] + 1
-        row = np.repeat(np.arange(end - top), width)
+        # Row, column and number of each cell of the band in this block. In column 0 no group ends.
+        widths = high[top:end] - low[top:end] + 1
+        row = np.repeat(np.arange(end - top), widths)
         cell = np.arange(offsets[top], offsets[end])
-        column = cell - np.repeat(offsets[top:end] - low[top:end], width)
-        inside = column > 0
-        row, cell, column = row[inside], cell[inside], column[inside] - left
-        for number, (a, b) in enumerate(groups):
-            rows, columns = source[a - 1].part(top - 1, end - 1), target[b - 1].part(left - 1, right)
-            distance = 1 - rows.vectors @ columns.vectors.T
-            usual = rows.chance[:, None] + columns.chance[None]
-            price = 2 * distance / np.maximum(usual, np.float32(1e-9))
-            price[price < _ROUNDING] = 0
-            if weight:
-                long, wide = rows.lengths[:, None], columns.lengths[None]
-                shares = np.minimum(long, wide) / np.maximum(np.maximum(long, wide), np.float32(1e-9))
-                price += np.float32(weight) * (1 - np.log2(1 + shares))
-            price *= a * b
-            price[~rows.present] = np.inf
-            price[:, ~columns.present] = np.inf
-            price[: max(0, a - top)] = np.inf  # a run does not begin before the document
-            price[:, : max(0, b - left)] = np.inf
-            prices[cell, number] = price[row, column]
-    return prices
+        first_cells = np.repeat(offsets[top:end], widths)
+        column = np.repeat(low[top:end], widths) + cell - first_cells
+        has_group = column > 0
+        row, cell, column = row[has_group], cell[has_group], column[has_group] - left
+        for number, (a, b) in enumerate(sizes):
+            source_runs = source[a - 1].part(top - 1, end - 1)
+            target_runs = target[b - 1].part(left - 1, right)
+            cost = _cost_of_groups(source_runs, target_runs, weight=weight)
+            cost *= a * b
+            cost[: max(0, a - top)] = np.inf  # a run does not begin before the document
+            cost[:, : max(0, b - left)] = np.inf
+            costs[cell, number] = cost[row, column]
+    return costs
+
+
+def _cost_of_groups(source: Runs, target: Runs, *, weight: float) -> NDArray[np.float32]:
+    """The cost of each source run with each target run, without the factor a b. **Shape**: (source, target)."""
+    distance = 1 - source.vectors @ target.vectors.T
+    of_random_pairs = source.random_distance[:, None] + target.random_distance[None]
+    cost: NDArray[np.float32] = 2 * distance / np.maximum(of_random_pairs, np.float32(1e-9))
+    cost[cost < _ROUNDING] = 0
+    if weight:
+        source_lengths, target_lengths = source.lengths[:, None], target.lengths[None]
+        longer = np.maximum(np.maximum(source_lengths, target_lengths), np.float32(1e-9))
+        cost += np.float32(weight) * (1 - np.log2(1 + np.minimum(source_lengths, target_lengths) / longer))
+    cost[~source.present] = np.inf
+    cost[:, ~target.present] = np.inf
+    return cost
 
 
 @compiled
-def _search(prices, rows, columns, band, skip):
-    """The groups of the cheapest way (first lines and sizes) and their prices."""
+def _search(costs, source_sizes, target_sizes, band, skip):
+    """Find the cheapest path, and return its steps (first lines and numbers of lines) and their costs.
+
+    Cell (i, j) of the band is reached when i source and j target lines are passed. Among ways into a cell that cost the
+    same, groups win over skips, in the order of their sizes, and a skipped source line over a skipped target line.
+    """
     low, high, offsets = band
-    count = len(rows)
-    total = np.full(len(prices), np.inf)
-    choices = np.full(len(prices), -1, np.int16)
+    count = len(source_sizes)
+    skip_source, skip_target = count, count + 1  # the choices after those of groups
+    total = np.full(len(costs), np.inf)
+    choices = np.full(len(costs), -1, np.int16)
     for i in range(len(low)):
         for j in range(low[i], high[i] + 1):
             cell = offsets[i] + j - low[i]
             best, choice = (0.0 if i == 0 and j == 0 else np.inf), -1
             for number in range(count):
-                a, b = i - rows[number], j - columns[number]
+                a, b = i - source_sizes[number], j - target_sizes[number]
                 if a >= 0 and b >= 0 and low[a] <= b <= high[a]:
-                    cost = total[offsets[a] + b - low[a]] + prices[cell, number]
+                    cost = total[offsets[a] + b - low[a]] + costs[cell, number]
                     if cost < best:
                         best, choice = cost, number
             if i > 0 and low[i - 1] <= j <= high[i - 1]:
                 cost = total[offsets[i - 1] + j - low[i - 1]] + skip
                 if cost < best:
-                    best, choice = cost, count
+                    best, choice = cost, skip_source
             if j > low[i]:
                 cost = total[cell - 1] + skip
                 if cost < best:
-                    best, choice = cost, count + 1
+                    best, choice = cost, skip_target
             total[cell], choices[cell] = best, choice
-    top, left = np.int64(len(low) - 1), high[len(low) - 1]
-    steps, costs = np.empty((top + left, 4), np.int64), np.empty(top + left)
+    # Back from the end of both documents to their beginning, by what was chosen for each cell.
+    row, column = np.int64(len(low) - 1), high[len(low) - 1]
+    steps, step_costs = np.empty((row + column, 4), np.int64), np.empty(row + column)
     size = 0
-    while top > 0 or left > 0:
-        cell = offsets[top] + left - low[top]
-        choice = choices[cell]
-        a = rows[choice] if choice < count else np.int64(choice == count)
-        b = columns[choice] if choice < count else np.int64(choice == count + 1)
-        costs[size] = prices[cell, choice] if choice < count else skip
-        top, left = top - a, left - b
-        steps[size, 0], steps[size, 1], steps[size, 2], steps[size, 3] = top, left, a, b
+    while row > 0 or column > 0:
+        cell = offsets[row] + column - low[row]
+        chosen = choices[cell]
+        if chosen < count:
+            a, b, cost = source_sizes[chosen], target_sizes[chosen], costs[cell, chosen]
+        else:
+            a, b, cost = np.int64(chosen == skip_source), np.int64(chosen == skip_target), skip
+        row, column = row - a, column - b
+        steps[size, 0], steps[size, 1], steps[size, 2], steps[size, 3] = row, column, a, b
+        step_costs[size] = cost
         size += 1
-    return steps[:size][::-1].copy(), costs[:size][::-1].copy()
+    return steps[:size][::-1].copy(), step_costs[:size][::-1].copy()

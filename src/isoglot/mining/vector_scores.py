@@ -36,13 +36,13 @@ class VectorScorer:
         names: Sequence[str],
         earlier: Sequence[tuple[str, str]] = (),
     ) -> list[dict[str, float] | None]:
-        """Cosine and margin of each pair; none for a pair with a null vector.
+        """Cosine and margin of each pair; ``None`` for a pair with a null vector.
 
-        A text that stands several times in a window is one neighbour, one with a null vector is none.
+        A text that stands several times in a window is one neighbour; a text with a null vector is no neighbour.
 
-        ``earlier``: The pairs before these, which fill up a short window.
+        ``names``: What warnings call the pairs. ``earlier``: Pairs before these, which fill up a short window.
         """
-        sides = []
+        sides = []  # of each side the vectors of its different texts, and the number of each pair's vector, or −1
         for side in (0, 1):
             texts = [pair[side] for pair in pairs]
             before = [pair[side] for pair in earlier]
