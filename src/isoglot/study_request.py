@@ -1,4 +1,4 @@
-"""What a study is asked for: a field is an argument in Python and a flag of ``isoglot study``."""
+"""Options of studies: a field is an argument in Python and a flag of ``isoglot study``."""
 
 from __future__ import annotations
 

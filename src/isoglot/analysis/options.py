@@ -1,4 +1,4 @@
-"""What each analysis takes: a field is an argument in Python and a flag of ``isoglot analyse``."""
+"""Options of each analysis: a field is an argument in Python and a flag of ``isoglot analyse``."""
 
 from typing import Annotated, Any, Literal
 

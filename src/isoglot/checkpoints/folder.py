@@ -1,4 +1,4 @@
-"""Where a checkpoint is. Nothing here needs torch or transformers."""
+"""Find the folder of a checkpoint. Nothing here needs torch or transformers."""
 
 import logging
 import re

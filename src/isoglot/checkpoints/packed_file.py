@@ -51,7 +51,7 @@ _Count = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 class EncoderShape(BaseModel):
-    """What a configuration says of an encoder's tensors and of how it computes."""
+    """The shape of an encoder: its tensors, and how it computes, as its configuration says."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -86,7 +86,7 @@ class EncoderShape(BaseModel):
 
 
 class PackedFile(NamedTuple):
-    """What a packed file holds, checked."""
+    """The content of a packed file, checked."""
 
     texts: dict[str, str]  # by name, tokenizer.json among them
     tensors: Tensors  # as they are kept, see :func:`restored`
@@ -103,12 +103,12 @@ def is_packed(file: Path, kind: str = FORMAT) -> bool:
 
 
 def sentence_file(file: str | Path) -> Path:
-    """Where the upper layers of a packed file are kept, if it has any."""
+    """The file that holds the upper layers of a packed file, if there are any."""
     return _beside(file, ".sentences.safetensors")
 
 
 def choice_beside(file: str | Path) -> Path:
-    """Where the layer and method of a packed file are kept if they are not those in it."""
+    """The file beside a packed file that holds another choice of layer and method."""
     return _beside(file, ".aligner.json")
 
 

@@ -1,4 +1,4 @@
-"""What commands show while they work: bars on a terminal, plain lines elsewhere, all on standard error."""
+"""Progress of commands: bars on a terminal, plain lines elsewhere, all on standard error."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Console:
             self._bar.update(self._tasks[label], description=f"{label} {text}")
 
     def _rate(self, label: str, done: int, total: int) -> str:
-        """How fast a step is, and how long it will still take: ``102 pairs/s, 0:12:30 left``.
+        """The rate of a step, and the time left: ``102 pairs/s, 0:12:30 left``.
 
         Counted from the first report of the step, so that parts of an earlier run do not count as fast work.
         """

@@ -1,4 +1,4 @@
-"""How a command ends: an exit code, and one line for an error that is not a defect of isoglot."""
+"""The end of a command: an exit code, and one line for an error that is not a defect of isoglot."""
 
 import errno
 import gc

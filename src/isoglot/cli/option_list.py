@@ -1,4 +1,4 @@
-"""What ``--tasks``, ``--views`` and ``--objectives`` print: names, options, defaults and meanings."""
+"""Lists that ``--tasks``, ``--views`` and ``--objectives`` print: names, options, defaults and meanings."""
 
 import shutil
 import textwrap

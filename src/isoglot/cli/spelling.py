@@ -1,4 +1,4 @@
-"""How a command writes the options that messages name: as its own flags."""
+"""Write the options that messages name as the flags of the command."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class InputFile(BaseModel):
 
 
 class LanguageCount(BaseModel):
-    """What became of the rows of one language (pair)."""
+    """Counts of the rows of one language, or pair of languages: read, kept, and dropped by each filter."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -75,7 +75,7 @@ class LanguageCount(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What a prepared folder holds and what it was made from."""
+    """The manifest of a prepared folder: its content, and what it was made from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -138,7 +138,7 @@ class Corpus:
         return any(part.paused for part in self.inputs)
 
     def row_count(self) -> int:
-        """How many rows there are, for a bar; 0 where that is known only when all of them have been read."""
+        """The number of rows, for a bar; 0 if it is only known after all rows have been read."""
         counts = [_rows_of(part) for part in self.inputs]
         return sum(counts) if all(counts) else 0
 

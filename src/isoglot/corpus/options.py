@@ -1,4 +1,4 @@
-"""What `prepare` does to the rows of its inputs."""
+"""Options of `prepare`: filters of rows, held-out text, languages, shards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _names(value: object) -> object:
 
 
 class RowRules(Options):
-    """What drops a row for itself, whatever the others are."""
+    """Filters that look at one row at a time."""
 
     held_out_files: tuple[str, ...] = option(
         (),

@@ -46,7 +46,7 @@ _SMALL = 8 << 20
 
 
 class PrepareSummary(Tabular, Manifest):
-    """What `prepare` did: the manifest, and how."""
+    """The result of `prepare`: the manifest, and what it took."""
 
     path: Path
     seconds: float

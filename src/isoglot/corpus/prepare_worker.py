@@ -1,4 +1,4 @@
-"""What the worker processes of `prepare` do: parse and filter chunks, write shards. Imports little, to start fast."""
+"""The worker processes of `prepare`: parse and filter chunks, write shards. Imports little, to start fast."""
 
 import json
 import os
@@ -27,7 +27,7 @@ _GROUP_ROWS = 65_536
 
 @dataclass(frozen=True)
 class Settings:
-    """What every worker receives once."""
+    """Settings that every worker receives once."""
 
     sources: tuple[Source, ...]
     options: PrepareOptions

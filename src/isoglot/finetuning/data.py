@@ -20,9 +20,11 @@ from isoglot.tasks.features import EncodedRow
 class LengthOrder(torch.utils.data.Sampler[int]):
     """A random order in which the items of a batch are of like length, so that little is padded.
 
-    The items are shuffled, put in pools of ``bucket`` batches (1: plain random ones), sorted by length in each pool and
-    cut into batches, which are shuffled. It follows from the seed and the epoch alone, so a resumed run has the same
-    order.
+    1. The items are shuffled and cut into pools of ``bucket`` batches. With 1 the batches are simply random.
+    2. Each pool is sorted by length and cut into batches.
+    3. The full batches of a pool are shuffled; a last, smaller batch stays at the end.
+
+    The order follows from the seed and the epoch alone, so a resumed run has the same order.
     """
 
     def __init__(self, lengths: NDArray[np.int64], batch: int, *, bucket: int, seed: int) -> None:
@@ -42,28 +44,38 @@ class LengthOrder(torch.utils.data.Sampler[int]):
         for start in range(0, len(order), self.batch * self.bucket):
             pool = order[start : start + self.batch * self.bucket]
             pool = pool[np.argsort(-self.lengths[pool], kind="stable")]
-            full = len(pool) // self.batch
-            for batch in [*torch.randperm(full, generator=generator).tolist(), full]:
-                yield from pool[batch * self.batch : (batch + 1) * self.batch].tolist()
+            full_batches = len(pool) // self.batch
+            for number in [*torch.randperm(full_batches, generator=generator).tolist(), full_batches]:
+                yield from pool[number * self.batch : (number + 1) * self.batch].tolist()
 
 
 def grouped(rows: Sequence[EncodedRow], dataset: Dataset) -> list[list[dict[str, Any]]]:
-    """Inputs that share a batch: both copies of an original, window by window; further ones of a copy stand alone."""
-    original = list(dataset[ORIGINAL])
-    copies: dict[int, dict[int, list[dict[str, Any]]]] = {}
+    """Put the code-switched copies of an original into one batch.
+
+    A copy of a long question has several windows. The first windows of all copies are one group, their second windows
+    the next, and so on; a group lacks the copies that have fewer windows.
+    """
+    original_of = list(dataset[ORIGINAL])
+    copies_of: dict[int, dict[int, list[dict[str, Any]]]] = {}  # original -> copy -> inputs of its windows
     for row in rows:
-        copies.setdefault(original[row.example], {}).setdefault(row.example, []).append(row.inputs)
-    return [
-        [windows[k] for windows in pair.values() if k < len(windows)]
-        for pair in copies.values()
-        for k in range(max(map(len, pair.values())))
-    ]
+        copies = copies_of.setdefault(original_of[row.example], {})
+        copies.setdefault(row.example, []).append(row.inputs)
+    groups = []
+    for copies in copies_of.values():
+        for number in range(max(map(len, copies.values()))):
+            group = [windows[number] for windows in copies.values() if number < len(windows)]
+            groups.append(group)
+    return groups
 
 
 def training_rows(
     task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, *, seed: int
 ) -> tuple[Dataset, dict[str, Dataset]]:
-    """The training data, and what of them is held out for development, by language."""
+    """The training rows of all languages, and the rows that are held out for development, by language.
+
+    For each language: rows whose column names the split ``dev`` are held out, or else, with ``dev_fraction``, a random
+    share of the rows, unless there are development data. After that come code-switching and ``max_train_examples``.
+    """
     if options.copies > 1 and len(languages) > 1:
         raise ConfigurationError(f"setting {options.setting} takes one language, got {', '.join(languages)}")
     loaded = {code: load_rows(task, code, "train") for code in languages}
@@ -87,21 +99,21 @@ def training_rows(
             )
         if originals is not None:
             rows = code_switch(rows, originals, keep=options.copies > 2)
-        if (
-            options.max_train_examples is not None
-        ):  # as many of each language, with both copies of an original
+        if options.max_train_examples is not None:
+            # As many of each language, and whole groups of copies.
             share = max(1, options.max_train_examples // len(languages) // options.copies) * options.copies
             rows = rows.select(range(min(share, len(rows))))
         parts.append(rows)
-    shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
-    joined = parts[0] if len(parts) == 1 else concatenate_datasets([p.select_columns(shared) for p in parts])
-    return joined, held_out
+    if len(parts) == 1:
+        return parts[0], held_out
+    shared = [name for name in parts[0].column_names if all(name in part.column_names for part in parts)]
+    return concatenate_datasets([part.select_columns(shared) for part in parts]), held_out
 
 
 def dev_sets(
     task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, held_out: dict[str, Dataset]
 ) -> list[tuple[str, Dataset]]:
-    """Language and data that checkpoints are chosen by; none with ``select="last"``."""
+    """The languages and development data by which checkpoints are chosen; none with ``select="last"``."""
     if options.select == "last":
         return []
     chosen = list(languages)
@@ -115,7 +127,7 @@ def dev_sets(
     for code in chosen:
         if code not in dev:
             rows = load_rows(task, code, "dev") if task.data.has_dev(code) else _dev_by_column(task, code)
-            if rows is not None:  # not only training data
+            if rows is not None:
                 dev[code] = rows
     missing = [code for code in chosen if code not in dev]
     if missing:

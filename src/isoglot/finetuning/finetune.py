@@ -103,7 +103,10 @@ class FineTuning:
 
     @isolated_state()
     def run(self, *, resume: bool = True, overwrite: bool | None = None) -> Path:
-        """The checkpoint, trained unless it is there already; ``None``: nobody was offered to overwrite another run."""
+        """Train unless the checkpoint is there already, and return its folder.
+
+        ``overwrite``: Replace another run in the folder; ``None`` refuses it without naming the option.
+        """
         existed, main = self.folder.exists(), self.ranks.is_main_process
         with occupied(self.folder) if main else nullcontext():
             state = self._record(overwrite=overwrite).state(resume=resume)
@@ -132,7 +135,7 @@ class FineTuning:
 
     @property
     def label_values(self) -> dict[str, Any]:
-        """Labels of data in memory that are numbers, or true and false, by their texts."""
+        """Labels of data in memory that are numbers, or true and false, by their texts: ``{"1": 1}``."""
         return dict(getattr(self.task.data, "label_values", {}))
 
     @property
@@ -142,10 +145,10 @@ class FineTuning:
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
-        """Everything that the result depends on."""
+        """All values on which the result depends: a finished run in the folder is taken only if they are the same."""
         options, started_from = self.options, origin(self.source)
         if isinstance(self.source, Path) and (self.source / TASK_FILE).is_file():
-            # what its card tells is not of these weights
+            # The card beside the weights may be older than the weights.
             started_from["weights"] = hash_checkpoint(self.source)
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
         with_dev = [code for code in chosen_by if self.task.data.has_dev(code)]
@@ -153,7 +156,7 @@ class FineTuning:
         named: dict[str, Any] = (
             {} if labels == getattr(type(self.task), "allowed", None) else {"allowed": list(labels or ())}
         )
-        if self.label_values:  # 1 and "1" have the same text, and a model predicts the one that it was given
+        if self.label_values:  # 1 and "1" have the same text, but a model predicts what it was trained on
             named["label_values"] = self.label_values
         return {
             "checkpoint": started_from,
@@ -169,19 +172,57 @@ class FineTuning:
         }
 
     def _changes(self) -> dict[str, Any]:
-        """Values by which fine-tunings of one name may differ: the encoder's, and settings beside the defaults."""
+        """Values by which reports tell fine-tunings of one name apart: the encoder's, and settings without defaults."""
         settings = self.options.model_dump(mode="json", exclude={"run"}, exclude_defaults=True)
         languages = {} if self.languages == ["en"] else {"language": ",".join(self.languages)}
         encoder = changes_of(self.source, origin(self.source))
         return {**encoder, **changed_options(self.task, {}), **settings, **languages, **self.swept}
 
     def train(self) -> Path:
-        """Train, once for each combination of settings, keep the best, and write the manifest last.
+        """Train once for each combination of settings, keep the best checkpoint, and write the manifest last.
 
-        Each of several combinations is a run of its own.
+        A grid such as ``learning_rate=[1e-5, 2e-5]`` makes a run of its own for each combination, in ``grid/1``,
+        ``grid/2``, …; a combination that is finished is not trained again.
         """
+        card = self._card()
+        if self.ranks.is_main_process:
+            self._record().begin({**card, "inputs": self.inputs})
+        grid = self.options.grid()
+        if len(grid) > 1 and self.options.select == "last":
+            raise ConfigurationError(
+                f"select=last cannot choose among {len(grid)} combinations of settings; add [[select='source']]"
+            )
+        tokenizer = tokenizer_for(self.source)
+        dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
+        # Read before a model limits the labels of data: all combinations are measured on the same examples.
+        data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, held_out))
+        labels = self.task.labels(dataset)
+        require_labels(self.options.class_weight, labels, self.task.name)
+        require_metric(self.task, self.options.select_metric, data.dev, labels)
+
+        results: dict[Path, dict[str, Any]] = {}
+        for number, settings in enumerate(grid, 1):
+            folder = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
+            has_weights = (folder / CHECKPOINT / "config.json").is_file()
+            result = read_json(folder / MANIFEST) if has_weights else None
+            self.ranks.wait_for_everyone()  # all have looked before the first one writes
+            if result is None:
+                if len(grid) > 1:
+                    self.report.note(
+                        f"settings {number} of {len(grid)}: lr {settings.learning_rate:g}, "
+                        f"batch {settings.batch_size}, {settings.epochs:g} epochs"
+                    )
+                result = self._train_once(folder, settings, data, labels, tokenizer, card)
+            elif self.ranks.is_main_process:
+                _drop_work(folder)
+            results[folder] = result
+        self._keep_best(results)
+        return self.folder / CHECKPOINT
+
+    def _card(self) -> dict[str, Any]:
+        """What stands beside the weights: where the checkpoint comes from, and what it was trained on."""
         inputs = self.inputs
-        card = {
+        return {
             **origin(self.source),
             **({} if self.options.run is None else {"run": self.options.run}),
             "task": self.task.name,
@@ -193,64 +234,59 @@ class FineTuning:
             "options": {**describe_task(self.task), "data": list(self.task.data.specs)},
             "changes": self._changes(),
         }
+
+    def _train_once(
+        self,
+        folder: Path,
+        settings: FinetuneOptions,
+        data: TrainingData,
+        labels: Sequence[str] | None,
+        tokenizer: Any,
+        card: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Train with one combination of settings in a folder, and return what its manifest says."""
+        model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=settings.dropout)
+        keep_label_values(model, labels or (), self.label_values)
+        if not isinstance(tokenizer, NoTokenizer):
+            require_fitting(tokenizer, model, self.source)
+        attach_chosen(model, self.source, settings.language_ids)
+        if settings.adapter is not None:
+            add_adapter(model, settings.adapter, seed=seed_for(self.seed, "adapter"))
+        result = train_head(
+            model,
+            tokenizer,
+            self.task,
+            data,
+            settings,
+            seed=self.seed,
+            folder=folder,
+            progress=self.report,
+            callbacks=self.callbacks,
+        )
+        result["settings"] = {**settings.recorded(), "run": settings.run}
         if self.ranks.is_main_process:
-            self._record().begin({**card, "inputs": inputs})
-        tokenizer = tokenizer_for(self.source)
-        dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
-        grid = self.options.grid()
-        if len(grid) > 1 and self.options.select == "last":
-            raise ConfigurationError(
-                f"select=last cannot choose among {len(grid)} combinations of settings; add [[select='source']]"
-            )
-        # Before a model says which labels the data may have: all settings are measured on the same examples.
-        data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, held_out))
-        labels = self.task.labels(dataset)
-        require_labels(self.options.class_weight, labels, self.task.name)
-        require_metric(self.task, self.options.select_metric, data.dev, labels)
-        tried: dict[Path, dict[str, Any]] = {}
-        for number, single in enumerate(grid, 1):
-            folder = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
-            weights = folder / CHECKPOINT / "config.json"
-            result = read_json(folder / MANIFEST) if weights.is_file() else None
-            self.ranks.wait_for_everyone()
-            if result is None:
-                if len(grid) > 1:
-                    self.report.note(
-                        f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, batch {single.batch_size}, "
-                        f"{single.epochs:g} epochs"
-                    )
-                model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=single.dropout)
-                keep_label_values(model, labels or (), self.label_values)
-                if not isinstance(tokenizer, NoTokenizer):
-                    require_fitting(tokenizer, model, self.source)
-                attach_chosen(model, self.source, single.language_ids)
-                if single.adapter is not None:
-                    add_adapter(model, single.adapter, seed=seed_for(self.seed, "adapter"))
-                result = train_head(
-                    model, tokenizer, self.task, data, single, seed=self.seed, folder=folder, progress=self.report,
-                    callbacks=self.callbacks,
-                )  # fmt: skip
-                result["settings"] = {**single.recorded(), "run": single.run}
-                if self.ranks.is_main_process:
-                    card_file = folder / CHECKPOINT / TASK_FILE
-                    _write_card(card_file, {**card, "selection": result["selection"]})
-                    self._finish(folder, result)
-                self.ranks.wait_for_everyone()
-            elif self.ranks.is_main_process:
-                _drop_work(folder)
-            tried[folder] = result
-        scores = {folder: result["selection"] for folder, result in tried.items()}
+            card_file = folder / CHECKPOINT / TASK_FILE
+            _write_card(card_file, {**card, "selection": result["selection"]})
+            self._finish(folder, result)
+        self.ranks.wait_for_everyone()
+        return result
+
+    def _keep_best(self, results: Mapping[Path, Mapping[str, Any]]) -> None:
+        """Copy the checkpoint of the best combination of settings into the run's folder.
+
+        ``results``: Folder of each combination and what its manifest says. A training that chose no checkpoint by a
+        score counts as the worst; of equal scores the first combination is taken.
+        """
+        scores = {folder: result["selection"] for folder, result in results.items()}
         best = max(scores, key=lambda folder: -1.0 if scores[folder] is None else scores[folder])
         if self.ranks.is_main_process and best != self.folder:
             with whole_folder(self.folder / CHECKPOINT) as checkpoint:
                 shutil.copytree(best / CHECKPOINT, checkpoint, dirs_exist_ok=True)
             if (best / HISTORY).is_file():
                 write_text(self.folder / HISTORY, (best / HISTORY).read_text(encoding="utf-8"))
-            self._finish(
-                self.folder, {name: tried[best][name] for name in ("selection", "steps", "settings")}
-            )
+            kept = {name: results[best][name] for name in ("selection", "steps", "settings")}
+            self._finish(self.folder, kept)
         self.ranks.wait_for_everyone()
-        return self.folder / CHECKPOINT
 
     def _record(self, folder: Path | None = None, *, overwrite: bool | None = None) -> Record:
         """The record of the run's folder, or of the folder of one combination of settings."""
@@ -310,13 +346,14 @@ def _make_run(
 
 
 def _drop_work(folder: Path) -> None:
-    """Delete what an unfinished run would resume from."""
+    """Delete the checkpoints from which an unfinished run would resume."""
     for checkpoint in checkpoints_in(folder / WORK):
         discard(checkpoint)
     remove(folder / WORK, f"{STAGING}/**/*")
 
 
 def _write_card(file: Path, card: Mapping[str, Any]) -> None:
+    """Write the card beside fine-tuned weights, and add it to the list of the folder's own files."""
     write_json(file, card)
     add_to_list(file)
 

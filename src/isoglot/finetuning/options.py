@@ -1,4 +1,4 @@
-"""How a task is fine-tuned, and each paper's settings."""
+"""Settings of fine-tuning, and each paper's presets."""
 
 from __future__ import annotations
 

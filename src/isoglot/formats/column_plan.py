@@ -1,4 +1,4 @@
-"""Which column of an input is read as what: as source or target, as links, as the language of its row."""
+"""Decide which column of an input is read as source, target, links or the language of a row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Which row of one file of sentences is which of another: links and their gold links, labels and their translation."""
+"""Match the rows of two files of sentences: links and their gold links, labels and their translation."""
 
 from __future__ import annotations
 

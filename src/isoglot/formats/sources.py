@@ -1,4 +1,4 @@
-"""What to read: one input, its format, its columns and its languages."""
+"""An input to read: its path, format, columns and languages."""
 
 import glob
 import re

@@ -1,4 +1,4 @@
-"""Which encoding a text is in: by its byte order mark, the declaration of its XML, or its NUL bytes."""
+"""Find the encoding of a text: by its byte order mark, the declaration of its XML, or its NUL bytes."""
 
 import codecs
 import logging

@@ -1,4 +1,4 @@
-"""What a TMX file says, as data: its header, and units with every translation, so that it can be written again.
+"""A TMX file as data: its header, and units with every translation, so that it can be written again.
 
 A pair that is read from a unit carries the unit (:class:`TmxPair`). Whoever writes TMX writes units, with all their
 translations, attributes, notes and properties; whoever writes another format writes the pair.

@@ -1,4 +1,4 @@
-"""What a loss is: tensors in, loss out, with its own parameters and buffers and without the encoder."""
+"""The base of losses: tensors in, loss out, with parameters and buffers of their own and without the encoder."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

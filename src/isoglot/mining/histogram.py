@@ -1,4 +1,4 @@
-"""How scores are spread, counted as they come, for choosing a threshold."""
+"""A histogram of scores, counted as they come, for choosing a threshold."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What `isoglot filter`, `mine` and `align-sentences` take: a field is an argument in Python and a flag."""
+"""Options of `isoglot filter`, `mine` and `align-sentences`: a field is an argument in Python and a flag."""
 
 from typing import Annotated, Any, Literal, Self
 

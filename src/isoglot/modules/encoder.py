@@ -68,7 +68,7 @@ def base_of(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def num_layers(model: PreTrainedModel) -> int:
-    """How many transformer layers the encoder has (its last hidden state's number)."""
+    """The number of transformer layers of the encoder, which is the number of its last hidden state."""
     return int(model.config.num_hidden_layers)
 
 

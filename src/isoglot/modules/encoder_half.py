@@ -47,7 +47,7 @@ def load_encoder_half(path: str | Path, dtype: torch.dtype) -> PreTrainedModel:
 
 
 def _class_of(config: PreTrainedConfig) -> Any:
-    """What to load of an encoder-decoder: its encoder where that has a class, else the whole.
+    """The class to load of an encoder-decoder: that of its encoder if there is one, else that of the whole.
 
     1. T5, mT5 and umT5 have an encoder of their own (``T5EncoderModel``), for whole checkpoints as well.
     2. Of other families a checkpoint can be saved from the encoder's class: SONAR is an ``M2M100Encoder``.

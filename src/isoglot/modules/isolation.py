@@ -1,4 +1,4 @@
-"""What a caller has set is left aside while isoglot computes, and restored afterwards."""
+"""Set a caller's settings of torch aside while isoglot computes, and restore them afterwards."""
 
 import os
 import random

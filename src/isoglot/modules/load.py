@@ -126,7 +126,7 @@ def masked_lm_config(path: str | Path, *, revision: str = "main") -> PreTrainedC
 
 
 def longest_input(config: PreTrainedConfig) -> int | None:
-    """How many tokens an encoder has positions for; ``None`` where it has no limit."""
+    """The number of tokens that an encoder has positions for; ``None`` if it has no limit."""
     limit = getattr(config, "max_position_embeddings", None)
     if not limit or (
         config.model_type == "deberta-v2" and not getattr(config, "position_biased_input", True)

@@ -1,4 +1,4 @@
-"""What an objective is: a loss over the encodings of one batch. It never owns the encoder."""
+"""The base of objectives: a loss over the encodings of one batch. An objective never owns the encoder."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, MutableMapping
@@ -53,7 +53,7 @@ class Objective(OptionsModule, ABC):
         """The loss of one batch."""
 
     def count(self, batch: Batch) -> Tensor | None:
-        """How many items the batch has, where that is known before the forward; ``None`` where it is not.
+        """The number of items of a batch, if it is known before the forward pass; else ``None``.
 
         A known count lets the trainer divide by the number of items of the whole optimiser step (all ranks, all
         accumulated batches), which makes the gradient independent of how the step is split.
@@ -72,7 +72,7 @@ class Objective(OptionsModule, ABC):
         """Called once after each optimiser step (momentum updates, schedules)."""
 
     def aligner_options(self) -> Mapping[str, Any] | None:
-        """How the trained encoder should align words, as options of an embedding aligner; ``None``: no opinion.
+        """Options of an embedding aligner that suit the trained encoder; ``None``: no opinion.
 
         They are written to ``aligner.json`` beside the exported encoder, where ``isoglot align --model`` finds them,
         unless objectives of one model disagree.

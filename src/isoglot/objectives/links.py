@@ -1,4 +1,4 @@
-"""Where objectives take word links from: the corpus, the encoder itself, or one after the other."""
+"""Word links for objectives: from the corpus, from the encoder itself, or from one after the other."""
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass

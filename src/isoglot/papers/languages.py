@@ -1,4 +1,4 @@
-"""What the studies of continued pre-training share: data in six languages, and an encoder to start from.
+"""Shared by the studies of continued pre-training: data in six languages, and an encoder to start from.
 
 tiny: the miniature world plays English, derived copies of it play German, Spanish, French, Hindi and Chinese. small:
 real text, bitext and test sets in these languages. The start is trained here by masked language modelling on sentences

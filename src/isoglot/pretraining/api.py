@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class PretrainArguments(TypedDict, total=False):
-    """What :func:`pretrain` takes beside the recipe, the folder, seeds and a sweep."""
+    """Arguments of :func:`pretrain` beside the recipe, the folder, seeds and a sweep."""
 
     streams: Mapping[str, Any] | None
     model: PreTrainedModel | str | Path | None

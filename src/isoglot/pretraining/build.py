@@ -1,4 +1,4 @@
-"""From a checked recipe and its streams to the objects of a run: views, encoder, objectives, batches, trainer."""
+"""Build the objects of a run from a checked recipe and its streams: views, encoder, objectives, batches, trainer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _COUNTED = 10_000
 
 @dataclass(frozen=True)
 class Assembly:
-    """What a recipe's sections became."""
+    """The objects that were built from a recipe's sections."""
 
     model: AlignmentModel
     views: dict[str, tuple[str, View]]

@@ -60,7 +60,7 @@ class InspectedInstance:
 
     @property
     def masked(self) -> int:
-        """How many pieces are to be predicted."""
+        """The number of pieces to predict."""
         return sum(row.masked for row in self.rows)
 
 

@@ -11,7 +11,7 @@ from isoglot.runs.sweep import SweepRequest, checked_seeds
 
 
 class TrimRequest(Options):
-    """Which pieces of an encoder's tokenizer to keep."""
+    """Options of `isoglot trim`: which pieces of an encoder's tokenizer are kept."""
 
     text: tuple[str, ...] = option(
         (),
@@ -37,7 +37,7 @@ class SentenceExport(Options):
 
 
 class PretrainRequest(SweepRequest):
-    """Which runs of a recipe are made."""
+    """Options of the runs of a recipe: seeds, sweep, workers."""
 
     seed: tuple[Seed, ...] | None = option(
         None, "Seed in place of the recipe's; 1,2,3 for three runs.", commas=True, min_length=1

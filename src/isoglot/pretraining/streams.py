@@ -1,4 +1,4 @@
-"""From a recipe's streams to encoded streams: prepare raw files, train or load the tokenizer, encode, pack."""
+"""Encode a recipe's streams: prepare raw files, train or load the tokenizer, cut text into pieces, pack."""
 
 import json
 import shutil
@@ -223,7 +223,7 @@ def encoded(
 
 
 def encoding(recipe: Recipe, name: str) -> EncodeOptions:
-    """How a stream is encoded.
+    """Options by which a stream is encoded.
 
     Where ``encode.max_length`` is not given it is the largest ``max_length`` of the views that read the stream (an
     example that no view shows whole is dropped), and unlimited where the stream is packed.

@@ -59,7 +59,7 @@ _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer
 
 @dataclass(frozen=True)
 class TrimSummary(Tabular):
-    """What became of an encoder: tokenizer entries and numbers in the weights, before and after.
+    """Sizes of an encoder before and after: tokenizer entries, and numbers in the weights.
 
     ``tenfold``: an estimate of the entries after, had there been ten times as much text.
     ``held_out``: tokens of held-out text, and how many of these are cut differently.

@@ -1,4 +1,4 @@
-"""Where the elements of a line stand in its translation.
+"""Place the elements of a line in its translation.
 
 :func:`place_elements` runs three passes over plain data, each a function of its own:
 
@@ -18,7 +18,7 @@ from isoglot.projection.rule import Fate, Range, project_spans
 
 
 class Placements(NamedTuple):
-    """Where the elements of a line stand in the translation, by the numbers of the elements.
+    """The places of a line's elements in the translation, by the numbers of the elements.
 
     An element is in ``ranges`` or in ``boundaries``. Only one whose parent is in ``boundaries`` is in neither: it is
     written together with its parent.

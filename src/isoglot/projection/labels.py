@@ -64,7 +64,7 @@ class LabelledPair(SentencePair):
 
 @dataclass
 class ProjectionCounts:
-    """How many labels were carried, and how many were not."""
+    """Counts of the labels that were carried, and of those that were not."""
 
     examples: int = 0  # sentences, lines or questions
     written: int = 0
@@ -104,7 +104,7 @@ class ReportedTag(NamedTuple):
 
 @dataclass
 class LabelKind(ABC):
-    """How one kind of labels is read and written.
+    """A kind of labels: the functions that read and write it.
 
     Args:
         labels: File of the labelled text.

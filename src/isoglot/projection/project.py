@@ -129,7 +129,7 @@ def _write(kind: LabelKind, linked: Iterator[LabelledPair], progress: Reporter) 
 
 
 def _links_made_from(chosen: ProjectOptions, inputs: Sequence[str | Path]) -> dict[str, Any]:
-    """What the links of a projection are made from, beside the text of the sentences."""
+    """Values on which the links of a projection depend, beside the text of the sentences."""
     if isinstance(chosen.links, ReadyLinks):
         return {}
     return links_made_from(chosen.links, chosen.words, inputs)

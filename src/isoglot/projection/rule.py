@@ -1,4 +1,4 @@
-"""How labels go over word links. :func:`project_word_tags` and :func:`project_spans` apply these rules.
+"""The rules by which labels go over word links. :func:`project_word_tags` and :func:`project_spans` apply them.
 
 1. *Majority.* A word takes the tag that most of its links carry. It belongs to a span if at least half of its links
    come from the span's words: *Haustür*, linked to *house* and to *door*, may belong to a span with *door* alone.

@@ -1,4 +1,4 @@
-"""What was changed of a study's sizes: once in a table's caption where all rows share it, else in the rows' labels."""
+"""Name the changed sizes of a study: once in a table's caption if all rows share them, else in the rows' labels."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What a run's ``figures`` folder may hold: small JSON files that analysis writes and the report draws.
+"""The files of a run's ``figures`` folder: small JSON files that analysis writes and the report draws.
 
 Each ``figures/NAME.json`` is one object with a ``kind``; each ``figures/NAME.jsonl`` holds word alignments, one
 sentence pair a line (:mod:`isoglot.reports.viewer`). Figures are drawn in the order of their file names.

@@ -1,4 +1,4 @@
-"""What runs are called in a report: labels that were given, and names that keep different runs apart."""
+"""Names of runs in a report: labels that were given, and names that keep different runs apart."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a report shows: a field is an argument in Python and a flag of ``isoglot report``."""
+"""Options of reports: a field is an argument in Python and a flag of ``isoglot report``."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whether two systems differ by more than chance on the same examples: paired tests over what each got right.
+"""Test whether two systems differ by more than chance: paired tests over the examples that each got right.
 
 With the counts of every example (:class:`isoglot.results.example_counts.ExampleCounts`), metrics are computed again for
 each sample, never averaged over examples:

@@ -1,4 +1,4 @@
-"""What the folders given to a report hold: results, training curves, figures, and what is known of each run."""
+"""Read the folders given to a report: results, training curves, figures, and what is known of each run."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ _HASH = re.compile("[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What is known of a run from the folder it came in."""
+    """A run as its folder describes it."""
 
     name: str
     run: str = ""  # the run's own name, without the options by which evaluations of it differ

@@ -37,7 +37,7 @@ class ClassScore(Tabular):
 
 @dataclass(frozen=True, eq=False)
 class ConfusionMatrix:
-    """How often each class was predicted for each class.
+    """Counts of how often each class was predicted for each class.
 
     Definitions are those of scikit-learn's ``classification_report`` with ``zero_division=0``: the precision of a
     class that was never predicted is 0, the recall of a class without examples is 0, and F1 is 0 where either is.
@@ -107,7 +107,7 @@ def class_metrics(labels: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How often each class was predicted for each class, by language.
+    """Counts of how often each class was predicted for each class, by language.
 
     Args:
         languages: Language to its counts.

@@ -1,4 +1,4 @@
-"""What a study counts and prints beside the papers' tables of data and models: corpora by language, encoders."""
+"""Steps that count, for the papers' tables of data and models: corpora by language, sizes of encoders."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

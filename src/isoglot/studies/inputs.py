@@ -1,4 +1,4 @@
-"""What steps of a study read from outside: files, folders, patterns, names of the hub and environment variables."""
+"""Inputs of a study's steps from outside: files, folders, patterns, names of the hub, environment variables."""
 
 import glob
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ class Input(NamedTuple):
 
 
 def outside(paths: Iterable[str], studies: str) -> list[Input]:
-    """Those paths that are not in the folder of studies, each once, looked for."""
+    """The paths outside the folder of studies, each once, with whether they are there."""
     return [Input.of(path) for path in dict.fromkeys(paths) if studies not in path]
 
 

@@ -30,7 +30,7 @@ from isoglot.studies.step import UnavailableError
 
 @dataclass
 class Tally:
-    """How many steps of each kind were made, and why parts were left out."""
+    """Counts of the steps of each kind that were made, and why parts were left out."""
 
     made: Counter[str] = field(default_factory=Counter)
     failed: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Tally:
 
 
 class StepOutcome(NamedTuple):
-    """What became of a step: whether it was left to do, its seconds, and what stopped it."""
+    """The outcome of a step: whether it was left to do, its seconds, and what stopped it."""
 
     is_new: bool
     seconds: float
@@ -94,7 +94,7 @@ def measure(
 
 
 class Schedule:
-    """Which steps can be made next, and how far the work is.
+    """The order of the steps: those that can be made next, and how far the work is.
 
     A step can be made when the works that it reads are there and every number that led to it is known. After each step
     the cells that need it are asked again, because they may know more of what they need.
@@ -176,7 +176,7 @@ class Schedule:
         return {work for work in todo if work.folder not in self._handed_out}
 
     def _usual_seconds(self, work: Work) -> float:
-        """How long steps like this one took; endless while none was timed."""
+        """The seconds that steps like this one took; infinite while none was timed."""
         seconds = self._seconds.get(work.step.takes_as_long_as)
         return fmean(seconds) if seconds else inf
 

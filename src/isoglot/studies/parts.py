@@ -1,4 +1,4 @@
-"""What a lab hands out and takes: works, which are folders that steps leave, and the cells and figures of a study."""
+"""Works, which are the folders that steps leave, and the parts of a study: its cells and figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """What a step left or will leave: ``work / "en.txt"`` is a path in its folder.
+    """The folder that a step leaves, or will leave: ``work / "en.txt"`` is a path in it.
 
     ``needs`` are the works that it reads. ``guessed_from`` are unfinished works whose numbers were read before the cell
     asked for this one: with the real numbers the cell may ask for another.
@@ -84,7 +84,7 @@ class NumberSource(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskScores:
-    """What an evaluation measured."""
+    """The scores of an evaluation."""
 
     work: Work
     languages: Sequence[str]

@@ -17,7 +17,7 @@ from isoglot.studies.parts import StudyPart, Work
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What a study measures at one scale."""
+    """A study at one scale: its cells and figures."""
 
     study: Study
     lab: Lab
@@ -80,7 +80,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Plan:
-    """What studies would do."""
+    """The plan of studies: what they would do, read and lack."""
 
     parts: Sequence[StudyPart]
     inputs: Mapping[Work, Sequence[Input]]  # of steps that are not finished

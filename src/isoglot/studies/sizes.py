@@ -1,4 +1,4 @@
-"""What a study varies: its sizes at each scale, its variants, and what was changed of them."""
+"""The sizes of a study at each scale, its variants, and the changes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study makes before it trains: worlds, texts, tokenizers, derived languages, pairs, word links, labels."""
+"""Steps before training: worlds, texts, tokenizers, derived languages, pairs, word links, labels."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is written of a study: its cells, results, tables and figures, as far as their numbers are known."""
+"""Write the cells, results, tables and figures of a study, as far as their numbers are known."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class StudyTables:
-    """What was written of a study."""
+    """The files that were written of a study."""
 
     program: Program
     folder: Path

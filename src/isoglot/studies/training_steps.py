@@ -1,4 +1,4 @@
-"""What a study trains and measures: pre-training, fine-tuning, evaluation."""
+"""Steps that train and measure: pre-training, fine-tuning, evaluation."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence

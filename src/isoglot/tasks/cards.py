@@ -1,4 +1,4 @@
-"""What is known of a checkpoint before it is looked into: its run, its hash and, if it was fine-tuned, how."""
+"""The card of a checkpoint, read before the weights: its run, its hash and, if it was fine-tuned, how."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ TASK_FILE = "isoglot_task.json"
 
 
 def origin(checkpoint: Path | str) -> dict[str, Any]:
-    """What is known of a checkpoint: ``run``, ``checkpoint_hash``, ``recipe_hash`` and, if it was fine-tuned, more."""
+    """The origin of a checkpoint: ``run``, ``checkpoint_hash``, ``recipe_hash`` and, if it was fine-tuned, more."""
     if isinstance(checkpoint, str):
         digest = hashlib.blake2b(checkpoint.encode(), digest_size=8).hexdigest()
         return {"run": checkpoint, "pretrained_hash": digest, "recipe_hash": ""}
@@ -46,7 +46,7 @@ def changes_of(checkpoint: Path | str, about: Mapping[str, Any]) -> dict[str, An
 
 
 def run_of(checkpoint: Path | str) -> dict[str, Any]:
-    """What the run says of itself that left a checkpoint; empty for one that stands in no run."""
+    """The record of the run that left a checkpoint; empty for a checkpoint outside a run."""
     if isinstance(checkpoint, str):
         return {}
     return read_json(checkpoint.parent / MANIFEST) or read_json(checkpoint.parent / RUN) or {}

@@ -159,7 +159,7 @@ class ClassificationTask(HeadTask):
         return list(dataset["label"])
 
     def confusion(self, dataset: Dataset, predictions: Predictions) -> ConfusionMatrix:
-        """How often each label was predicted for each label."""
+        """Count how often each label was predicted for each label."""
         return ConfusionMatrix.of(self.gold(dataset), list(predictions), self._allowed or ())
 
     def counts(

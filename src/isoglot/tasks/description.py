@@ -1,4 +1,4 @@
-"""What a fine-tuning or an evaluation depends on: the task's options, and its data by their content."""
+"""Describe what a fine-tuning or an evaluation depends on: the task's options, and its data by their content."""
 
 import inspect
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _NOT_OPTIONS = ("data", "allowed")
 
 
 def describe_task(task: Any) -> dict[str, Any]:
-    """What a task is and its options, as plain values, without its data.
+    """Describe a task: its kind and options, as plain values, without its data.
 
     Options that a task did not always have, its ``recorded_if_given``, stand there only with other values than the
     defaults, so that older runs and results are found again.
@@ -48,7 +48,7 @@ def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def inherited_options(task: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-    """What a task's :attr:`TaskFacts.inherited` options were in a fine-tuning.
+    """The values that a task's :attr:`TaskFacts.inherited` options had in a fine-tuning.
 
     ``about``: Of the fine-tuned model, as :func:`isoglot.tasks.cards.origin` gives it.
     """

@@ -35,7 +35,7 @@ _UNKNOWN = -1
 
 @dataclass(frozen=True)
 class LanguageVectors:
-    """What a checkpoint knows of languages."""
+    """The language embeddings of a checkpoint."""
 
     ids: Mapping[str, int]  # language code to row of the table
     weight: Tensor  # the table. Shape: (languages, embedding size)

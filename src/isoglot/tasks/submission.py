@@ -15,7 +15,7 @@ from isoglot.tasks.base import Predictions, Task
 
 
 def stem_of(folder: Path, task: Task, language: str, split: str) -> Path:
-    """Where the files of a task, language and split are, but for what their names end in."""
+    """The path of the files of a task, language and split, without their endings."""
     facts = TaskFacts.of(task)
     name = facts.xtreme if facts.xtreme and task.name == facts.kind else task.name
     return inside(inside(folder, name), f"{split}-{language}")

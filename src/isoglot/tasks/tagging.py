@@ -184,7 +184,7 @@ class TaggingTask(HeadTask):
         return list(dataset["tags"])
 
     def confusion(self, dataset: Dataset, predictions: Predictions) -> ConfusionMatrix:
-        """How often each tag was predicted for each tag, counted in words; words without a tag do not count."""
+        """Count how often each tag was predicted for each tag, in words; words without a tag do not count."""
         gold, predicted = _tagged_words(self.gold(dataset), list(predictions))
         return ConfusionMatrix.of(
             list(chain.from_iterable(gold)), list(chain.from_iterable(predicted)), self.allowed or ()

@@ -48,7 +48,7 @@ Vectors = Callable[[list[str]], Any]
 
 
 class VectorClassifierConfig(PretrainedConfig):
-    """What a :class:`VectorClassifier` is made of.
+    """The configuration of a :class:`VectorClassifier`.
 
     Args:
         encoder: Configuration of the encoder that makes the vectors; ``None`` where a function makes them.

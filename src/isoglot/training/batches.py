@@ -1,4 +1,4 @@
-"""Which positions make up which batch: contiguous ranges, cut by a token budget or by a number of examples."""
+"""Cut the positions of a run into batches: contiguous ranges, by a token budget or by a number of examples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +18,7 @@ Group = list[range]
 
 @dataclass(frozen=True)
 class StreamCost:
-    """What one example of a stream costs.
+    """The cost of one example of a stream.
 
     ``views`` counts how often its pieces are encoded, ``specials`` the special tokens added over all its views, and
     ``limit`` is the longest input in pieces that its views build, if they cut off the rest.
@@ -36,7 +36,7 @@ class StreamCost:
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """How large a batch of one device is, in ``examples`` or ``tokens``.
+    """The size of a batch of one device, in ``examples`` or ``tokens``.
 
     Tokens count padding and special ones: for each stream, examples times the longest of them. An example that is
     longer all by itself makes a batch of one. A stream without ``costs`` costs its pieces and three specials.
@@ -130,7 +130,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         return (start + done * (stop - start)) / self.mixture.epoch_size
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the batches depend on; a resumed run compares it with the checkpoint's."""
+        """Values on which the batches depend; a resumed run compares them with the checkpoint's."""
         size = {"examples": self.options.examples, "tokens": self.options.tokens}
         costs = (
             {name: asdict(cost) for name, cost in self.options.costs.items()} if self.options.tokens else {}

@@ -1,4 +1,4 @@
-"""What happens once per optimiser step, and what is shown of it."""
+"""Callbacks of each optimiser step, and the progress that they show."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def discard(checkpoint: Path) -> None:
 
 
 def why_incomplete(folder: str | Path) -> str | None:
-    """What is wrong with a checkpoint, in words; ``None`` if every file is there as it was written."""
+    """Say why a checkpoint is incomplete; ``None`` if every file is there as it was written."""
     if not (Path(folder) / LIST).is_file():
         return f"no {LIST}: it was not written to the end"
     if not (files := listed_in(Path(folder))):

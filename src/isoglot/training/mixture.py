@@ -1,4 +1,4 @@
-"""Which examples stand at which position of a run: a pure function of the seed, so that nothing needs replaying."""
+"""The example at each position of a run: a pure function of the seed, so that nothing needs replaying."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -129,7 +129,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return {name: self._lengths_of(name, rows) for name, rows in self._window(index).items()}
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the order of examples depends on; a resumed run compares it with the checkpoint's."""
+        """Values on which the order of examples depends; a resumed run compares them with the checkpoint's."""
         return {
             "seed": self.seed,
             "primary": self.primary,

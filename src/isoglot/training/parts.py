@@ -17,7 +17,7 @@ _WAITS = "waits"
 
 
 def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter, tuple[bool, float]]:
-    """Of each parameter whether it is the encoder's, and its rate as a multiple of the run's."""
+    """For each parameter, whether it is the encoder's, and its learning rate as a multiple of the run's."""
     rates: dict[nn.Parameter, tuple[bool, float]] = {}
 
     def claim(module: nn.Module, rate: float, *, encoder: bool) -> None:

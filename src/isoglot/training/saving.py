@@ -29,7 +29,7 @@ class StagedTrainer(Trainer):
 
     @property
     def folder(self) -> Path:
-        """Where the checkpoints are."""
+        """The folder of the checkpoints."""
         return Path(str(self.args.output_dir))
 
     def plan(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a view is: one example in, one encoder input out, all randomness from the generator it is given."""
+"""The base of views: one example in, one encoder input out, all randomness from the given generator."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -14,7 +14,7 @@ IGNORE_INDEX = -100
 
 @runtime_checkable
 class View(Protocol):
-    """How one example of a stream becomes one encoder input.
+    """Makes one encoder input from one example of a stream.
 
     **Columns** are the stream columns that :meth:`build` cannot do without.
     Others (``links``, ``document_ids``, ``position_ids``) are read where the stream has them. A class attribute, or

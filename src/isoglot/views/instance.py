@@ -110,7 +110,7 @@ def length_limit(tokenizer: PreTrainedTokenizerBase, max_length: int | None, tem
 
 
 def truncated_lengths(first: int, second: int, budget: int) -> tuple[int, int]:
-    """How much of two sides to keep so that both fit, cutting the longer one first."""
+    """The lengths to which two sides are cut so that both fit; the longer side is cut first."""
     length = min(first, max(budget - second, budget - budget // 2))
     return length, min(second, budget - length)
 

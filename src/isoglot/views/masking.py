@@ -1,4 +1,4 @@
-"""Which tokens are masked, and what stands in their place."""
+"""Choose the tokens that are masked, and what stands in their place."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

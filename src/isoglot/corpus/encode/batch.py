@@ -23,7 +23,7 @@ _Int = NDArray[np.int64]
 
 
 class EncodeOptions(Options):
-    """How a corpus becomes a stream.
+    """Options by which a corpus becomes a stream.
 
     Attributes:
         kind: ``text``, ``bitext``, ``aligned`` or ``lexicon``; read from the columns if not given (a lexicon has a

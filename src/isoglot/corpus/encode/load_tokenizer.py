@@ -1,4 +1,4 @@
-"""How a tokenizer is loaded: by transformers, fast and without remote code; or plain, without the library."""
+"""Load a tokenizer: with transformers, fast and without remote code; or plain, without the library."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def open_stream(folder: Path) -> Dataset:
 
 
 def stream_manifest(stream: Dataset) -> dict[str, Any]:
-    """What a stream was made with and what was dropped on the way."""
+    """The manifest of a stream: what it was made with, and what was dropped on the way."""
     for entry in stream.cache_files:
         manifest = Path(entry["filename"]).parent / MANIFEST
         if manifest.is_file():

@@ -35,7 +35,7 @@ _APPENDED_STEP = 1e-4
 
 
 class TokenizerOptions(Options):
-    """What tokenizer to train.
+    """Options of a tokenizer to train.
 
     Attributes:
         algorithm: ``wordpiece``, ``bpe``, ``byte_bpe`` or ``unigram``.

@@ -1,4 +1,4 @@
-"""Whether a text is in its language, as lingua identifies languages among all of the same script."""
+"""Judge whether a text is in its language: lingua identifies it among all languages of the same script."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property

@@ -29,7 +29,7 @@ _WRITE_ROWS = 500
 
 
 class PackOptions(Options):
-    """How a stream is packed.
+    """Options by which a stream is packed.
 
     Attributes:
         mode: ``group_texts``: all texts in sequence, cut every ``block`` tokens (Hugging Face's recipe for MLM:

@@ -1,4 +1,4 @@
-"""Where the data of a task are: files, folders, templates, parts of files, and data sets of the hub."""
+"""Find the data of a task: files, folders, templates, parts of files, and data sets of the hub."""
 
 from __future__ import annotations
 
