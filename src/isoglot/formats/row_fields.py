@@ -170,7 +170,7 @@ def _whole_rows(
     ``column_of_role``: The columns that are read, by role. ``others``: The other columns.
     """
     # Kinds of one text have no sides; nobody asks for the row of these.
-    # Rows that are no pairs have no sides.
+    # Rows of text have no sides.
     source, target = column_of_role.get("source", 0), column_of_role.get("target", 0)
     cells = [[row[number] for number in others] for row in rows]
     if not names:
