@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from isoglot.core.errors import ConfigurationError, DiskError
+from isoglot.runs import listed
 from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import clear
 from isoglot.runs.listed import (
@@ -265,6 +266,29 @@ def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path
     with pytest.raises(ConfigurationError, match="damaged"):
         read_whole(folder, fail)
     assert readings.count("failed") == 1, "a folder that stays is not read again"
+
+
+def test_read_that_begins_between_two_renames_of_a_writer_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder was there when it was looked for, is missing while it is read, and comes back."""
+    folder = write(tmp_path / "model", a="first")
+    look, looks = listed.recovered, 0
+
+    def recovered(path: Path) -> Path:
+        nonlocal looks
+        looks += 1
+        found = look(path)
+        if looks == 1:
+            folder.rename(tmp_path / ".model.replaced.partial")
+        return found
+
+    monkeypatch.setattr(listed, "recovered", recovered)
+    assert read_whole(folder, lambda place: (place / "a").read_text()) == "first"
+    assert looks == 2
+    with pytest.raises(FileNotFoundError):
+        read_whole(tmp_path / "nowhere", lambda place: (place / "a").read_text())
+    assert looks == 3, "a folder that nobody writes is not looked for again"
 
 
 _WRITER = """

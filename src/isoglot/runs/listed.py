@@ -152,21 +152,31 @@ def read_whole(path: str | Path, read: Callable[[Path], Value]) -> Value:
         try:
             value = read(folder)
         except (OSError, IsoglotError):
-            if _identity(folder) == before:
+            if _identity(folder) == before and not _is_being_replaced(path):
                 raise
         else:
-            if _identity(folder) == before:
+            after = _identity(folder)
+            if (after and after[:2]) == (before and before[:2]):
                 return value
     return read(recovered(path))
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return device and inode, which tell a folder from another that took its name."""
+def _identity(folder: Path) -> tuple[int, int, int] | None:
+    """Return device, inode and time of the last change, which tell a folder from another that took its name.
+
+    The time is needed where a read failed: the inode of a deleted folder may be given to the next new one.
+    """
     try:
         status = folder.stat()
     except OSError:
         return None
-    return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, status.st_ctime_ns
+
+
+def _is_being_replaced(path: str | Path) -> bool:
+    """Whether the folder is missing because a writer is between its two renames."""
+    target = followed(Path(path))
+    return not target.exists() and _replaced(target).exists()
 
 
 def add_to_list(file: Path) -> None:
