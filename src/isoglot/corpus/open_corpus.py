@@ -1,4 +1,4 @@
-"""The door to corpora: whether an input is a prepared folder or raw is decided here, and the rows of both are streamed.
+"""Open corpora, prepared or raw, and stream their rows.
 
 A folder that `isoglot prepare` wrote has a manifest; everything else is raw and has a format.
 """

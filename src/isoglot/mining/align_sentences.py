@@ -49,7 +49,7 @@ class SentenceGroup(Tabular):
     Args:
         source_lines: Numbers of the source lines, from 1; none of a line that only the target has.
         target_lines: Numbers of the target lines.
-        score: 1 for the same vectors and lengths, about 0 for a pair of chance, and 0 for a line without translation.
+        score: 1 for the same vectors and lengths, about 0 for a random pair, and 0 for a line without translation.
         source: Text of the source lines, joined by spaces.
         target: Text of the target lines.
     """
