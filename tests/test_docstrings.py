@@ -97,6 +97,7 @@ def stale(sources: dict[str, str]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_docstrings_describe_arguments_that_exist() -> None:
     sources = {}
     for folder in FOLDERS:

@@ -11,15 +11,18 @@ from pages import ROOT, Page, check_commands, pages
 LONG = {
     "docs/coming_from.md",
     "docs/extend/task.md",
+    "docs/guides/billion_pairs.md",
     "docs/guides/classify.md",
     "docs/guides/continue_an_encoder.md",
     "docs/guides/export.md",
+    "docs/guides/notebook.md",
+    "docs/guides/project.md",
     "docs/guides/sweeps.md",
     "docs/guides/train_an_aligner.md",
     "docs/guides/transfer.md",
     "docs/guides/write_a_recipe.md",
 }
-"""Pages that train or convert an encoder, or run many commands: some twenty seconds and more."""
+"""Pages that train or convert an encoder, or run many commands: some ten seconds and more."""
 
 
 @pytest.mark.timeout(1800)  # pages are long, and machines are busy

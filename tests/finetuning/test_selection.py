@@ -48,8 +48,16 @@ def test_training_stops_when_as_many_evaluations_have_not_been_better(
     assert report.note.call_count == stops
 
 
-@pytest.mark.parametrize("every", [{}, {"evaluate_every": 3}], ids=["epochs", "inside an epoch"])
-@pytest.mark.parametrize("killed", ["before", "after"])
+@pytest.mark.parametrize(
+    ("every", "killed"),
+    [
+        ({}, "before"),
+        pytest.param({}, "after", marks=pytest.mark.slow),
+        pytest.param({"evaluate_every": 3}, "before", marks=pytest.mark.slow),
+        ({"evaluate_every": 3}, "after"),
+    ],
+    ids=["epochs-before", "epochs-after", "inside an epoch-before", "inside an epoch-after"],
+)
 def test_a_killed_run_stops_where_an_unbroken_one_does(
     encoder: Path,
     tmp_path: Path,

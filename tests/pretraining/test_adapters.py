@@ -22,8 +22,10 @@ LORA = "model.adapter={type: lora, rank: 2, keep: true}"
     "name",
     [
         "ppa",
-        "align_freeze_front",
-        *(pytest.param(n, marks=pytest.mark.slow) for n in ("tlm", "word_l2", "xlm_align")),
+        *(
+            pytest.param(n, marks=pytest.mark.slow)
+            for n in ("align_freeze_front", "tlm", "word_l2", "xlm_align")
+        ),
     ],
 )
 def test_an_adapter_trains_with_every_kind_of_objective(name: str, world: Path, tmp_path: Path) -> None:

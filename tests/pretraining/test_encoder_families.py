@@ -140,10 +140,12 @@ def test_an_encoder_goes_through_every_verb(
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ("mDeBERTa-v3", "ModernBERT") else [])
+        pytest.param(
+            name, marks=[pytest.mark.slow] if name in ("mDeBERTa-v3", "ModernBERT", "mmBERT") else []
+        )
         for name in LONG
     ],
-)  # DeBERTa compares all positions with all distances, and ModernBERT is mmBERT with another tokenizer
+)  # five seconds and more each
 def test_eight_thousand_tokens_go_through(name: str, tmp_path: Path) -> None:
     model = load_masked_lm(saved(name, tmp_path)).eval()
     assert longest_input(model.config) == ENCODERS[name][3]

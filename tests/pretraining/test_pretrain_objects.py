@@ -166,6 +166,7 @@ print(checkpoint.history["loss"].iloc[0], (checkpoint / "config.json").stat().st
 """
 
 
+@pytest.mark.slow
 def test_an_objective_of_a_notebook_is_part_of_the_run_and_an_edit_runs_again(tmp_path: Path) -> None:
     def cell(factor: float) -> tuple[float, int]:
         command = [loaded.python(), "-c", NOTEBOOK, str(factor)]

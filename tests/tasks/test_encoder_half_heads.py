@@ -64,7 +64,9 @@ def test_head_stands_on_the_encoder_of_the_checkpoint(name: str, kind: str, tmp_
         torch.testing.assert_close(torch.stack(tuple(alone.values()), -1), headed.classifier(states))
 
 
-@pytest.mark.parametrize(("kind", "rows"), [("xnli", NLI), ("xquad", QUESTIONS)])
+@pytest.mark.parametrize(
+    ("kind", "rows"), [("xnli", NLI), pytest.param("xquad", QUESTIONS, marks=pytest.mark.slow)]
+)
 def test_encoder_half_learns_is_saved_measured_and_predicts(
     kind: str, rows: list[dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -44,6 +44,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "sentence_distillation": {"view": "sentences", "project": True},
 }
 SIDES = {"pair": (None,), "sentences": ("query", "key")}
+CASES = []
+"""Every objective on one family and one objective on every family; the other combinations are slow tests."""
+for _family in FAMILIES:
+    for _name in OPTIONS:
+        _marks = [] if _family == FAMILIES[0] or _name == "denoising_word_alignment" else [pytest.mark.slow]
+        CASES.append(pytest.param(_family, _name, marks=_marks, id=f"{_family}-{_name}"))
 
 
 @cache
@@ -95,8 +101,7 @@ def half_precision() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "name"), CASES)
 def test_forward_and_backward_in_half_precision(family: str, name: str) -> None:
     model, objective = build(family, name)
     batch = batch_of(family)
@@ -136,8 +141,7 @@ def below(model: Any, batch: Any, view: str, layer: int | None = None) -> set[st
     return reached(model, torch.stack([s.square().sum() for s in states]).sum())
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "name"), CASES)
 def test_gradients_reach_exactly_what_they_should(family: str, name: str) -> None:
     model, objective = build(family, name)
     batch = batch_of(family)

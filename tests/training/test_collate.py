@@ -159,7 +159,7 @@ def test_pickles_small():
     assert same(copy(items), collator()(items))
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_loader_workers(context):
     items = [item(p) for p in range(4)]
     loader = DataLoader(

@@ -61,6 +61,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> None:
         assert torch.allclose(value.float(), other["weights"][name].float(), rtol=0, atol=1e-5), name
 
 
+@pytest.mark.slow
 def test_two_ranks_that_share_out_the_parameters(tmp_path: Path) -> None:
     """A queue, a momentum copy and masked LM, and a checkpoint that one process goes on with."""
     run = {"name": "ppa", "objective": "ppa", "examples": 16}

@@ -48,26 +48,30 @@ def trainer_of(folder: Path, *, contrast: bool = False, **settings: Any) -> Alig
     return make_trainer(folder, model=model, **settings)
 
 
+LATE_ENCODER = PartsSection(encoder=0.5, head=3, layer_decay=0.5, freeze_encoder_steps=3)
+LATE_CONTRAST = PartsSection(embeddings=0, freeze_encoder_steps=4)
+FROZEN_LAYER = PartsSection(freeze_layers=1, head=2)
+LORA = AdapterOptions(rank=2, dropout=0.1)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {"dataloader_num_workers": 2, "gradient_accumulation_steps": 2},
-        {"bf16": True, "gradient_accumulation_steps": 3},
+        pytest.param({"bf16": True, "gradient_accumulation_steps": 3}, marks=pytest.mark.slow),
         {**SHORT, "bf16": True, "contrast": True},
-        {"text": 48, "examples": 16, "dataloader_num_workers": 2},
-        {**SHORT, "parts": PartsSection(encoder=0.5, head=3, layer_decay=0.5, freeze_encoder_steps=3)},
-        {**SHORT, "parts": PartsSection(embeddings=0, freeze_encoder_steps=4), "contrast": True},
-        {
-            **SHORT,
-            "parts": PartsSection(freeze_layers=1, head=2),
-            "adapter": AdapterOptions(rank=2, dropout=0.1),
-        },
+        pytest.param({"text": 48, "examples": 16, "dataloader_num_workers": 2}, marks=pytest.mark.slow),
+        pytest.param({**SHORT, "parts": LATE_ENCODER}, marks=pytest.mark.slow),
+        pytest.param({**SHORT, "parts": LATE_CONTRAST, "contrast": True}, marks=pytest.mark.slow),
+        pytest.param({**SHORT, "parts": FROZEN_LAYER, "adapter": LORA}, marks=pytest.mark.slow),
         {
             **SHORT,
             "adapter": AdapterOptions(type="lokr", rank=2, embeddings=True),
             "dataloader_num_workers": 2,
         },
-        {**SHORT, "adapter": partial(peft.get_peft_model, peft_config=WRAPPER)},
+        pytest.param(
+            {**SHORT, "adapter": partial(peft.get_peft_model, peft_config=WRAPPER)}, marks=pytest.mark.slow
+        ),
     ],
     ids=[
         *("fp32-workers", "bf16", "contrast", "concatenated", "late-encoder", "late-contrast"),

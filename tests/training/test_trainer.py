@@ -69,7 +69,9 @@ def test_saving_by_epoch_of_the_primary_stream(tmp_path: Path) -> None:
     assert [p.name for p in checkpoints.checkpoints_in(tmp_path)] == ["checkpoint-5", "checkpoint-10"]
 
 
-@pytest.mark.parametrize("settings", [{activation_checkpointing.NAME: True}, {"bf16": True}])
+@pytest.mark.parametrize(
+    "settings", [pytest.param({activation_checkpointing.NAME: True}, marks=pytest.mark.slow), {"bf16": True}]
+)
 def test_other_ways_to_compute_are_close(tmp_path: Path, settings: dict[str, Any]) -> None:
     runs = []
     for name, extra in (("plain", {}), ("other", settings)):
@@ -115,6 +117,7 @@ def test_compiled_encoder_and_hooks(tmp_path: Path) -> None:
     assert list(model.state_dict()) == names
 
 
+@pytest.mark.slow
 def test_torch_compile_argument(tmp_path: Path) -> None:
     """Compiled training ends where uncompiled training does, and its checkpoints are plain."""
     ends = []

@@ -71,6 +71,7 @@ def fingerprints():
     return [hashlib.md5(t.backend_tokenizer.to_str().encode()).hexdigest() for t in tokenizers]
 
 
+@pytest.mark.slow
 def test_the_same_in_every_process():
     folders = [str(Path(file).parent) for file in (__file__, loaded.__file__)]
     code = f"import sys; sys.path[:0] = {folders}; import {Path(__file__).stem} as t"
