@@ -59,6 +59,13 @@ def test_the_papers_own_figures_differ_by_nothing(name: str) -> None:
         assert write(table)
 
 
+def test_columns_stand_under_the_language_of_their_values() -> None:
+    """The paper prints another order of languages than that of the values of its Table 15."""
+    (table,) = tables_beside_papers(printed(paper_table("xlm_align:Table15")))
+    languages = list(dict.fromkeys(column.group for column in table.columns if not column.average))
+    assert languages == ["en", "ar", "de", "el", "es", "hi", "ru", "th", "tr", "vi", "zh"]
+
+
 def test_a_figure_a_hair_off_differs() -> None:
     cells = [
         c.model_copy(update={"value": (c.value or 0) + 0.5}) for c in printed(paper_table("xlm_align:3"))

@@ -8,7 +8,7 @@ from isoglot.projection.rule import Range
 
 _SPACED_MARKS = "!?:;»"
 """Marks that close what is before them although French has a space between: ``Attention !``."""
-_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "۔", "।")
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "۔", "।", "॥", "｡")
 
 
 class CutText(NamedTuple):

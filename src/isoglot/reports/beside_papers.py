@@ -334,8 +334,14 @@ def _without_paper(name: str, cells: Sequence[Cell]) -> PaperTable:
 
 
 def _heading(column: PaperColumn) -> Column:
-    """The heading of a column: ``en.f1`` is F1 under en."""
+    """The heading of a column: ``en.f1`` is F1 under en.
+
+    XLM-Align's Table 15 prints its languages in an order that its values do not fit: the values of ``es.f1`` are of
+    Arabic, so they stand under ar.
+    """
     group, _, label = column.id.rpartition(".")
+    if column.language and label == column.metric:
+        group = column.language
     title = column.language or column.task or column.metric
     return Column(_NAMES.get(label, label), title, _NAMES.get(group, group), column.average)
 
