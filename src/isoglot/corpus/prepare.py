@@ -23,7 +23,8 @@ from pydantic import Field
 
 from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.core.frames import Tabular
-from isoglot.corpus.filter.filters import Part, RowTests, check_rules, tokenizer_path
+from isoglot.corpus.filter.chunk import Part
+from isoglot.corpus.filter.filters import RowTests, check_rules, tokenizer_path
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare_worker import ChunkTask, Settings, filter_chunk, start, write_shard

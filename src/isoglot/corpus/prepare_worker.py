@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from isoglot.core.columns import ARROW
 from isoglot.core.errors import IsoglotError
-from isoglot.corpus.filter.filters import Part, RowTests, filter_rows
+from isoglot.corpus.filter.chunk import Part, filter_rows
+from isoglot.corpus.filter.filters import RowTests
 from isoglot.corpus.options import PrepareOptions
 from isoglot.formats.line_files import Chunk
 from isoglot.formats.readers import Reader

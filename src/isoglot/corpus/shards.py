@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoglot.core.seeding import seed_for
-from isoglot.corpus.filter.filters import Part
+from isoglot.corpus.filter.chunk import Part
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.formats.sources import Source
