@@ -1,4 +1,7 @@
-"""``isoglot.prepare``: files, or data in memory, to a filtered corpus."""
+"""``isoglot.prepare``: make a filtered corpus of files, or of data in memory.
+
+Data in memory are written to a file in the cache first, and then read as a file is.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from isoglot.runs.fingerprint import key_of
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
 Engine = Literal["local", "ray"]
-"""Where a corpus is prepared."""
+"""Machines that prepare a corpus: this one, or those of a Ray cluster."""
 
 
 def prepare(
@@ -84,12 +87,13 @@ def prepare(
         )
     if engine not in get_args(Engine):
         raise ConfigurationError(f"[[engine]]: got {engine!r}; {did_you_mean(engine, get_args(Engine))}")
-    how = {name: settings.pop(name) for name in list(settings) if name in Reading.model_fields}
-    if isinstance(
-        how.get("columns"), Mapping
-    ):  # a frame may call columns by tuples, which are stored as texts
-        how["columns"] = {k: str(v) if isinstance(v, tuple) else v for k, v in how["columns"].items()}
-    reading = validated(Reading, how)
+    given_reading = {name: settings.pop(name) for name in list(settings) if name in Reading.model_fields}
+    columns = given_reading.get("columns")
+    if isinstance(columns, Mapping):
+        # The columns of a frame may have tuples as names, which are stored as texts.
+        names = {role: str(name) if isinstance(name, tuple) else name for role, name in columns.items()}
+        given_reading["columns"] = names
+    reading = validated(Reading, given_reading)
     options = validated(PrepareOptions, dict(options or ()) | settings)
     sources, spooled = _sources(inputs, languages, options.kind, reading, out)
     report = reporter_of(progress)
@@ -110,7 +114,15 @@ def prepare(
 def _sources(
     inputs: Any, languages: str | Sequence[str], kind: Kind, reading: Reading, out: str | Path
 ) -> tuple[list[Source], str]:
-    """What to read, and the file in which the inputs are stored if they are in memory."""
+    """Make sources of the inputs, and store data in memory in a file.
+
+    1. :class:`Source` objects are taken as they are.
+    2. A path, or a list of paths, is read as ``isoglot prepare`` reads it.
+    3. Anything else is data in memory.
+
+    Returns:
+        The sources, and the file in which data in memory are stored (empty for files).
+    """
     tags = codes_of(languages)
     listed: Any = [inputs] if isinstance(inputs, str | Path | Source) else inputs
     several = isinstance(listed, list | tuple) and len(listed) > 0
@@ -122,24 +134,29 @@ def _sources(
         needed = "'en'" if len(LANGUAGES[kind]) == 1 else "('en', 'de'), or kind='text' for one language"
         raise ConfigurationError(f"got {len(tags)} languages for a {kind} corpus; pass languages={needed}")
     if several and all(isinstance(path, str | Path) for path in listed):
-        texts = (path for path in map(str, listed) if " " in path)
-        if text := next((path for path in texts if not glob.glob(path)), None):  # noqa: PTH207 (may be absolute)
-            raise ConfigurationError(
-                f"{shortened(text)}: no such file; pass sentences as a column: {{'text': [...]}}, kind='text'"
-            )
+        # A list of sentences looks like a list of paths. A path has hardly ever a space.
+        for path in map(str, listed):
+            if " " in path and not glob.glob(path):  # noqa: PTH207 (may be absolute)
+                raise ConfigurationError(
+                    f"{shortened(path)}: no such file; pass sentences as a column: {{'text': [...]}}, kind='text'"
+                )
         return sources_from(listed, kind=kind, languages=tags, **dict(reading)), ""
     if reading.format is not None:
         raise ConfigurationError("format is for files, but the inputs are in memory; leave it out")
-    path = cache_folder() / "given" / f"{key_of(str(Path(out).resolve()))}.jsonl"
-    (source,) = sources_from([path], kind=kind, languages=tags, **{**dict(reading), "format": "jsonl"})
-    with whole_path(path) as file, _rows_named(source.path):
+    # One file per output: the same call finds its input under the same name.
+    stored = cache_folder() / "given" / f"{key_of(str(Path(out).resolve()))}.jsonl"
+    (source,) = sources_from([stored], kind=kind, languages=tags, **{**dict(reading), "format": "jsonl"})
+    with whole_path(stored) as file, _rows_named(source.path):
         _write_rows(inputs, file, source, kind)
     return [source], source.path
 
 
 @contextmanager
 def _rows_named(path: str) -> Iterator[None]:
-    """Name rows in errors, not lines of the file in which they are stored."""
+    """Make errors name rows of the inputs, and not lines of the file in which they are stored.
+
+    ``CACHE/given/0f3a.jsonl:7: ...`` becomes ``row 7: ...``. With an empty path, errors stay as they are.
+    """
     try:
         yield
     except (InputError, ConfigurationError) as error:
@@ -150,7 +167,7 @@ def _rows_named(path: str) -> Iterator[None]:
 
 
 def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
-    """Write data in memory as JSON lines, one per row; missing values are null."""
+    """Write data in memory as JSON lines, a line for each row; missing values are null."""
     rows = rows_of(inputs, "inputs")
     with file.open("w", encoding="utf-8") as lines:
         for number, row in enumerate(_named_rows(rows, source, kind), 1):
@@ -165,7 +182,7 @@ def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
 
 
 def _named_rows(rows: RowTable | Items, source: Source, kind: Kind) -> Iterator[dict[str, Any]]:
-    """Each row by the names of its columns, as plain Python."""
+    """Yield each row as a dictionary of plain Python values; a tuple's items are the roles of the kind, in order."""
     if isinstance(rows, RowTable):
         names = _columns_read(rows.names, source, kind)
         columns = [rows.column(name) for name in names]
@@ -187,7 +204,7 @@ def _named_rows(rows: RowTable | Items, source: Source, kind: Kind) -> Iterator[
 
 
 def _columns_read(names: Sequence[Any], source: Source, kind: Kind) -> list[Any]:
-    """The columns of a table that a corpus is made of; others may be slow to decode."""
+    """Select the columns of a table that the corpus needs; others may be slow to decode, such as images."""
     if not names:
         return []
     wanted = set(wanted_columns(source, kind, list(map(str, names))))

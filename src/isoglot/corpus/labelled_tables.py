@@ -1,5 +1,6 @@
-"""Data sets that already have the columns of a task schema: JSON lines, Parquet, folders."""
+"""Read data sets that already have the columns of a task's schema: JSON lines, Parquet, folders."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,12 @@ from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, SPLIT_COLUMNS, 
 from isoglot.formats.line_files import each, numbered_objects
 from isoglot.formats.schema import require
 
-_SIDES = {"source": "target", "target": "source"}
-_TURNED = _SIDES | {f"{side}_language": f"{turned}_language" for side, turned in _SIDES.items()}
+_SWAPPED = {
+    "source": "target",
+    "target": "source",
+    "source_language": "target_language",
+    "target_language": "source_language",
+}
 
 
 def is_table(path: str) -> bool:
@@ -28,47 +33,67 @@ def is_table(path: str) -> bool:
 def read_table(
     path: str, schema: Features, *, language: str, split: str, role: str, rows: Dataset | None = None
 ) -> Dataset:
-    """Read a data set whose columns are those of a schema (``upos`` counts as ``tags``).
+    """Read the rows in a language from a data set whose columns are those of a schema.
 
-    ``rows``: What was read already; the path only describes it then.
+    Columns may have other usual names (``upos`` for ``tags``). Without a column of languages, all rows are in the
+    language.
+
+    Args:
+        path: The data set.
+        schema: Columns that the result has.
+        language: Code of the language; rows in other languages are left out.
+        split: Split to read from a folder that has several.
+        role: Name of the data in messages.
+        rows: The rows, if they were read already; ``path`` is only named in messages then.
+
+    Example:
+        >>> rows = read_table("pos/de.parquet", TAGGED, language="de", split="test", role="data")  # doctest: +SKIP
     """
     if rows is None and Path(path).suffix in (".jsonl", ".ndjson"):
         table = _from_jsonl(path, schema, language)
     else:
         table = open_table(path, split) if rows is None else rows
         for column in schema.keys() - table.features.keys():
-            if name := next((n for n in COLUMN_NAMES.get(column, ()) if n in table.features), None):
-                table = table.rename_column(name, column)
+            usual = [name for name in COLUMN_NAMES.get(column, ()) if name in table.features]
+            if usual:
+                table = table.rename_column(usual[0], column)
         if "language" in schema and "language" not in table.features:
             table = table.add_column("language", [language] * len(table))
         require(table, schema, role=f"{role} {path}")
     _check_cells(table, schema, path)
-    known = set(table.unique("language")) if "language" in schema else {language}
-    if known - {language}:
-        chosen = [i for i, code in enumerate(table["language"]) if code.lower() in codes(language)]
-        if not chosen:
-            raise InputError(
-                f"holds no row in {language!r}; the languages there are {', '.join(sorted(known))}", path=path
-            )
-        table = table.select(chosen).remove_columns("language")
-        table = table.add_column("language", [language] * len(chosen))
-    return table
+    return _in_language(table, language, path) if "language" in schema else table
+
+
+def _in_language(table: Dataset, language: str, path: str) -> Dataset:
+    """Select the rows in a language, and write its code as it was given: ``de`` for ``deu`` and ``DE``."""
+    known = set(table.unique("language"))
+    if known <= {language}:
+        return table
+    chosen = [row for row, code in enumerate(table["language"]) if code.lower() in codes(language)]
+    if not chosen:
+        raise InputError(
+            f"holds no row in {language!r}; the languages there are {', '.join(sorted(known))}", path=path
+        )
+    table = table.select(chosen).remove_columns("language")
+    return table.add_column("language", [language] * len(chosen))
 
 
 def in_languages(table: Dataset, source: str, target: str, path: str, *, turn: bool = False) -> Dataset:
-    """The rows of a table of sentence or word pairs that are in these languages.
+    """Select the rows of a table of sentence or word pairs that are in these languages.
 
-    With ``turn``, rows from the target to the source language are turned if there are no others.
+    Args:
+        table: The rows.
+        source: Code of the source language.
+        target: Code of the target language.
+        path: Name of the table in messages.
+        turn: If there is no such row, swap the sides of the rows from ``target`` to ``source``: of an English-German
+            table, German-English is read.
     """
     pairs = list(zip(table["source_language"], table["target_language"], strict=True))
     known = set(pairs)
-
-    def between(first: str, second: str) -> set[tuple[str, str]]:
-        return {(a, b) for a, b in known if a.lower() in codes(first) and b.lower() in codes(second)}
-
-    matching = between(source, target)
-    if not matching and turn and between(target, source):
-        return in_languages(table.rename_columns(_TURNED), source, target, path)
+    matching = _matching_pairs(known, source, target)
+    if not matching and turn and _matching_pairs(known, target, source):
+        return in_languages(table.rename_columns(_SWAPPED), source, target, path)
     if not matching:
         listed = ", ".join("-".join(pair) for pair in sorted(known))
         raise InputError(
@@ -76,45 +101,71 @@ def in_languages(table: Dataset, source: str, target: str, path: str, *, turn: b
         )
     if matching == known:
         return table
-    return table.select([i for i, pair in enumerate(pairs) if pair in matching])
+    return table.select([row for row, pair in enumerate(pairs) if pair in matching])
+
+
+def _matching_pairs(known: set[tuple[str, str]], source: str, target: str) -> set[tuple[str, str]]:
+    """The pairs of codes that mean these two languages: ``("eng", "de")`` for ``en`` and ``de``."""
+    sources, targets = codes(source), codes(target)
+    return {pair for pair in known if pair[0].lower() in sources and pair[1].lower() in targets}
 
 
 def _check_cells(dataset: Dataset, schema: Features, path: str) -> None:
-    """No cell is null, every word has a tag, and answers stand where their starts say or nowhere (a negative start)."""
+    """Refuse cells that a schema's types allow and no task can use.
+
+    1. No cell is null, and no item of a list.
+    2. Every word has a tag.
+    3. An answer is where its start says it is, in the context; a negative start says nothing.
+    """
     table = dataset.with_format("arrow")[:]
+    _check_nulls(table, schema, path)
+    if {"words", "tags"} <= set(schema):
+        _check_tags(table, path)
+    if "answers" in schema:
+        for cells in zip(dataset["id"], dataset["context"], dataset["answers"], strict=True):
+            _check_answers(*cells, path)
+
+
+def _check_nulls(table: pa.Table, schema: Features, path: str) -> None:
     for name in schema:
         cells = table[name]
-        if cells.null_count or (pa.types.is_list(cells.type) and pc.list_flatten(cells).null_count):
+        has_null = cells.null_count > 0
+        if pa.types.is_list(cells.type):
+            has_null = has_null or pc.list_flatten(cells).null_count > 0
+        if has_null:
             raise InputError(f"column {name!r} has a null; fill it in, or remove the row", path=path)
-    if {"words", "tags"} <= set(schema):
-        differ = pc.not_equal(*(pc.list_value_length(table[name]) for name in ("words", "tags")))
-        if (row := pc.index(differ, True).as_py()) >= 0:
-            words, tags = (len(table[name][row]) for name in ("words", "tags"))
+
+
+def _check_tags(table: pa.Table, path: str) -> None:
+    word_counts = pc.list_value_length(table["words"])
+    tag_counts = pc.list_value_length(table["tags"])
+    row = pc.index(pc.not_equal(word_counts, tag_counts), True).as_py()  # the first; −1 if there is none
+    if row >= 0:
+        raise InputError(
+            f"row {row + 1} has {word_counts[row]} words and {tag_counts[row]} tags; one tag for every word is needed",
+            path=path,
+        )
+
+
+def _check_answers(question: str, context: str, answers: dict[str, list[Any]] | None, path: str) -> None:
+    texts = answers["text"] if answers else None
+    starts = answers["start"] if answers else None
+    if texts is None or starts is None or None in texts or None in starts:
+        raise InputError(f"the answers of question {question!r} have a null; fill it in", path=path)
+    if len(texts) != len(starts):
+        raise InputError(
+            f"question {question!r} has {len(texts)} answers and {len(starts)} starts; correct it", path=path
+        )
+    for text, start in zip(texts, starts, strict=True):
+        if start >= 0 and context[start : start + len(text)] != text:
             raise InputError(
-                f"row {row + 1} has {words} words and {tags} tags; one tag for every word is needed",
+                f"answer {text[:60]!r} of question {question!r} is not at character {start}; correct it, or give -1",
                 path=path,
             )
-    if "answers" not in schema:
-        return
-    for name, context, answers in zip(dataset["id"], dataset["context"], dataset["answers"], strict=True):
-        parts = [answers and answers[name] for name in ("text", "start")]
-        if None in parts or any(None in part for part in parts):
-            raise InputError(f"the answers of question {name!r} have a null; fill it in", path=path)
-        if len(answers["text"]) != len(answers["start"]):
-            raise InputError(
-                f"question {name!r} has {len(answers['text'])} answers and {len(answers['start'])} starts; correct it",
-                path=path,
-            )
-        for text, start in zip(answers["text"], answers["start"], strict=True):
-            if start >= 0 and context[start : start + len(text)] != text:
-                raise InputError(
-                    f"answer {text[:60]!r} of question {name!r} is not at character {start}; correct it, or give -1",
-                    path=path,
-                )
 
 
 def open_table(path: str, split: str) -> Dataset:
-    """A data set as it is on disk, whatever its columns."""
+    """Open a data set with the columns that it has; of a folder with several splits, one of them."""
     folder = Path(path)
     try:
         if folder.suffix == ".parquet":
@@ -122,11 +173,11 @@ def open_table(path: str, split: str) -> Dataset:
         if folder.suffix == ".arrow":
             return Dataset.from_file(path)
         if (folder / "dataset_dict.json").exists():
-            parts = datasets.load_from_disk(path)
-            name = next((n for n in (split, *split_names(split)) if n in parts), None)
-            if name is None:
-                raise InputError(f"has no {split} split; there are {', '.join(parts)}", path=path)
-            return parts[name]
+            splits = datasets.load_from_disk(path)
+            for name in (split, *split_names(split)):  # dev, validation, ...
+                if name in splits:
+                    return splits[name]
+            raise InputError(f"has no {split} split; there are {', '.join(splits)}", path=path)
         if (folder / "state.json").exists():
             return datasets.load_from_disk(path)
         if is_prepared(folder):
@@ -142,53 +193,59 @@ def open_table(path: str, split: str) -> Dataset:
 
 
 def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
-    """The rows of JSON lines, each checked where its line is known."""
+    """Read JSON lines; each row is checked while the number of its line is known.
 
-    def row(values: dict[str, Any]) -> dict[str, Any]:
-        values = {"language": language, **values}
-        cells: dict[str, Any] = {}
-        for column in schema:
-            name = next((n for n in COLUMN_NAMES.get(column, (column,)) if n in values), None)
-            if name is None:
-                raise InputError(f"field {column!r} is missing, found {', '.join(sorted(values))}; add it")
-            cells[column] = values[name]
-        if "answers" in cells:
-            cells["answers"] = _answers(cells["answers"])
-            if values.get(ARTICLE) is not None:
-                cells[ARTICLE] = str(values[ARTICLE])
-        if not values.keys().isdisjoint(SPLIT_COLUMNS):
-            cells[SPLIT] = str(split_name(values))
-        if not all(isinstance(cells[name], list) for name in ("words", "tags") if name in cells):
-            raise InputError("words and tags are lists; correct them")
-        words, tags = (len(cells.get(name, ())) for name in ("words", "tags"))
-        if "tags" in cells and words != tags:
-            raise InputError(f"{words} words and {tags} tags; one tag for every word is needed")
-        return cells
-
-    rows = each(row, numbered_objects(path), path)
+    Two columns beside the schema's are kept if they are there: the article of a question and the split of a row.
+    """
+    rows = each(partial(_row, schema=schema, language=language), numbered_objects(path), path)
     features = Features(schema)
     if all(ARTICLE in row for row in rows):
         features[ARTICLE] = Value("string")
     if any(SPLIT in row for row in rows):
         features[SPLIT] = Value("string")
+    columns = {name: [row.get(name) for row in rows] for name in features}
     try:
-        return Dataset.from_dict(
-            {column: [row.get(column) for row in rows] for column in features}, features=features
-        )
+        return Dataset.from_dict(columns, features=features)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"the columns do not have the schema's types ({error}); fix them", path=path
         ) from error
 
 
+def _row(values: dict[str, Any], *, schema: Features, language: str) -> dict[str, Any]:
+    """Take the columns of a schema from an object of JSON lines, in which they may have other usual names."""
+    values = {"language": language, **values}
+    cells: dict[str, Any] = {}
+    for column in schema:
+        usual = [name for name in COLUMN_NAMES.get(column, (column,)) if name in values]
+        if not usual:
+            raise InputError(f"field {column!r} is missing, found {', '.join(sorted(values))}; add it")
+        cells[column] = values[usual[0]]
+    if "answers" in cells:
+        cells["answers"] = _answers(cells["answers"])
+        if values.get(ARTICLE) is not None:
+            cells[ARTICLE] = str(values[ARTICLE])
+    if not values.keys().isdisjoint(SPLIT_COLUMNS):
+        cells[SPLIT] = str(split_name(values))
+    for name in ("words", "tags"):
+        if name in cells and not isinstance(cells[name], list):
+            raise InputError("words and tags are lists; correct them")
+    if "tags" in cells:
+        words, tags = len(cells.get("words", ())), len(cells["tags"])
+        if words != tags:
+            raise InputError(f"{words} words and {tags} tags; one tag for every word is needed")
+    return cells
+
+
 def _answers(value: Any) -> dict[str, list[Any]]:
-    """Answers as lists of texts and starts; Hugging Face's ``answer_start`` is accepted."""
+    """Check answers, and name their fields ``text`` and ``start``; Hugging Face has ``answer_start``."""
     fields = value if isinstance(value, dict) else {}
-    texts, starts = fields.get("text"), fields.get("start", fields.get("answer_start"))
-    if (
-        not (isinstance(texts, list) and isinstance(starts, list))
-        or not all(isinstance(text, str) for text in texts)
-        or not all(isinstance(start, int) for start in starts)
-    ):
-        raise InputError('answers are {"text": ["..."], "start": [0]}; correct them')
-    return {"text": texts, "start": starts}
+    texts: Any = fields.get("text")
+    starts: Any = fields.get("start", fields.get("answer_start"))
+    if _is_list_of(texts, str) and _is_list_of(starts, int):
+        return {"text": texts, "start": starts}
+    raise InputError('answers are {"text": ["..."], "start": [0]}; correct them')
+
+
+def _is_list_of(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)

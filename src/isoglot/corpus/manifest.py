@@ -1,4 +1,7 @@
-"""The manifest of a prepared corpus, and reading one back."""
+"""The manifest of a prepared corpus, and reading a corpus back.
+
+:func:`load_corpus` opens a corpus as a data set; :func:`row_batches` streams its rows.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LAYOUT = 1
+"""Raise when folders have another form, so that those of earlier releases are made again."""
 
 
 class InputFile(BaseModel):
@@ -42,7 +46,11 @@ class InputFile(BaseModel):
 
     @classmethod
     def of(cls, path: str) -> InputFile:
-        """A file, or the files of a folder, as they are now; a stream is always new."""
+        """Describe a file, or all files of a folder, as they are now.
+
+        Standard input and named pipes cannot be read twice, so the time stands for their content, and they never equal
+        what was read before.
+        """
         if path == "-" or is_stream(Path(path)):
             return cls(path=path, modified=time.time_ns())
         files = files_of(path)
@@ -51,17 +59,18 @@ class InputFile(BaseModel):
         return cls(path=path, size=sum(file.stat().st_size for file in files), blake2b=fingerprint(path))
 
     def now(self) -> InputFile:
-        """The same path as it is now; itself where the content is the same, whenever it was written."""
+        """Describe the same path as it is now; equal if the content is the same, whenever it was written."""
         current = InputFile.of(self.path)
-        return self if current.blake2b is not None and current.blake2b == self.blake2b else current
+        is_same = current.blake2b is not None and current.blake2b == self.blake2b
+        return self if is_same else current
 
     def recorded(self) -> dict[str, Any]:
-        """As it stands in a record of inputs."""
+        """Turn it into plain data for a record of inputs."""
         return self.model_dump(exclude_none=True)
 
 
 class LanguageCount(BaseModel):
-    """Counts of the rows of one language, or pair of languages: read, kept, and dropped by each filter."""
+    """Counts of the rows of one language, or of one pair of languages: read, kept, and dropped by each filter."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -114,10 +123,10 @@ class Manifest(BaseModel):
     def made_from(
         folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
     ) -> dict[str, Any]:
-        """What a corpus is made from, as its record has it.
+        """Describe sources, options and inputs of a corpus, for comparison with the record of the folder.
 
-        An input that the manifest of the folder does not name is not read for that: its path alone tells that it is
-        new.
+        Only inputs that the manifest of the folder names are hashed. Another one makes a difference by its path alone,
+        so it need not be read for that.
         """
         manifest = read_manifest(folder)
         known = {} if manifest is None else {file.path: file for file in manifest.inputs}
@@ -130,7 +139,7 @@ class Manifest(BaseModel):
         }
 
     def damage(self, folder: Path) -> str | None:
-        """A Parquet file that is not as it was written, and what is wrong with it; ``None`` if all are."""
+        """Name the first Parquet file that is missing or changed, and say which; ``None`` if there is none."""
         for name in self.shards:
             if not (folder / name).is_file():
                 return f"{name} is missing"
@@ -139,24 +148,24 @@ class Manifest(BaseModel):
         return None
 
     def require_whole(self, folder: Path) -> None:
-        """Refuse a folder whose Parquet files are not those that the manifest speaks of."""
+        """Refuse a folder with a Parquet file that is missing or was changed."""
         if problem := self.damage(folder):
             raise InputError(
                 f"{problem}; restore it, or run `isoglot prepare --overwrite` again", path=folder
             )
 
     def write(self, folder: Path) -> None:
-        """Write it, last: a folder with a manifest is complete."""
+        """Write the manifest into the folder, after all other files: a folder with a manifest is complete."""
         write_text(folder / MANIFEST, self.model_dump_json(indent=2, by_alias=True) + "\n")
 
 
 def is_prepared(path: str | Path) -> bool:
-    """Whether this is a folder that ``isoglot prepare`` wrote, whatever its manifest says."""
+    """Whether this is a folder that ``isoglot prepare`` wrote; its manifest may be unreadable."""
     return has_manifest(path)
 
 
 def read_manifest(folder: str | Path) -> Manifest | None:
-    """The manifest of a prepared folder; None if it has none, or one of another release's making."""
+    """Read the manifest of a prepared folder; ``None`` if there is none, or one that this release cannot read."""
     path = Path(folder) / MANIFEST
     if not path.is_file():
         return None
@@ -203,36 +212,55 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
         columns = (dict(zip(batch.schema.names, batch.columns, strict=True)) for batch in rows)
         return {"rows": write_batches(columns, out / "data.arrow", features)}
 
-    unknown = [fingerprint(folder / shard) for shard in manifest.shards if shard not in manifest.hashes]
-    name = key_of([manifest.model_dump_json(), *unknown])
-    caches = [folder / ".cache", cache_folder()]
-    writable = (p for p in caches if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
-    cache = next((p for p in caches if (p / name).exists()), None) or next(writable)
-    Record(cache / name, {}, what="unpacked corpus").make(make, cached=True)
-    return require(open_stream(cache / name), features, role=f"corpus {folder}")
+    # The name is a hash of the content. Manifests of earlier releases lack the hashes of the shards.
+    not_hashed = [fingerprint(folder / shard) for shard in manifest.shards if shard not in manifest.hashes]
+    name = key_of([manifest.model_dump_json(), *not_hashed])
+    unpacked = _cache_with(name, [folder / ".cache", cache_folder()]) / name
+    Record(unpacked, {}, what="unpacked corpus").make(make, cached=True)
+    return require(open_stream(unpacked), features, role=f"corpus {folder}")
+
+
+def _cache_with(name: str, caches: Sequence[Path]) -> Path:
+    """Choose the cache that has a name; else the first one that can be written."""
+    for cache in caches:
+        if (cache / name).exists():
+            return cache
+    return next(cache for cache in caches if _is_writable(cache))
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether a folder can be written, or made in the nearest of its parents that exists."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    return os.access(nearest, os.W_OK)
 
 
 def row_batches(
     folder: Path, manifest: Manifest, start: int = 0, stop: int | None = None, *, size: int = 1024
 ) -> Iterator[pa.RecordBatch]:
-    """The rows ``start`` to ``stop`` − 1 of a prepared folder, at most ``size`` at a time."""
+    """Yield the rows ``start`` to ``stop`` − 1 of a prepared folder, at most ``size`` at a time.
+
+    Shards and row groups without any of these rows are not read.
+    """
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
 
     from isoglot.core.columns import ARROW  # noqa: PLC0415 - imports pyarrow
 
-    at, stop = 0, manifest.rows if stop is None else stop
-    for name, whole in manifest.shards.items():
-        if at + whole <= start or stop <= at:
-            at += whole
+    if stop is None:
+        stop = manifest.rows
+    at = 0  # number of the next row in the folder
+    for name, shard_rows in manifest.shards.items():
+        if at + shard_rows <= start or stop <= at:
+            at += shard_rows
             continue
         try:
             with pq.ParquetFile(folder / name) as file:
                 for group in range(file.num_row_groups):
-                    rows = file.metadata.row_group(group).num_rows
-                    if at + rows <= start or stop <= at:
-                        at += rows
+                    group_rows = file.metadata.row_group(group).num_rows
+                    if at + group_rows <= start or stop <= at:
+                        at += group_rows
                         continue
                     for batch in file.iter_batches(size, row_groups=[group]):
+                        # The part of the batch between start and stop.
                         first, last = max(start - at, 0), min(stop - at, len(batch))
                         at += len(batch)
                         if first < last:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,16 +25,21 @@ from isoglot.formats.sources import LANGUAGES, UNNAMED, Kind, Source, expand, so
 from isoglot.runs.disk import full_disk_named
 
 T = TypeVar("T")
-_ROW_A_LINE = ("moses", "bars", "tsv", "jsonl")
-"""Formats of which a line is a row."""
-_MOST_COUNTED = 8 << 30
-"""Bytes of a file whose lines are counted for a bar, which takes seconds."""
-_HELD_IN: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
-"""Kinds of prepared folders whose rows have the columns of a kind, where there are others than the kind itself."""
+_ONE_ROW_PER_LINE = ("moses", "bars", "tsv", "jsonl")
+"""Formats in which each line is a row."""
+_LARGEST_COUNTED = 8 << 30
+"""Bytes of the largest file whose lines are counted for a progress bar: counting these takes seconds."""
+_FOLDERS_WITH_ROWS_OF: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
+"""Kinds of prepared folders that have the rows of a kind: an aligned folder has sentence pairs too.
+
+A kind that is not listed here is in folders of its own kind alone.
+"""
 
 
 class Spool(Generic[T]):
-    """Items that can be read only once, stored on disk, so that they can be looped over again.
+    """A copy on disk of items that can be read only once, for loops over them.
+
+    The file is deleted together with this object.
 
     Example:
         >>> items = Spool(iter("abc"))
@@ -49,13 +55,14 @@ class Spool(Generic[T]):
                     pickle.dump(item, self._file)
                 self._file.flush()
             except BaseException:
-                with suppress(OSError):  # what is left cannot be written either
+                with suppress(OSError):  # closing writes the rest, which a full disk does not take either
                     self._file.close()
                 raise
         weakref.finalize(self, self._file.close)
 
     def __iter__(self) -> Iterator[T]:
         position, end = 0, self._file.seek(0, os.SEEK_END)
+        # Several loops may run at a time, so each remembers its own place in the file.
         while position < end:
             self._file.seek(position)
             item: T = pickle.load(self._file)  # noqa: S301 - our own
@@ -70,48 +77,58 @@ class CorpusInput:
     source: Source
     kind: Kind
     manifest: Manifest | None = None
-    again: bool = False  # standard input is kept on disk, so that it can be looped over again
-    paused: bool = False  # whether nothing more was waiting behind the pair that was read last
+    again: bool = False  # it will be looped over more than once: standard input is copied to disk for that
+    paused: bool = False  # nothing more was waiting to be read when the last pair was read
     _spool: Spool[Any] | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if self.manifest is not None:
             return self.rows()
-        return self.loop(read(self.source, kind=self.kind))
+        return self._repeatable(read(self.source, kind=self.kind))
 
     def rows(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
-        """The rows ``start`` to ``stop`` − 1 of a prepared folder, from those row groups that have them."""
+        """Read the rows ``start`` to ``stop`` − 1 of a prepared folder; row groups without any of them are skipped."""
         if self.manifest is None:
             raise TypeError("a raw source has no row numbers")
         batches = row_batches(Path(self.source.path), self.manifest, start, stop)
         return (row for batch in batches for row in batch.to_pylist())
 
-    def loop(self, items: Iterator[T]) -> Iterator[T]:
-        """What is read from this input, or what the first loop read where it can be read only once."""
-        if not (self.again and "-" in self.source.files()):
+    def _repeatable(self, items: Iterator[T]) -> Iterator[T]:
+        """Return the items, or the copy on disk of standard input, which the first loop makes."""
+        reads_standard_input = "-" in self.source.files()
+        if not (self.again and reads_standard_input):
             return items
-        self._spool = self._spool or Spool(items)
+        if self._spool is None:
+            self._spool = Spool(items)
         return iter(self._spool)
 
     def pairs(
         self, start: int = 0, stop: int | None = None, *, incomplete: bool = False
     ) -> Iterator[PairRead]:
-        """The sentence pairs, and what is wrong with their rows; of a prepared folder ``start`` to ``stop`` − 1.
+        """Yield each sentence pair, with the problem of its row if the row could not be read, or not all of it.
 
-        Words and links of a folder that has word links are those of its rows. ``incomplete``: Units of a translation
-        memory that lack a language are pairs too, without that side.
+        Pairs of an aligned folder have its words and links.
+
+        Args:
+            start: Of a prepared folder, the first row to read.
+            stop: Of a prepared folder, the row to stop before.
+            incomplete: Also yield units of a translation memory that lack a language, without that side.
         """
         if self.manifest is None:
-            read_now = source_pairs(self.source, incomplete=incomplete, tell_paused=self._set_paused)
-            yield from self.loop(read_now)
+            pairs = source_pairs(self.source, incomplete=incomplete, tell_paused=self._set_paused)
+            yield from self._repeatable(pairs)
             self.paused = False
             return
+        source_language, target_language = LANGUAGES["bitext"]
         for row in self.rows(start, stop):
-            source, target = (row[name] or "" for name in LANGUAGES["bitext"])
-            texts = row["source"], row["target"]
-            pair = SentencePair(texts, languages=(source, target), path=self.source.path)
+            pair = SentencePair(
+                (row["source"], row["target"]),
+                languages=(row[source_language] or "", row[target_language] or ""),
+                path=self.source.path,
+            )
             if self.manifest.kind == "aligned":
-                pair.words, pair.more = (row["source_words"], row["target_words"]), {"links": row["links"]}
+                pair.words = row["source_words"], row["target_words"]
+                pair.more = {"links": row["links"]}
             yield PairRead(pair)
 
     def _set_paused(self, paused: bool) -> None:
@@ -120,38 +137,48 @@ class CorpusInput:
 
 @dataclass(frozen=True)
 class Corpus:
-    """The rows of all inputs in their order, in bounded memory; each loop reads them anew."""
+    """The rows of all inputs, one input after the other, in bounded memory.
+
+    Every loop over it reads the inputs again from the beginning. A loop is over dictionaries
+    (``for row in corpus: row["source"]``), or over sentence pairs with :meth:`pairs`.
+    """
 
     inputs: Sequence[CorpusInput]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (row for part in self.inputs for row in part)
+        return chain.from_iterable(self.inputs)
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages of the first input."""
+        """Codes of the languages of the first input."""
         first = self.inputs[0]
-        return first.manifest.languages[0].languages if first.manifest else first.source.languages(first.kind)
+        if first.manifest is not None:
+            return first.manifest.languages[0].languages
+        return first.source.languages(first.kind)
 
     def paused(self) -> bool:
-        """Whether nothing more was waiting to be read behind the last pair: standard input may wait for long."""
+        """Whether nothing more was waiting to be read when the last pair was read.
+
+        Standard input may pause for long; results so far are written out then.
+        """
         return any(part.paused for part in self.inputs)
 
     def row_count(self) -> int:
-        """The number of rows, for a bar; 0 if it is only known after all rows have been read."""
-        counts = [_rows_of(part) for part in self.inputs]
+        """Count the rows for a progress bar; 0 if an input must be read to know them."""
+        counts = [_row_count(corpus_input) for corpus_input in self.inputs]
         return sum(counts) if all(counts) else 0
 
     def pairs(self, *, incomplete: bool = False) -> Iterator[SentencePair]:
-        """The sentence pairs of all inputs in their order, in bounded memory.
+        """Yield the sentence pairs of all inputs, one input after the other, in bounded memory.
 
-        ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
+        Args:
+            incomplete: Also yield units of a translation memory that lack a language, without that side.
 
         Raises:
             InputError: A row cannot be read, or not all of it.
         """
-        for part in self.inputs:
-            for pair, problem in part.pairs(incomplete=incomplete):
+        for corpus_input in self.inputs:
+            for pair, problem in corpus_input.pairs(incomplete=incomplete):
                 if problem is not None:
                     raise problem
                 yield pair
@@ -167,39 +194,46 @@ def open_corpus(
 ) -> Corpus:
     """Open prepared folders and raw files; mistakes in all of them are found before a row is read.
 
+    Sources are read first, then paths.
+
     Args:
         inputs: Sources, or paths as :func:`corpus_sources` takes them.
-        kind: What the rows are wanted as; sentence pairs are read from an aligned folder too.
-        languages: Of inputs given as paths; a prepared folder in others is refused.
-        again: Standard input will be looped over more than once.
-        **reading: Further keys of the sources of paths.
+        kind: Kind of rows to read; sentence pairs (``bitext``) are read from an aligned folder too.
+        languages: Languages of the paths; a prepared folder in other languages is refused.
+        again: Copy standard input to disk, because it will be looped over more than once.
+        **reading: Further keys of the sources that are made of paths, such as ``header=True``.
 
     Example:
         >>> for row in open_corpus(["data/en-de"], "bitext"):  # doctest: +SKIP
         ...     print(row["source"], row["target"])
     """
-    paths = [str(part) for part in inputs if not isinstance(part, Source)]
-    sources = [part for part in inputs if isinstance(part, Source)]
+    paths = [str(given) for given in inputs if not isinstance(given, Source)]
+    sources = [given for given in inputs if isinstance(given, Source)]
     sources += corpus_sources(paths, kind, languages=languages, **reading)
-    if raw := [source for source in sources if not is_prepared(source.path)]:
+
+    # One error names the mistakes of all raw sources. Below, each is expanded by itself, to keep its place.
+    raw = [source for source in sources if not is_prepared(source.path)]
+    if raw:
         expand(raw, kind)
+
     opened: list[CorpusInput] = []
     for source in sources:
         if is_prepared(source.path):
             opened.append(prepared_input(source, kind, whole=True))
         else:
-            opened += [CorpusInput(part, kind, again=again) for part in expand([source], kind)]
+            files = expand([source], kind)  # a pattern such as *.tsv is several
+            opened.extend(CorpusInput(file, kind, again=again) for file in files)
     return Corpus(opened)
 
 
-def _rows_of(corpus_input: CorpusInput) -> int:
-    """The rows of a prepared folder, or the lines of a plain file; 0 for all else."""
+def _row_count(corpus_input: CorpusInput) -> int:
+    """The number of rows of a prepared folder or of a plain file with a row per line; 0 if it is not known."""
     if corpus_input.manifest is not None:
         return corpus_input.manifest.rows
     path = Path(corpus_input.source.files()[0])
-    if corpus_input.source.format not in _ROW_A_LINE or not path.is_file() or is_packed(path):
+    if corpus_input.source.format not in _ONE_ROW_PER_LINE or not path.is_file() or is_packed(path):
         return 0
-    if path.stat().st_size > _MOST_COUNTED:
+    if path.stat().st_size > _LARGEST_COUNTED:
         return 0
     with path.open("rb") as file:
         lines = sum(block.count(b"\n") for block in iter(partial(file.read, 1 << 20), b""))
@@ -207,52 +241,71 @@ def _rows_of(corpus_input: CorpusInput) -> int:
 
 
 def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> CorpusInput:
-    """A prepared folder, if it holds what is wanted; ``whole``: and its shards are as they were written."""
+    """Open a prepared folder; refuse one of another kind or in other languages.
+
+    Args:
+        source: The folder, and the languages that it should have; those that nobody named fit any.
+        kind: Kind of rows to read.
+        whole: Also check that its Parquet files are unchanged since they were written.
+    """
     path, manifest = source.path, read_manifest(source.path)
     if manifest is None:
         raise InputError(f"no readable manifest; run `isoglot prepare ... --out {path}` (again)", path=path)
-    if manifest.kind not in (kinds := _HELD_IN.get(kind, (kind,))):
+    kinds = _FOLDERS_WITH_ROWS_OF.get(kind, (kind,))
+    if manifest.kind not in kinds:
         raise InputError(
             f"holds a prepared {manifest.kind} corpus, and {' or '.join(kinds)} is needed; name another folder, or "
             f"prepare one with [[kind='{kind}']]",
             path=path,
         )
-    tags = ["" if tag in UNNAMED else tag for tag in source.languages(manifest.kind)]
+    wanted = ["" if tag in UNNAMED else tag for tag in source.languages(manifest.kind)]
     prepared = [count.languages for count in manifest.languages]
-    if not all(
-        not tag or same_language(language, tag)
-        for row in prepared
-        for language, tag in zip(row, tags, strict=True)
-    ):
-        listed = ", ".join("-".join(row) for row in sorted(prepared))
-        raise ConfigurationError(
-            f"{path}: got language {'-'.join(filter(None, tags))}, but it was prepared with {listed}; leave the "
-            "languages out"
-        )
+    for languages in prepared:
+        if not _in_languages(languages, wanted):
+            listed = ", ".join("-".join(codes) for codes in sorted(prepared))
+            raise ConfigurationError(
+                f"{path}: got language {'-'.join(filter(None, wanted))}, but it was prepared with {listed}; leave the "
+                "languages out"
+            )
     if whole:
         manifest.require_whole(Path(path))
     return CorpusInput(source, kind, manifest)
 
 
+def _in_languages(languages: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether languages are those that are wanted: ``en``, ``de`` are ``en-US`` and any (empty)."""
+    return all(not tag or same_language(code, tag) for code, tag in zip(languages, wanted, strict=True))
+
+
 def corpus_sources(
     paths: Sequence[str], kind: Kind = "bitext", *, languages: Sequence[str] = (), **reading: Any
 ) -> list[Source]:
-    """Sources of paths: prepared folders, two or three files side by side, or files that hold whole rows.
+    """Make sources of paths.
 
-    A single file of a bitext whose name does not tell its format has ``source ||| target`` lines.
+    1. Files alone are two or three files side by side (``train.en train.de``), or files that hold whole rows.
+    2. As soon as one path is a prepared folder, each path is an input of its own.
+    3. A single file of sentence pairs whose name does not tell its format has ``source ||| target`` lines.
+
+    Example:
+        >>> [source.format for source in corpus_sources(["pairs.txt"], languages=("en", "de"))]
+        ['bars']
     """
     folders = [path for path in paths if is_prepared(path)]
     files = [path for path in paths if path not in folders]
-    if folders and not files and (idle := [name for name, value in reading.items() if value]):
-        raise ConfigurationError(
-            f"{folders[0]}: is a prepared folder, and {' and '.join(idle)} say how files are read; leave them out"
-        )
-    plain = len(files) == 1 and Path(files[0]).suffix in ("", ".txt") and not Path(files[0]).is_dir()
-    if kind == "bitext" and plain and reading.get("format") is None:
-        reading["format"] = "bars"
+    if folders and not files:
+        idle = [name for name, value in reading.items() if value]
+        if idle:
+            raise ConfigurationError(
+                f"{folders[0]}: is a prepared folder, and {' and '.join(idle)} say how files are read; leave them out"
+            )
+    if kind == "bitext" and len(files) == 1 and reading.get("format") is None:
+        file = Path(files[0])
+        if file.suffix in ("", ".txt") and not file.is_dir():
+            reading["format"] = "bars"
     if not folders:
         return sources_from(files, kind=kind, languages=languages, **reading)
-    options = {path: {} if path in folders else reading for path in paths}
-    return [
-        opened for p in paths for opened in sources_from([p], kind=kind, languages=languages, **options[p])
-    ]
+    sources: list[Source] = []
+    for path in paths:
+        options = {} if path in folders else reading
+        sources += sources_from([path], kind=kind, languages=languages, **options)
+    return sources

@@ -24,7 +24,7 @@ _LANGUAGES, _RUN = "Mixing languages", "Running"
 
 
 def _names(value: object) -> object:
-    """``Han,Hani`` as the command line writes several names."""
+    """Split several names as the command line has them: ``Han,Hani``."""
     return tuple(value.split(",")) if isinstance(value, str) else value
 
 
@@ -119,7 +119,7 @@ class PrepareOptions(RowRules):
 
     @model_validator(mode="after")
     def _compare_sides(self) -> Self:
-        """Options that need two sides."""
+        """Refuse options that compare two sides for a corpus of one side."""
         if self.kind in ("text", "treebank") and (
             self.max_pair_pieces or self.max_length_ratio or self.duplicates in ("source", "target")
         ):

@@ -1,9 +1,13 @@
-"""Raw files in, a filtered corpus with a manifest out: `isoglot prepare`.
+"""Prepare a corpus: raw files in, a filtered corpus with a manifest out.
 
-The main process cuts the inputs into chunks of lines, workers parse and filter them into part files, the main process
-looks at their hashes alone (duplicates need one memory) and counts the first N, and workers write the shards. So no
-process ever holds more than a few chunks, and the main one touches no text. The result depends on the inputs and the
-options only, never on the number of processes.
+    inputs ──> _tasks ─> filter_chunk ──> Ledger.enter, .sampled ─> shard_groups ──> write_shard ──> corpus
+               main      a worker:        main: rows to take of     main: shards     a worker:       folder
+               chunks    part files       each part                                  Parquet files
+
+Filtering and writing happen in worker processes (``prepare_worker.py``). The main process cuts files into chunks of
+lines and sees only counts and hashes of the rows after that: duplicates need all hashes in one memory, and the first N
+rows one count (``shards.py``). So no process ever holds more than a few chunks. The result depends on the inputs and
+the options only, never on the number of processes.
 """
 
 import shutil
@@ -12,22 +16,19 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.core.frames import Tabular
-from isoglot.corpus.filter.filters import Part, RowTests, check_rules, tokenizer_path
+from isoglot.corpus.filter.filters import RowTests, check_rules, tokenizer_path
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare_worker import ChunkTask, Settings, filter_chunk, start, write_shard
-from isoglot.corpus.shards import Ledger, shard_groups
+from isoglot.corpus.shards import Chosen, Ledger, shard_groups
 from isoglot.formats.line_files import Meter
 from isoglot.formats.readers import Reader
 from isoglot.formats.sources import Source, expand
@@ -43,27 +44,30 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SMALL = 8 << 20
+"""Bytes of inputs up to which starting worker processes takes longer than the work."""
+Progress = Callable[[int, int], None]
+"""Called with the bytes read and the bytes of all inputs (0 if unknown)."""
 
 
 class PrepareSummary(Tabular, Manifest):
-    """The result of `prepare`: the manifest, and what it took."""
+    """The result of `prepare`: the manifest, the folder, and the time it took."""
 
     path: Path
     seconds: float
     skipped: bool = Field(default=False, description="Nothing was done: the output was there already.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that the manifest says, and how it was made."""
+        """Turn the summary into plain data, as JSON has it."""
         return self.model_dump(mode="json")
 
     def to_frame(self) -> "pd.DataFrame":
-        """A row for each language: rows read, dropped by each filter, and kept."""
+        """Make a row for each language or pair: rows read, dropped by each filter, and kept."""
         import pandas as pd  # noqa: PLC0415 - only for those who want a frame
 
-        rows = [
-            {"languages": "-".join(c.languages), "read": c.read, **c.removed, "kept": c.kept}
-            for c in self.languages
-        ]
+        rows = []
+        for counts in self.languages:
+            names = "-".join(counts.languages)
+            rows.append({"languages": names, "read": counts.read, **counts.removed, "kept": counts.kept})
         return pd.DataFrame(rows)
 
 
@@ -72,23 +76,36 @@ def prepare(
     out: str | Path,
     *,
     options: PrepareOptions | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     processes: int | None = None,
     overwrite: bool = False,
     engine: Literal["local", "ray"] = "local",
 ) -> PrepareSummary:
     """Prepare sources as :func:`isoglot.corpus.api.prepare`; several of one language pair one after the other.
 
-    ``engine``: ``ray``: on all machines of a Ray cluster (``RAY_ADDRESS``; without it on this one), in a folder
-    ``OUT.parts`` beside the output, in which the same call goes on when it was stopped.
+    Args:
+        inputs: Sources; patterns such as ``*.tsv`` are replaced by the files that match.
+        out: Folder to write.
+        options: Filters and more.
+        progress: Receives the bytes read and the bytes of all inputs.
+        processes: Worker processes; by default one per core, or none for small inputs.
+        overwrite: Replace a corpus that was made otherwise.
+        engine: ``ray``: on all machines of a Ray cluster (``RAY_ADDRESS``; without it on this one), in a folder
+            ``OUT.parts`` beside the output, in which the same call continues if it was stopped.
     """
     began = time.monotonic()
     options = options or PrepareOptions()
     sources = expand([inputs] if isinstance(inputs, Source) else inputs, options.kind)
     check_rules(sources, options, options.kind)
-    folder, tokenizer = Path(out), tokenizer_path(options)
+
+    # All that is read: files of rows, held-out sentences, the tokenizer. The manifest has the hash of each.
     paths = [path for source in sources for path in source.files()]
-    paths += [*options.held_out_files, *([] if tokenizer is None else [tokenizer])]
+    paths += options.held_out_files
+    tokenizer = tokenizer_path(options)
+    if tokenizer is not None:
+        paths.append(tokenizer)
+
+    folder = Path(out)
     refuse_overwriting(folder, paths)
     with locked(folder):
         recovered(folder)
@@ -96,23 +113,24 @@ def prepare(
         manifest = _finished(Record(folder, made_from, what="corpus", overwrite=overwrite))
         skipped = manifest is not None
         if manifest is None:
-            local = engine == "local"
-            with whole_folder(folder) if local else _parts_folder(folder, sources, options, paths) as work:
+            on_ray = engine == "ray"
+            work_folder = _parts_folder(folder, sources, options, paths) if on_ray else whole_folder(folder)
+            with work_folder as work:
                 (work / "parts").mkdir(exist_ok=True)
                 settings = Settings(
                     sources=tuple(sources),
                     options=options,
                     tests=RowTests.load(options),
                     folder=str(work / "parts"),
-                    single_threaded=not local,
-                    resumable=not local,
+                    single_threaded=on_ray,
+                    resumable=on_ray,
                 )
-                manifest = _written(work, paths, partial(_run, settings, work, paths, processes, progress))
+                manifest = _write_corpus(work, settings, paths, processes, progress)
     return PrepareSummary(**dict(manifest), path=folder, seconds=time.monotonic() - began, skipped=skipped)
 
 
 def _finished(record: Record) -> Manifest | None:
-    """The manifest of a corpus that is there already; ``None`` if it is to be made, or made again."""
+    """Read the manifest of a corpus that is finished and undamaged; ``None`` if the corpus is to be made."""
     if record.state() != "finished":
         return None
     folder = Path(record.folder)
@@ -129,9 +147,16 @@ def _finished(record: Record) -> Manifest | None:
 def _parts_folder(
     folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
 ) -> Iterator[Path]:
-    """A folder beside the output that becomes it, and stays where the run ends before."""
+    """Yield the folder ``OUT.parts``, which takes the name ``OUT`` at the end, and stays if the run is stopped.
+
+    Preparation on Ray keeps this folder of its own, and not results in :mod:`isoglot.runs.parts`, because its workers
+    write the rows themselves: part files and shards lie in a folder that all machines see, and only counts and hashes
+    come back to this process (the driver). So the rows need not pass through it, and a repeated call finds the parts
+    and shards that are there (``Settings.resumable``).
+    """
     parts = folder.with_name(f"{folder.name}.parts").resolve()
     require_own(folder)
+    # Parts are only continued if inputs and options are the same: the record of the folder has a hash of both.
     inputs = [InputFile.of(path).recorded() for path in paths]
     made_from = {"digest": key_of({**Manifest.made_from(parts, sources, options, paths), "inputs": inputs})}
     record = Record(parts, made_from, what="preparation")
@@ -142,84 +167,115 @@ def _parts_folder(
     (folder / RUN).unlink()
 
 
-def _written(folder: Path, paths: Sequence[str], run: Callable[[], Manifest]) -> Manifest:
-    """Write all sources by ``run``, then the manifest; inputs are hashed on the side."""
+def _write_corpus(
+    folder: Path,
+    settings: Settings,
+    paths: Sequence[str],
+    processes: int | None,
+    progress: Progress | None,
+) -> Manifest:
+    """Write the shards, then the manifest; a thread hashes the inputs in the meantime.
+
+    An input that changes while it is read is refused: its hash might not be that of the rows.
+    """
     files = [file for path in paths for file in files_of(path)]
     before = states(files)
     with ThreadPoolExecutor(1) as hasher:
         hashes = [hasher.submit(InputFile.of, path) for path in paths]
         try:
-            manifest = run()
+            manifest = _write_shards(folder, settings, paths, processes, progress)
         except BaseException:
-            hasher.shutdown(cancel_futures=True)
+            hasher.shutdown(
+                cancel_futures=True
+            )  # so that the error does not wait for the hashes of all files
             raise
         manifest = manifest.model_copy(update={"inputs": tuple(future.result() for future in hashes)})
     for file, old, new in zip(files, before, states(files), strict=True):
-        if (old.size, old.modified) != (new.size, new.modified):  # its hash would not be that of the rows
+        if (old.size, old.modified) != (new.size, new.modified):
             raise InputError("changed while it was read; run the command again", path=file)
     shutil.rmtree(folder / "parts")
     manifest.write(folder)
     return manifest
 
 
-def _run(
-    settings: Settings,
+def _write_shards(
     folder: Path,
+    settings: Settings,
     paths: Sequence[str],
     processes: int | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> Manifest:
-    """Read, filter and write all sources: all but the manifest's input hashes."""
-    options, sources = settings.options, settings.sources
-    files = [files_of(path) for path in paths]
-    total = sum(file.stat().st_size for several in files for file in several) if all(files) else 0
-    local = processes or (1 if all(files) and total < _SMALL else usable_cores())
-    if settings.resumable:
-        pool: WorkPool = RayPool(processes, start, settings, fewer="[[processes]]")
-    else:
-        alone = replace(settings, single_threaded=local > 1)
-        pool = WorkPool(local, start, alone, preload=[start.__module__], fewer="[[processes]]")
-    ledger, meter = Ledger(sources, options), Meter()
-
-    def chosen() -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
-        """Parts in order with the rows to take, counted."""
-        # Rows read beyond the first N are not counted: how many there are depends on the number of processes.
-        # A bad line ends the run while the file is open.
-        with closing(_tasks(settings, ledger, meter)) as tasks:
-            for part in pool.map(filter_chunk, tasks, ignore=lambda task: ledger.full(task.source)):
-                yield part, ledger.enter(part)
-                if progress is not None:
-                    progress(sum(meter), total)
-
-    with pool:
-        parts = chosen()
+    """Read, filter and write all sources; return the manifest without the hashes of the inputs."""
+    options = settings.options
+    total = _total_size(paths)
+    ledger = Ledger(settings.sources, options)
+    with _pool(settings, processes, total) as pool:
+        parts = _filtered_parts(pool, settings, ledger, progress, total or 0)
         if options.sampling_exponent is not None:
             parts = ledger.sampled(parts, options.sampling_exponent)
+        # Generators all the way: shards are written while later chunks are still read and filtered.
         shards = list(pool.map(write_shard, shard_groups(parts, folder, options)))
     manifest = Manifest(
         kind=options.kind,
-        rows=sum(rows for _, rows, _ in shards),
+        rows=sum(shard.rows for shard in shards),
         languages=ledger.counts(),
         notes=ledger.notes(),
-        shards={name: rows for name, rows, _ in shards},
-        hashes={name: content for name, _, content in shards},
-        sources=sources,
+        shards={shard.name: shard.rows for shard in shards},
+        hashes={shard.name: shard.digest for shard in shards},
+        sources=settings.sources,
         inputs=(),
         options=options,
         versions=versions(),
     )
-    if not manifest.read:
-        names = ", ".join(source.path for source in sources)
-        raise ConfigurationError(f"{names}: no row found, only blank lines or comments; check the files")
-    if not shards:
-        raise ConfigurationError(
-            f"no row is left of the {manifest.read} that were read "
-            f"({', '.join(f'{k} {v}' for k, v in manifest.removed.items())}); loosen the one that dropped most"
-        )
+    _require_rows(manifest)
     return manifest
 
 
+def _total_size(paths: Sequence[str]) -> int | None:
+    """The bytes of all inputs; ``None`` if one is no file, such as standard input or the name of a tokenizer."""
+    total = 0
+    for path in paths:
+        files = files_of(path)
+        if not files:
+            return None
+        total += sum(file.stat().st_size for file in files)
+    return total
+
+
+def _pool(settings: Settings, processes: int | None, total: int | None) -> WorkPool:
+    """Choose the workers: those of a Ray cluster, processes of this machine, or this process alone for small inputs."""
+    if settings.resumable:
+        return RayPool(processes, start, settings, fewer="[[processes]]")
+    if not processes:
+        is_small = total is not None and total < _SMALL
+        processes = 1 if is_small else usable_cores()
+    # Several workers share the cores already. One alone may use them all.
+    settings = replace(settings, single_threaded=processes > 1)
+    return WorkPool(processes, start, settings, preload=[start.__module__], fewer="[[processes]]")
+
+
+def _filtered_parts(
+    pool: WorkPool, settings: Settings, ledger: Ledger, progress: Progress | None, total: int
+) -> Iterator[Chosen]:
+    """Yield each filtered part with the rows to take of it, in the order of the inputs.
+
+    Chunks are filtered ahead of this order, how far depends on the number of workers. Results of chunks beyond the
+    first N rows are ignored, and so are their errors; they are not counted as read.
+    """
+    meter = Meter()
+    # Closed whatever happens: a bad line ends the run while its file is open.
+    with closing(_tasks(settings, ledger, meter)) as tasks:
+        for part in pool.map(filter_chunk, tasks, ignore=lambda task: ledger.full(task.source)):
+            yield part, ledger.enter(part)
+            if progress is not None:
+                progress(sum(meter), total)
+
+
 def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkTask, None, None]:
+    """Cut the sources into chunks, one source after the other, until each language pair has all its rows.
+
+    An error while reading ends its source and becomes a task of its own: see :class:`ChunkTask`.
+    """
     numbers = count()
     for index, source in enumerate(settings.sources):
         if ledger.full(index):
@@ -231,3 +287,15 @@ def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkT
                     break
         except IsoglotError as error:
             yield ChunkTask(next(numbers), index, error)
+
+
+def _require_rows(manifest: Manifest) -> None:
+    """Refuse a corpus without rows, and say whether none was read or all were dropped."""
+    if not manifest.read:
+        names = ", ".join(source.path for source in manifest.sources)
+        raise ConfigurationError(f"{names}: no row found, only blank lines or comments; check the files")
+    if not manifest.shards:
+        dropped = ", ".join(f"{name} {rows}" for name, rows in manifest.removed.items())
+        raise ConfigurationError(
+            f"no row is left of the {manifest.read} that were read ({dropped}); loosen the one that dropped most"
+        )

@@ -1,4 +1,7 @@
-"""Which rows of which part go into the output: duplicates, the first N, language sampling, shards."""
+"""Decide which rows go into the output: duplicates, the first N, language sampling, and the cut into shards.
+
+The main process of `isoglot prepare` asks here, part by part. It never sees the rows, only their counts and hashes.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,24 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoglot.core.seeding import seed_for
-from isoglot.corpus.filter.filters import Part
+from isoglot.corpus.filter.chunk import Part
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
+from isoglot.corpus.prepare_worker import Rows, RowsOfPart, ShardTask
 from isoglot.formats.sources import Source
 from isoglot.formats.words import note_of_spaces
 
 _SHARD_BYTES = 256 << 20
+"""Bytes of rows in memory after which a shard ends, even if it has fewer rows than it may."""
 
-Rows = NDArray[np.int32]
 Chosen = tuple[Part, Rows | None]
-"""A part, and the rows to take of it; None for all."""
+"""A part, and the numbers of the rows to take of it; None for all."""
 
 
 def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
-    """Rows of each language after sampling: n_l^α / Σ_k n_k^α of the total, rounded so that they add up to it.
+    """Compute the rows of each language after sampling: a share of n_l^α / Σ_k n_k^α of all rows.
 
-    A language without rows has 0. Lample and Conneau 2019 (XLM), section 3.1, with α = 0.7 there for translation pairs
-    and 0.3 in XLM-R.
+    The numbers add up to the rows there are: shares are rounded down, and the rows that are missing then go to the
+    languages with the largest remainders, the first one if two are equal. A language without rows has 0.
+
+    Lample and Conneau 2019 (XLM), section 3.1, with α = 0.7 there for translation pairs and 0.3 in XLM-R.
 
     Example:
         >>> sampling_targets([900, 100], 0.5)
@@ -36,43 +42,53 @@ def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
     if not weights.any():
         return [0] * len(counts)
     shares = weights / weights.sum() * int(numbers.sum())
-    whole = np.floor(shares + 1e-9).astype(np.int64)
-    short = round(float(shares.sum())) - int(whole.sum())
-    for language in np.argsort(whole - shares, kind="stable")[:short]:  # largest remainders first
-        whole[language] += 1
-    return [int(w) for w in whole]
+    targets = np.floor(shares + 1e-9).astype(np.int64)  # 2.9999999999 is 3
+    missing = round(float(shares.sum())) - int(targets.sum())
+    largest_remainder_first = np.argsort(targets - shares, kind="stable")
+    targets[largest_remainder_first[:missing]] += 1
+    return [int(target) for target in targets]
 
 
 class HashSet:
-    """Tells which hashes are new, and remembers them: 8 bytes each, as sorted runs of which the small ones are merged.
+    """A set of hashes that takes 8 bytes for each, and tells which are new.
 
-    Different texts share a hash, so that one is lost as a false duplicate, with probability of at most n² / 2⁶⁵ for n
-    texts: 3e-6 for 10 million, 3e-4 for 100 million.
+    It is a list of sorted arrays (*runs*), each more than twice as long as the next, so there are few to search.
+
+    Two different texts may share a hash, and the second is dropped as a false duplicate. For n texts this happens with
+    a probability of at most n² / 2⁶⁵: 3e-6 for 10 million, 3e-4 for 100 million.
+
+    Example:
+        >>> HashSet().add(np.array([7, 8, 7], dtype=np.uint64)).tolist()
+        [True, True, False]
     """
 
     def __init__(self) -> None:
         self._runs: list[NDArray[np.uint64]] = []
 
     def add(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Remember hashes; for each, whether it was not there before, neither in the set nor earlier in this batch."""
-        unique, first = np.unique(hashes, return_index=True)
-        new = np.ones(len(unique), dtype=bool)
+        """Add hashes; return for each whether it is new, neither in the set nor earlier in this batch."""
+        unique, first_place = np.unique(hashes, return_index=True)
+        unknown = np.ones(len(unique), dtype=bool)
         for run in self._runs:
             nearest = np.minimum(np.searchsorted(run, unique), len(run) - 1)
-            new &= run[nearest] != unique
-        fresh = np.zeros(len(hashes), dtype=bool)
-        fresh[first[new]] = True
-        if new.any():
-            self._runs.append(unique[new])
+            unknown &= run[nearest] != unique
+        is_new = np.zeros(len(hashes), dtype=bool)
+        is_new[first_place[unknown]] = True
+        if unknown.any():
+            self._runs.append(unique[unknown])
+        self._merge_short_runs()
+        return is_new
+
+    def _merge_short_runs(self) -> None:
+        """Merge the last two runs until the last but one is more than twice as long as the last."""
         while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
             merged = np.concatenate([self._runs.pop(), self._runs.pop()])
-            merged.sort(kind="stable")
+            merged.sort(kind="stable")  # numpy's stable sort finds the sorted runs
             self._runs.append(merged)
-        return fresh
 
 
 class Ledger:
-    """Counts of each language pair, and the decisions that need all rows before."""
+    """Counts the rows of each language pair, and decides which to take where that depends on the rows before."""
 
     def __init__(self, sources: Sequence[Source], options: PrepareOptions) -> None:
         self._options = options
@@ -85,11 +101,16 @@ class Ledger:
         self._possible = self._controls = self._c1_controls = self._described = 0
 
     def full(self, source: int) -> bool:
-        """Whether the language pair of a source has all the rows that it may have."""
-        return self._options.limit is not None and self._of_source[source].passed >= self._options.limit
+        """Whether the language pair of a source has all the rows that it may have (the first N)."""
+        limit = self._options.limit
+        return limit is not None and self._of_source[source].passed >= limit
 
     def enter(self, part: Part) -> Rows | None:
-        """Count a part; the rows to take of it, None for all."""
+        """Count a part, and return the numbers of the rows to take of it; None for all.
+
+        Of its rows, those go that are duplicates of earlier rows, then those beyond the first N of the language pair.
+        Parts must come in the order of the inputs.
+        """
         count = self._of_source[part.source]
         count.read += part.read
         count.removed.update(part.removed)
@@ -112,42 +133,50 @@ class Ledger:
         return None if len(rows) == part.rows else rows
 
     def sampled(self, parts: Iterable[Chosen], exponent: float) -> Iterator[Chosen]:
-        """All parts, once they are there, repeated until each language has its share.
+        """Yield the rows of each language as often as its share needs.
 
-        A language is repeated as a whole, and the last time over only a random choice of rows, in their order.
+        All parts are filtered before the first is yielded, because shares need the number of all rows. Of 10 rows that
+        are to be 25, all 10 come twice, in their order; then a random choice of 5, in their order too. Languages come
+        one after another.
         """
-        every = list(parts)
+        chosen_parts = list(parts)
         targets = sampling_targets([count.passed for count in self._counts.values()], exponent)
         for count, target in zip(self._counts.values(), targets, strict=True):
-            language_parts = [(part, rows) for part, rows in every if self._of_source[part.source] is count]
             count.kept = target
-            if count.passed:
-                for _ in range(target // count.passed):
-                    yield from language_parts
-                if rest := target % count.passed:
-                    generator = np.random.default_rng(
-                        seed_for(self._options.seed, "sampling", *count.languages)
-                    )
-                    chosen = np.zeros(count.passed, dtype=bool)
-                    chosen[generator.choice(count.passed, rest, replace=False)] = True
-                    start = 0
-                    for part, rows in language_parts:
-                        numbers = np.arange(part.rows, dtype=np.int32) if rows is None else rows
-                        yield part, numbers[chosen[start : start + len(numbers)]]
-                        start += len(numbers)
+            if not count.passed:
+                continue
+            of_language = [chosen for chosen in chosen_parts if self._of_source[chosen[0].source] is count]
+            repeats, remainder = divmod(target, count.passed)
+            for _ in range(repeats):
+                yield from of_language
+            if remainder:
+                yield from self._random_rows(of_language, count, remainder)
+
+    def _random_rows(self, parts: Sequence[Chosen], count: LanguageCount, number: int) -> Iterator[Chosen]:
+        """Choose so many rows of a language at random; yield them in their order."""
+        generator = np.random.default_rng(seed_for(self._options.seed, "sampling", *count.languages))
+        is_chosen = np.zeros(count.passed, dtype=bool)  # for each row of the language
+        is_chosen[generator.choice(count.passed, number, replace=False)] = True
+        start = 0  # number of the part's first row in the language
+        for part, rows in parts:
+            numbers = np.arange(part.rows, dtype=np.int32) if rows is None else rows
+            yield part, numbers[is_chosen[start : start + len(numbers)]]
+            start += len(numbers)
 
     def counts(self) -> tuple[LanguageCount, ...]:
-        """The counts of each language pair, filters in their order."""
+        """Return the counts of each language pair, with filters in their order and without those that dropped none."""
         for count in self._counts.values():
             count.removed = Counter({name: count.removed[name] for name in FILTERS if count.removed[name]})
         return tuple(self._counts.values())
 
     def notes(self) -> tuple[str, ...]:
-        """What was left out of rows that were kept, spaces that end no word, and held-out sets that no row is of.
+        """Write the notes for the manifest: contents of kept rows that a corpus has no place for, and likely mistakes.
 
-        A misspelt name of a held-out set would let test data through.
+        A likely mistake is a held-out set that no row is flagged with: a misspelt name would let test data through.
         """
-        notes = [note_of_spaces(self._spaces.total(), min(self._spaces))] if self._spaces else []
+        notes = []
+        if self._spaces:
+            notes.append(note_of_spaces(self._spaces.total(), min(self._spaces)))
         if self._possible:
             notes.append(
                 f"{self._possible:,} possible links (`ipj`) are left out; write `i-j` to learn from them"
@@ -166,26 +195,29 @@ class Ledger:
                 "alone, and `isoglot filter` keeps them (--duplicates pair drops duplicates there)"
             )
         known = ", ".join(sorted(self._flags)) or "none"
-        unknown = (name for name in self._options.held_out_flags if name != "*" and name not in self._flags)
-        notes += [f"held_out_flags: no row read is flagged {name!r}; flags: {known}" for name in unknown]
+        unseen = [name for name in self._options.held_out_flags if name != "*" and name not in self._flags]
+        notes.extend(f"held_out_flags: no row read is flagged {name!r}; flags: {known}" for name in unseen)
         return tuple(notes)
 
 
-def shard_groups(
-    parts: Iterable[Chosen], folder: Path, options: PrepareOptions
-) -> Iterator[tuple[list[tuple[str, Rows | None]], str]]:
-    """Which rows of which part files (``None``: all) make up which shard."""
-    waiting: list[tuple[str, Rows | None]] = []
-    rows = size = number = 0
-    for part, chosen in parts:
-        count = part.rows if chosen is None else len(chosen)
-        if count:
-            waiting.append((part.path, chosen))
-            rows, size = rows + count, size + part.size
-        elif part.path and options.sampling_exponent is None:
+def shard_groups(parts: Iterable[Chosen], folder: Path, options: PrepareOptions) -> Iterator[ShardTask]:
+    """Gather parts in shards: a shard ends behind the part with which it has enough rows, or enough bytes.
+
+    A part is never cut, so a shard may have more than ``shard_rows`` rows. A part of which no row is taken is deleted.
+    """
+    waiting: list[RowsOfPart] = []
+    row_count = size = number = 0
+    for part, rows in parts:
+        taken = part.rows if rows is None else len(rows)
+        if taken:
+            waiting.append(RowsOfPart(part.path, rows))
+            row_count += taken
+            size += part.size
+        elif part.path and options.sampling_exponent is None:  # with sampling, its rows may be taken again
             Path(part.path).unlink(missing_ok=True)
-        if rows >= options.shard_rows or size >= _SHARD_BYTES:
-            yield waiting, str(folder / f"data-{number:05d}.parquet")
-            waiting, rows, size, number = [], 0, 0, number + 1
+        if row_count >= options.shard_rows or size >= _SHARD_BYTES:
+            yield ShardTask(waiting, str(folder / f"data-{number:05d}.parquet"))
+            waiting, row_count, size = [], 0, 0
+            number += 1
     if waiting:
-        yield waiting, str(folder / f"data-{number:05d}.parquet")
+        yield ShardTask(waiting, str(folder / f"data-{number:05d}.parquet"))

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from isoglot.corpus.filter.filters import RowTests, clean, filter_rows, hash_texts, held_out_key
+from isoglot.corpus.filter.chunk import filter_rows
+from isoglot.corpus.filter.filters import RowTests, clean, hash_texts, held_out_key
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.formats.records import Records
 

@@ -1,6 +1,10 @@
-"""One batch of a corpus to one batch of a stream, in flat arrays."""
+"""Encode one batch of a corpus as one batch of a stream.
 
-from collections.abc import Mapping
+The pieces of all sentences of a batch are one flat array, with the number of pieces of each sentence beside it
+(:class:`~isoglot.corpus.encode.pieces.SidePieces`), so that numpy works on the whole batch at once.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,7 +57,14 @@ class EncodeOptions(Options):
 
 @dataclass(frozen=True)
 class BatchEncoder:
-    """Encodes batches of one kind of corpus."""
+    """Encodes batches of one kind of corpus.
+
+    Args:
+        kind: The kind.
+        options: How texts are cut to length, and which pieces are linked.
+        pieces: Cuts texts into pieces.
+        specials: Special tokens that an example has: they count for ``max_length``.
+    """
 
     kind: Kind
     options: EncodeOptions
@@ -61,61 +72,88 @@ class BatchEncoder:
     specials: int
 
     def encode(self, columns: Mapping[str, Any], *, first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """Stream columns of corpus columns as Arrow arrays, and what was counted."""
-        text = self.kind == "text"
-        names = ("text",) if text else ("source", "target")
-        sides = []
-        for name in names:
-            texts = columns[name].to_pylist() if name in columns else None
-            # Links between pieces count the pieces of the raw text: its words are of no use then.
-            if texts is None or (self.kind == "aligned" and self.options.align_on == "words"):
-                words = columns["words" if text else f"{name}_words"]
-                sides.append(self.pieces.word_lists(words.to_pylist(), texts))
-            else:
-                sides.append(
-                    self.pieces.entries(texts) if self.kind == "lexicon" else self.pieces.texts(texts)
-                )
-        longest, most = self.options.max_length, self.options.max_side
-        budget = None if longest is None else max(longest - self.specials, 0)
-        limits = [limit for limit in (most, budget) if limit is not None]
-        if not text:
-            fitted = list(fit_pair(sides[0].lengths, sides[1].lengths, side=most, budget=budget))
-        else:
-            fitted = [np.minimum(sides[0].lengths, min(limits)) if limits else sides[0].lengths]
+        """Encode a batch: the columns of a corpus become the columns of a stream.
+
+        Args:
+            columns: Arrow arrays of the corpus.
+            first_row: Number of the batch's first row in the corpus.
+
+        Returns:
+            Arrow arrays of the stream, and counts of what was kept, dropped and cut.
+        """
+        names = ("text",) if self.kind == "text" else ("source", "target")
+        sides = [self._side(name, columns) for name in names]
+        fitted = self._fitted_lengths(sides)
+
+        # Which rows are kept, and how many pieces each of their sides keeps.
         filled = np.all([side.lengths > 0 for side in sides], axis=0)
-        cut = filled & np.any([n != side.lengths for side, n in zip(sides, fitted, strict=True)], axis=0)
-        drop = self.options.overlong == "drop"
-        keep = filled & ~cut if drop else filled
-        lengths = [np.where(keep, length, 0) for length in fitted]
+        is_cut = np.any([fit != side.lengths for side, fit in zip(sides, fitted, strict=True)], axis=0)
+        too_long = filled & is_cut
+        drops = self.options.overlong == "drop"
+        keep = filled & ~too_long if drops else filled
         rows = np.flatnonzero(keep)
+        lengths = [np.where(keep, fit, 0) for fit in fitted]
+
         counts = {
             "examples": len(filled),
             "kept": len(rows),
             "empty": int((~filled).sum()),
-            "overlong": int(cut.sum()) if drop else 0,
-            "truncated": 0 if drop else int(cut.sum()),
+            "overlong": int(too_long.sum()) if drops else 0,
+            "truncated": 0 if drops else int(too_long.sum()),
             "pieces": int(sum(length.sum() for length in lengths)),
             "words_not_located": sum(side.not_located for side in sides),
         }
         stream = {"length": pa.array(np.sum(lengths, axis=0)[rows]), "row": pa.array(rows + first_row)}
         for name, side, length in zip(names, sides, lengths, strict=True):
-            prefix = "" if text else f"{name}_"
-            first = np.cumsum(side.lengths) - side.lengths
-            local = np.arange(len(side.ids)) - np.repeat(first, side.lengths)
-            chosen = local < np.repeat(length, side.lengths)  # each sentence keeps its first pieces
+            # Each sentence keeps its first pieces.
+            first_pieces = np.cumsum(side.lengths) - side.lengths
+            place_in_sentence = np.arange(len(side.ids)) - np.repeat(first_pieces, side.lengths)
+            kept_pieces = place_in_sentence < np.repeat(length, side.lengths)
+            prefix = "" if self.kind == "text" else f"{name}_"
+            ids_name = "input_ids" if self.kind == "text" else f"{name}_ids"
             stream[f"{prefix}language"] = columns[f"{prefix}language"].take(pa.array(rows))
-            stream[f"{prefix or 'input_'}ids"] = list_array(side.ids[chosen], length[rows])
-            stream[f"{prefix}word_ids"] = list_array(side.word_ids[chosen], length[rows])
+            stream[ids_name] = list_array(side.ids[kept_pieces], length[rows])
+            stream[f"{prefix}word_ids"] = list_array(side.word_ids[kept_pieces], length[rows])
+
         if self.kind == "aligned":
             source, target = sides
             links = self._piece_links(columns, source, target, first_row, counts)
-            row, i, j = links.T
-            inside = (i < lengths[0][row]) & (j < lengths[1][row])
+            row, source_piece, target_piece = links.T
+            source_lengths, target_lengths = lengths
+            inside = (source_piece < source_lengths[row]) & (target_piece < target_lengths[row])
             counts["links_cut"] = int((~inside & keep[row]).sum())
             counts["piece_links"] = int(inside.sum())
-            per_row = np.bincount(row[inside], minlength=len(keep))
-            stream["links"] = list_array(links[inside, 1:], per_row[rows], width=2)
+            links_per_row = np.bincount(row[inside], minlength=len(keep))
+            stream["links"] = list_array(links[inside, 1:], links_per_row[rows], width=2)
         return stream, counts
+
+    def _side(self, name: str, columns: Mapping[str, Any]) -> SidePieces:
+        """Cut one side of the batch (``text``, ``source`` or ``target``) into pieces.
+
+        The words of the corpus are used where links count them, or where it has no text. Links between pieces count the
+        pieces of the raw text, so the words are of no use then.
+        """
+        texts = columns[name].to_pylist() if name in columns else None
+        links_count_words = self.kind == "aligned" and self.options.align_on == "words"
+        if texts is None or links_count_words:
+            words = columns["words" if name == "text" else f"{name}_words"]
+            return self.pieces.word_lists(words.to_pylist(), texts)
+        if self.kind == "lexicon":
+            return self.pieces.entries(texts)
+        return self.pieces.texts(texts)
+
+    def _fitted_lengths(self, sides: Sequence[SidePieces]) -> list[_Int]:
+        """The number of pieces that each sentence may keep, for each side."""
+        max_length, max_side = self.options.max_length, self.options.max_side
+        budget = None if max_length is None else max(max_length - self.specials, 0)
+        if len(sides) == 2:
+            source, target = sides
+            return list(fit_pair(source.lengths, target.lengths, side=max_side, budget=budget))
+        lengths = sides[0].lengths
+        for limit in (max_side, budget):
+            if limit is not None:
+                lengths = np.minimum(lengths, limit)
+        return [lengths]
 
     def _piece_links(
         self,
@@ -125,7 +163,10 @@ class BatchEncoder:
         first_row: int,
         counts: dict[str, int],
     ) -> _Int:
-        """The batch's links between pieces, before anything is cut."""
+        """The batch's links between pieces, before any piece is cut off; ``counts`` receives counts of the links.
+
+        **Shape**: (links, 3), as in :mod:`isoglot.corpus.encode.links`.
+        """
         on_words = self.options.align_on == "words"
         links = _read_links(columns["links"], first_row)
         sizes = (source.word_counts, target.word_counts) if on_words else (source.lengths, target.lengths)
@@ -133,48 +174,66 @@ class BatchEncoder:
         links = sort_links(links)
         counts["links"] = len(links)
         if self.options.drop_identical and on_words:
-            words = columns["source_words"].to_pylist(), columns["target_words"].to_pylist()
-            alike = (words[0][row][i] == words[1][row][j] for row, i, j in links.tolist())
-            links = links[~np.fromiter(alike, dtype=bool, count=len(links))]
+            source_words, target_words = (
+                columns["source_words"].to_pylist(),
+                columns["target_words"].to_pylist(),
+            )
+            identical = [source_words[row][i] == target_words[row][j] for row, i, j in links.tolist()]
+            links = links[~np.array(identical, dtype=bool)]
         counts["links_filtered"] = counts["links"] - len(links)
         if not on_words:
             counts["links_without_pieces"] = 0
             return links
-        index = [index_words(side.word_ids, side.lengths, side.word_counts) for side in (source, target)]
-        ends = zip(index, links[:, 1:].T, strict=True)
-        bare = [side.counts[side.rows[links[:, 0]] + word] == 0 for side, word in ends]
-        counts["links_without_pieces"] = int(np.any(bare, axis=0).sum())
-        return project_links(links, *index, subword=self.options.subword)
+
+        # Words of zero-width characters have no piece, and their links are lost.
+        source_index, target_index = (
+            index_words(side.word_ids, side.lengths, side.word_counts) for side in (source, target)
+        )
+        row, source_word, target_word = links.T
+        without_pieces = source_index.counts_of(row, source_word) == 0
+        without_pieces |= target_index.counts_of(row, target_word) == 0
+        counts["links_without_pieces"] = int(without_pieces.sum())
+        return project_links(links, source_index, target_index, subword=self.options.subword)
 
 
 def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None) -> tuple[_Int, _Int]:
-    """Lengths that fit: each side held to ``side``, then the longer one cut until both together fit ``budget``.
+    """Cut the lengths of pairs to limits.
 
-    Where both are longer than half the budget they end equal, the source one longer if it is odd.
+    1. Each side keeps at most ``side`` pieces.
+    2. If both together exceed ``budget``, the longer side is cut until they fit: 9 and 3 become 5 and 3 of 8.
+    3. If both are longer than half of the budget, both become half of it, the source one longer if it is odd: 9 and 8
+       become 4 and 3 of 7.
+
+    **Shape**: source, target and both results (pairs,).
     """
     if side is not None:
         source, target = np.minimum(source, side), np.minimum(target, side)
     if budget is None:
         return source, target
-    source = np.minimum(source, np.maximum(budget - target, budget - budget // 2))
+    larger_half = budget - budget // 2
+    # The source may use its half, and all that the target leaves; then the target gets the rest.
+    source = np.minimum(source, np.maximum(budget - target, larger_half))
     return source, np.minimum(target, budget - source)
 
 
 def _read_links(column: Any, first_row: int) -> _Int:
-    per_row = np.diff(column.offsets.to_numpy())
+    """Read a column of lists of links ``[source, target]``. **Shape**: (links, 3), with the row in front."""
+    links_per_row = np.diff(column.offsets.to_numpy())
     pairs = column.flatten()
     widths = np.diff(pairs.offsets.to_numpy())
-    rows = np.repeat(np.arange(len(per_row), dtype=np.int64), per_row)
-    if (widths != 2).any():
-        row = int(rows[np.flatnonzero(widths != 2)[0]]) + first_row
+    rows = np.repeat(np.arange(len(links_per_row), dtype=np.int64), links_per_row)
+    wrong = np.flatnonzero(widths != 2)
+    if len(wrong):
+        row, width = int(rows[wrong[0]]) + first_row, int(widths[wrong[0]])
         raise InputError(
-            f"corpus row {row}: a link has {int(widths[widths != 2][0])} numbers; it must be [source word, target word]"
+            f"corpus row {row}: a link has {width} numbers; it must be [source word, target word]"
         )
     ends = pairs.flatten().to_numpy(zero_copy_only=False).astype(np.int64).reshape(-1, 2)
     return np.column_stack([rows, ends])
 
 
 def _check_links(links: _Int, sizes: tuple[_Int, _Int], *, unit: str, first_row: int) -> None:
+    """Refuse links outside their sentences, whose sizes are given for each side."""
     rows = links[:, 0]
     for name, values, size in zip(("source", "target"), links[:, 1:].T, sizes, strict=True):
         wrong = np.flatnonzero((values < 0) | (values >= size[rows]))

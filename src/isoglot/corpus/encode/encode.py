@@ -1,4 +1,4 @@
-"""Corpora to streams: tokenised once, with word maps and piece links, cached by what they were made from."""
+"""Turn corpora into streams: tokenised once, with the word of each piece and links between pieces, and cached."""
 
 import hashlib
 from collections import Counter
@@ -48,7 +48,7 @@ STREAMS: dict[Kind, Features] = {
 
 
 def detect_kind(corpus: Dataset) -> Kind:
-    """What kind of corpus the columns say it is."""
+    """Tell the kind of a corpus by its columns; a lexicon has a bitext's, so it counts as one."""
     columns = set(corpus.column_names)
     if {"source", "target"} <= columns:
         return "aligned" if {"links", "source_words", "target_words"} <= columns else "bitext"
@@ -93,13 +93,17 @@ def encode_stream(
     if kind == "text" and "text" not in corpus.column_names:
         needed = Features({"words": List(Value("string")), "language": Value("string")})
     corpus = require(corpus, needed, role=f"{kind} corpus to encode").select_columns(list(needed))
-    pieces, text = PieceEncoder(tokenizer, words=options.words), kind == "text"
-    specials = (single_template(tokenizer) if text else pair_template(tokenizer, options.pair_template)).size
+    pieces = PieceEncoder(tokenizer, words=options.words)
+    template = (
+        single_template(tokenizer) if kind == "text" else pair_template(tokenizer, options.pair_template)
+    )
+    specials = template.size
     if options.max_length is not None and options.max_length < specials + 2:
         raise ConfigurationError(
             f"max_length={options.max_length} does not fit {specials} specials and one piece per side; raise it"
         )
     encoder = BatchEncoder(kind, options, pieces, specials=specials)
+    # All that the stream depends on, for its name in the cache.
     parts = (
         f"isoglot-encode-{_VERSION}",
         kind,

@@ -1,6 +1,7 @@
-"""Word links onto the pieces of words, for many sentence pairs at once.
+"""Turn links between words into links between pieces, for many sentence pairs at once.
 
-Links are whole numbers of **shape** (links, 3): the sentence of each, its source and its target, counted from 0.
+Links are whole numbers of **shape** (links, 3): the sentence of each link, its source and its target word (or piece),
+counted from 0.
 """
 
 from typing import Literal, NamedTuple
@@ -15,32 +16,41 @@ _Int = NDArray[np.int64]
 
 
 class WordPieces(NamedTuple):
-    """Where the pieces of each word are, for all sentences of a batch."""
+    """An index from the words of a batch to their pieces.
 
-    pieces: _Int  # piece numbers within their sentence, sorted by sentence, word and place
-    starts: _Int  # of each word of the batch, its first piece's place in ``pieces``
-    counts: _Int  # of each word of the batch, how many pieces it has (0: it tokenised to nothing)
-    rows: _Int  # of each sentence, the number of its first word in the batch; one more entry ends it
+    The sentences "a cat" and "a", cut into ``▁a ▁c at`` and ``▁a``, have the pieces ``0 1 2 0``; the ``starts``
+    ``0 1 3`` and the ``counts`` ``1 2 1`` of their three words; and the ``rows`` ``0 2 3``.
+    """
+
+    pieces: _Int  # piece numbers in their sentence, sorted by sentence, word and place
+    starts: _Int  # for each word of the batch, the place of its first piece in ``pieces``
+    counts: _Int  # for each word of the batch, the number of its pieces (0: it tokenised to nothing)
+    rows: _Int  # for each sentence, the number of its first word in the batch; at the end, the number of all words
+
+    def counts_of(self, sentence: _Int, word: _Int) -> _Int:
+        """The number of pieces of words, given by their sentences and their numbers in them."""
+        counts: _Int = self.counts[self.rows[sentence] + word]
+        return counts
 
 
 def index_words(word_ids: NDArray[np.integer], lengths: _Int, word_counts: _Int) -> WordPieces:
-    """Index the pieces of a batch of sentences by word (−1: none), all sentences after one another.
+    """Index the pieces of a batch of sentences by word (−1: none), all sentences one behind another.
 
     **Shape**: word_ids (pieces,); lengths and word_counts (sentences,).
     """
     rows = np.concatenate([[0], np.cumsum(word_counts)]).astype(np.int64)
-    first = np.cumsum(lengths) - lengths
-    local = np.arange(len(word_ids), dtype=np.int64) - np.repeat(first, lengths)
-    word = np.repeat(rows[:-1], lengths) + word_ids
+    first_pieces = np.cumsum(lengths) - lengths
+    place_in_sentence = np.arange(len(word_ids), dtype=np.int64) - np.repeat(first_pieces, lengths)
+    word = np.repeat(rows[:-1], lengths) + word_ids  # numbered through the batch
     has_word = word_ids >= 0
-    word, local = word[has_word], local[has_word]
-    order = np.argsort(word, kind="stable")
+    word, place_in_sentence = word[has_word], place_in_sentence[has_word]
+    order = np.argsort(word, kind="stable")  # pieces of a word stay in their order
     counts = np.bincount(word, minlength=int(rows[-1])).astype(np.int64)
-    return WordPieces(local[order], np.cumsum(counts) - counts, counts, rows)
+    return WordPieces(place_in_sentence[order], np.cumsum(counts) - counts, counts, rows)
 
 
 def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subword: Subword) -> _Int:
-    r"""Piece links of word links.
+    r"""Link the pieces of linked words.
 
     With words :math:`i, j` of :math:`m` and :math:`n` pieces:
 
@@ -54,33 +64,42 @@ def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subwor
     Source: Yang et al. 2021, eq. 5, whose *A* links positions; how words become positions is not given there.
     """
     rows, i, j = links.T
-    from_word, to_word = source.rows[rows] + i, target.rows[rows] + j
-    have = (source.counts[from_word] > 0) & (target.counts[to_word] > 0)
-    from_word, to_word, rows = from_word[have], to_word[have], rows[have]
-    m, n = source.counts[from_word], target.counts[to_word]
+    source_words, target_words = source.rows[rows] + i, target.rows[rows] + j  # numbered through the batch
+    have_pieces = (source.counts[source_words] > 0) & (target.counts[target_words] > 0)
+    rows, source_words, target_words = rows[have_pieces], source_words[have_pieces], target_words[have_pieces]
+    m, n = source.counts[source_words], target.counts[target_words]
+
+    # The number of piece links that each word link becomes.
     if subword == "all":
-        fan = m * n
+        fan_out = m * n
     elif subword == "monotone":
-        fan = np.maximum(m, n)
+        fan_out = np.maximum(m, n)
     else:
-        fan = np.ones_like(m)
-    link = np.repeat(np.arange(len(rows)), fan)
-    k = np.arange(len(link)) - np.repeat(np.cumsum(fan) - fan, fan)
+        fan_out = np.ones_like(m)
+
+    # For each piece link its word link, and k, its number among the piece links of this word link, from 0.
+    link = np.repeat(np.arange(len(rows)), fan_out)
+    k = np.arange(len(link)) - np.repeat(np.cumsum(fan_out) - fan_out, fan_out)
+
+    # The pieces of both words that it links, by their numbers in the word.
     if subword == "all":
         a, b = k // n[link], k % n[link]
     elif subword == "last":
         a, b = m[link] - 1, n[link] - 1
-    else:  # first has k = 0 alone
+    else:  # monotone; and first, for which k is always 0
         a, b = np.minimum(k, m[link] - 1), np.minimum(k, n[link] - 1)
-    first = source.pieces[source.starts[from_word[link]] + a]
-    second = target.pieces[target.starts[to_word[link]] + b]
-    return sort_links(np.stack([rows[link], first, second], axis=1))
+
+    source_pieces = source.pieces[source.starts[source_words[link]] + a]
+    target_pieces = target.pieces[target.starts[target_words[link]] + b]
+    return sort_links(np.stack([rows[link], source_pieces, target_pieces], axis=1))
 
 
 def sort_links(links: _Int) -> _Int:
-    """Links sorted by sentence, source and target, each once."""
+    """Sort links by sentence, source and target, and remove repeated ones."""
     rows, i, j = links.T
+    # Each link as one number, which sorts much faster than rows of three; then back.
     sources, targets = i.max(initial=0) + 1, j.max(initial=0) + 1
-    front, target = np.divmod(np.unique((rows * sources + i) * targets + j), targets)
-    row, source = np.divmod(front, sources)
+    sorted_keys = np.unique((rows * sources + i) * targets + j)
+    row_and_source, target = np.divmod(sorted_keys, targets)
+    row, source = np.divmod(row_and_source, sources)
     return np.stack([row, source, target], axis=1)

@@ -1,11 +1,11 @@
-"""Sentences to pieces: one call of a fast tokenizer a batch, and the word of every piece."""
+"""Cut sentences into pieces, with one call of a fast tokenizer per batch, and find the word of every piece."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,28 +19,42 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _Spans = list[tuple[int, int]]
+"""Start and end (the character behind the last one) of each word or piece of a sentence."""
 _LOCK = threading.Lock()
 
 
 class SidePieces(NamedTuple):
-    """One side of a batch, flat."""
+    """The pieces of the sentences of a batch (of its source or target side), all sentences one behind another.
 
-    ids: NDArray[np.int32]  # pieces without specials, all sentences after one another
-    word_ids: NDArray[np.int32]  # word of each piece, −1 for none
-    lengths: NDArray[np.int64]  # pieces of each sentence
-    word_counts: NDArray[np.int64]  # words of each sentence, with or without pieces
-    not_located: int  # sentences whose given words do not spell their text, encoded from the words
+    The sentences "a cat" and "a", cut into ``▁a ▁c at`` and ``▁a``, have four ``ids``, the ``word_ids`` 0 1 1 0, the
+    ``lengths`` 3 1 and the ``word_counts`` 2 1.
+    """
+
+    ids: NDArray[np.int32]  # pieces without special tokens
+    word_ids: NDArray[np.int32]  # word of each piece, numbered in its sentence; −1 for none
+    lengths: NDArray[np.int64]  # number of pieces of each sentence
+    word_counts: NDArray[np.int64]  # number of words of each sentence, with or without pieces
+    not_located: int  # sentences whose given words do not spell their text, so that the words were encoded
 
 
 def fast_backend(tokenizer: PreTrainedTokenizerBase, *, shared: bool = False) -> Any:
-    """A fast tokenizer's backend without truncation and padding, an independent copy unless it may be ``shared``."""
-    backend = getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
+    """The backend of a fast tokenizer, set to neither truncate nor pad.
+
+    Args:
+        tokenizer: A fast tokenizer.
+        shared: Use the tokenizer's own backend; by default it is copied, and the tokenizer stays as it was.
+    """
+    is_fast = getattr(tokenizer, "is_fast", False)
+    backend = getattr(tokenizer, "backend_tokenizer", None) if is_fast else None
     if backend is None:
         raise ConfigurationError(
             f"{type(tokenizer).__name__} is a slow tokenizer; load a fast one (tokenizer.json) with AutoTokenizer"
         )
-    backend = backend if shared else copy.deepcopy(backend)
-    with _LOCK:  # a tokenizer that another thread uses cannot be changed, and need not be: its first user did
+    if not shared:
+        backend = copy.deepcopy(backend)
+    # A tokenizer that another thread is using cannot be changed. It need not be: the first user of a shared one
+    # changed it under this lock, and the others find nothing to change.
+    with _LOCK:
         if backend.truncation is not None:
             backend.no_truncation()
         if backend.padding is not None:
@@ -51,20 +65,26 @@ def fast_backend(tokenizer: PreTrainedTokenizerBase, *, shared: bool = False) ->
 
 
 def piece_key(ids: Any) -> int:
-    """A 63-bit hash of a sentence's pieces, the same on every platform; equal sentences have equal keys."""
-    pieces = np.asarray(ids, dtype="<i8")
+    """Hash a sentence's pieces to 63 bits, so that equal sentences have equal keys."""
+    pieces = np.asarray(ids, dtype="<i8")  # little-endian, for one key on every platform
     digest = hashlib.blake2b(pieces.tobytes(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 class PieceEncoder:
-    """Encodes batches of sentences, each sentence once, without specials.
+    """Encodes batches of sentences, each sentence once, without special tokens.
 
-    Raw text is encoded as it stands and its pieces are matched to words by their characters. Given words are looked
-    up in their text in the same way, so that an aligned sentence has the pieces that the same raw sentence has; where
-    they do not spell the text, the words themselves are encoded in one call that reports the word of each piece. A
-    byte-level tokenizer that was not set to put a space before a word gets one with every word but the first, as in
-    running text.
+    - Raw text is encoded unchanged, and its pieces are matched to its words by their characters.
+    - Given words are looked up in their text and matched in the same way, so an aligned sentence has the pieces that
+      the same raw sentence has.
+    - Given words that do not spell their text, or have none, are encoded themselves, in one call that reports the word
+      of each piece. A byte-level tokenizer that was not set to put a space before a word gets one with every word but
+      the first, as in running text.
+
+    Example:
+        >>> from isoglot.testing import tiny_tokenizer
+        >>> PieceEncoder(tiny_tokenizer("bert")).texts(["the river.", "the"]).word_ids.tolist()
+        [0, 1, 1, 2, 0]
     """
 
     def __init__(
@@ -72,16 +92,20 @@ class PieceEncoder:
     ) -> None:
         self.backend = fast_backend(tokenizer, shared=shared)
         self.words: WordMode = words
-        # whether a word inside a sentence has other pieces than the same word alone, for want of a space
+        self.space_before_word = self._wants_space_before_word()
+
+    def _wants_space_before_word(self) -> bool:
+        """Whether a given word needs a space in front to have the pieces that it has inside a sentence.
+
+        RoBERTa cuts "a a" into ``a Ġa``, but the given words "a", "a" into ``a a``; with "a", " a" it is ``a Ġa``.
+        """
         running = self.backend.encode("a a", add_special_tokens=False).ids
-        alone, spaced = (
-            self.backend.encode(["a", word], is_pretokenized=True, add_special_tokens=False).ids
-            for word in ("a", " a")
-        )
-        self.space_before_word = bool(running != alone and running == spaced)
+        plain = self.backend.encode(["a", "a"], is_pretokenized=True, add_special_tokens=False).ids
+        spaced = self.backend.encode(["a", " a"], is_pretokenized=True, add_special_tokens=False).ids
+        return bool(running != plain and running == spaced)
 
     def inside(self, texts: Sequence[str]) -> list[str]:
-        """Dictionary entries as they are written inside a sentence (with the space a tokenizer may want)."""
+        """Write dictionary entries as inside a sentence, with the space that the tokenizer may want in front."""
         return [f" {text.lstrip()}" for text in texts] if self.space_before_word else list(texts)
 
     def entries(self, texts: Sequence[str]) -> SidePieces:
@@ -90,38 +114,55 @@ class PieceEncoder:
 
     def texts(self, texts: Sequence[str]) -> SidePieces:
         """Encode raw sentences."""
-        return _by_offsets(self._encode(texts), texts, [word_spans(text, mode=self.words) for text in texts])
+        word_offsets = [word_spans(text, mode=self.words) for text in texts]
+        return _match_by_characters(self._encode(texts), texts, word_offsets)
 
     def word_lists(self, words: Sequence[Sequence[str]], texts: Sequence[str] | None = None) -> SidePieces:
-        """Encode sentences whose words are given; word numbers are those of the lists, empty words keep theirs."""
-        spans: list[_Spans | None] = [None] * len(words)
-        if texts is not None:
-            spans = [locate_words(text, sentence) for text, sentence in zip(texts, words, strict=True)]
-        raw = [row for row, located in enumerate(spans) if located is not None]
-        listed = [row for row, located in enumerate(spans) if located is None]
-        counts = np.array([len(sentence) for sentence in words], dtype=np.int64)
-        parts = []
-        if raw and texts is not None:
-            chosen = [texts[row] for row in raw]
-            parts.append((raw, _by_offsets(self._encode(chosen), chosen, [spans[row] or [] for row in raw])))
-        if listed or not raw:
-            space = " " if self.space_before_word else ""
-            sentences = [
-                [f"{space}{word}" if i and word else word for i, word in enumerate(words[row])]
-                for row in listed
-            ]
-            encodings = self._encode(sentences, pretokenized=True)
-            numbers = (-1 if w is None else w for e in encodings for w in e.word_ids)
-            word_ids = np.fromiter(numbers, dtype=np.int32)
-            lengths = np.array([len(e) for e in encodings], dtype=np.int64)
-            parts.append((listed, SidePieces(_ids(encodings), word_ids, lengths, counts[listed], 0)))
-        not_located = 0 if texts is None else len(listed)
-        # sentences that were encoded apart go back into their order
-        rows = np.concatenate([np.asarray(numbers, dtype=np.int64) for numbers, _ in parts])
-        lengths = np.concatenate([side.lengths for _, side in parts])
-        order = np.argsort(np.repeat(rows, lengths), kind="stable")
-        ids, word_ids = (np.concatenate([side[field] for _, side in parts])[order] for field in (0, 1))
-        return SidePieces(ids, word_ids, lengths[np.argsort(rows)], counts, not_located)
+        """Encode sentences whose words are given; an empty word keeps its number and has no piece.
+
+        Args:
+            words: The words of each sentence.
+            texts: The text of each sentence; sentences whose words spell their text are encoded as raw text.
+        """
+        spelt: list[int] = []  # sentences whose words spell their text
+        word_offsets: list[_Spans] = []  # of the spelt ones
+        unspelt: list[int] = []
+        for number, sentence in enumerate(words):
+            located = None if texts is None else locate_words(texts[number], sentence)
+            if located is None:
+                unspelt.append(number)
+            else:
+                spelt.append(number)
+                word_offsets.append(located)
+
+        groups: list[tuple[list[int], SidePieces]] = []
+        if spelt and texts is not None:
+            spelt_texts = [texts[number] for number in spelt]
+            side = _match_by_characters(self._encode(spelt_texts), spelt_texts, word_offsets)
+            groups.append((spelt, side))
+        if unspelt or not groups:
+            groups.append((unspelt, self._words_themselves([words[number] for number in unspelt])))
+        side = _in_sentence_order(groups)
+        return side._replace(not_located=0 if texts is None else len(unspelt))
+
+    def _words_themselves(self, sentences: Sequence[Sequence[str]]) -> SidePieces:
+        """Encode the words of each sentence one by one; the tokenizer reports the word of each piece."""
+        written: list[list[str]] = []
+        for sentence in sentences:
+            given = list(sentence)
+            if self.space_before_word:
+                # An empty word stays empty: a space would give it a piece.
+                given[1:] = [f" {word}" if word else word for word in given[1:]]
+            written.append(given)
+        encodings = self._encode(written, pretokenized=True)
+        word_ids = chain.from_iterable(encoding.word_ids for encoding in encodings)
+        return SidePieces(
+            ids=_flat_ids(encodings),
+            word_ids=np.fromiter((-1 if word is None else word for word in word_ids), dtype=np.int32),
+            lengths=_lengths(encodings),
+            word_counts=_lengths(sentences),
+            not_located=0,
+        )
 
     def _encode(self, texts: Sequence[Any], *, pretokenized: bool = False) -> list[Any]:
         # encode_batch_fast would be quicker by a few percent, but its encodings have no word ids and no offsets.
@@ -131,47 +172,111 @@ class PieceEncoder:
         return encodings
 
 
-def _ids(encodings: Sequence[Any]) -> NDArray[np.int32]:
-    return np.fromiter(chain.from_iterable(e.ids for e in encodings), dtype=np.int32)
+def _lengths(items: Sequence[Any]) -> NDArray[np.int64]:
+    return np.array([len(item) for item in items], dtype=np.int64)
 
 
-def _by_offsets(encodings: Sequence[Any], texts: Sequence[str], spans: Sequence[_Spans]) -> SidePieces:
-    """Match pieces to word spans; every sentence's characters are shifted past those before, to do all at once."""
-    lengths = np.array([len(e) for e in encodings], dtype=np.int64)
-    counts = np.array([len(words) for words in spans], dtype=np.int64)
-    sizes = np.array([len(text) + 1 for text in texts], dtype=np.int64)
-    shift = np.cumsum(sizes) - sizes
-    flat = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
-    offsets = np.fromiter(flat, dtype=np.int64).reshape(-1, 2) + np.repeat(shift, lengths)[:, None]
-    edges = np.fromiter(chain.from_iterable(chain.from_iterable(spans)), dtype=np.int64).reshape(-1, 2)
-    edges = edges + np.repeat(shift, counts)[:, None]
-    word = word_of_piece(offsets[:, 0], offsets[:, 1], edges[:, 0], edges[:, 1])
-    first = np.cumsum(counts) - counts
-    word_ids = np.where(word >= 0, word - np.repeat(first, lengths), -1).astype(np.int32)
-    _join_bare_spaces(word_ids, offsets - np.repeat(shift, lengths)[:, None], lengths, encodings, texts)
-    return SidePieces(_ids(encodings), word_ids, lengths, counts, 0)
+def _flat_ids(encodings: Sequence[Any]) -> NDArray[np.int32]:
+    return np.fromiter(chain.from_iterable(encoding.ids for encoding in encodings), dtype=np.int32)
 
 
-def _join_bare_spaces(
+def _in_sentence_order(groups: Sequence[tuple[list[int], SidePieces]]) -> SidePieces:
+    """Join groups of sentences that were encoded apart, in the order of the sentences' numbers.
+
+    Sentences 0 and 2 in one group and sentence 1 in another become 0, 1, 2.
+    """
+    numbers = np.concatenate([np.asarray(group, dtype=np.int64) for group, _ in groups])
+    sides = [side for _, side in groups]
+    lengths = np.concatenate([side.lengths for side in sides])
+    sentence_order = np.argsort(numbers)
+    # Stable: the pieces of one sentence stay in their order.
+    piece_order = np.argsort(np.repeat(numbers, lengths), kind="stable")
+    return SidePieces(
+        ids=np.concatenate([side.ids for side in sides])[piece_order],
+        word_ids=np.concatenate([side.word_ids for side in sides])[piece_order],
+        lengths=lengths[sentence_order],
+        word_counts=np.concatenate([side.word_counts for side in sides])[sentence_order],
+        not_located=sum(side.not_located for side in sides),
+    )
+
+
+def _match_by_characters(
+    encodings: Sequence[Any], texts: Sequence[str], word_offsets: Sequence[_Spans]
+) -> SidePieces:
+    """Give each piece the number of the word that it shares characters with.
+
+    The words of "a cat" are characters (0, 1) and (2, 5). Its pieces ``▁a ▁c at`` are at (0, 1), (1, 3) and (3, 5), so
+    their words are 0, 1 and 1.
+
+    One call of numpy matches the whole batch. For that, the sentences are put one behind another: characters and words
+    are numbered through the batch, and :func:`word_of_piece` runs on these numbers.
+    """
+    piece_counts, word_counts = _lengths(encodings), _lengths(word_offsets)
+
+    # The number of each sentence's first character in the batch. One number between two sentences stays unused, so
+    # that they do not touch.
+    text_sizes = _lengths(texts) + 1
+    text_starts = np.cumsum(text_sizes) - text_sizes
+
+    # Start and end of each piece and of each word. **Shape**: (pieces, 2) and (words, 2).
+    offsets = _start_end_rows(encoding.offsets for encoding in encodings)
+    pieces = offsets + np.repeat(text_starts, piece_counts)[:, None]
+    words = _start_end_rows(word_offsets) + np.repeat(text_starts, word_counts)[:, None]
+    batch_words = word_of_piece(pieces[:, 0], pieces[:, 1], words[:, 0], words[:, 1])
+
+    # From the word's number in the batch back to its number in the sentence.
+    first_words = np.cumsum(word_counts) - word_counts
+    sentence_words = batch_words - np.repeat(first_words, piece_counts)
+    word_ids = np.where(batch_words >= 0, sentence_words, -1).astype(np.int32)
+    _give_words_to_spaces(word_ids, offsets, piece_counts, encodings, texts)
+    return SidePieces(_flat_ids(encodings), word_ids, piece_counts, word_counts, 0)
+
+
+def _start_end_rows(spans: Iterable[_Spans]) -> NDArray[np.int64]:
+    """All (start, end) of all sentences below one another. **Shape**: (spans, 2)."""
+    numbers = chain.from_iterable(chain.from_iterable(spans))
+    return np.fromiter(numbers, dtype=np.int64).reshape(-1, 2)
+
+
+def _give_words_to_spaces(
     word_ids: NDArray[np.int32],
     offsets: NDArray[np.int64],
-    lengths: NDArray[np.int64],
+    piece_counts: NDArray[np.int64],
     encodings: Sequence[Any],
     texts: Sequence[str],
 ) -> None:
-    """Give a piece that is only a word's leading space (``▁`` or ``Ġ`` alone) the word of the piece it leads, in place.
+    """Give a piece that is only a space (``▁`` or ``Ġ`` alone) the word of the next piece, in place.
 
-    Both pieces must be of one pre-token, or stand side by side (special tokens are pre-tokens of their own). Pieces of
-    other characters without a word stay so.
+    "the old 日" is cut into ``▁the ▁old ▁ 日`` where ``▁日`` is not in the vocabulary: the third piece belongs to 日.
+    The rules, for a piece without a word:
+
+    1. It covers nothing but white space, and the next piece of the sentence has a word. A control character without a
+       word stays without.
+    2. The next piece begins right behind it, with a character that is not a space.
+    3. Where rule 2 fails, both pieces must be of one pre-token. Rule 2 is asked first because special tokens are
+       pre-tokens of their own.
+
+    Args:
+        word_ids: Word of each piece of the batch.
+        offsets: Start and end of each piece in its own sentence.
+        piece_counts: Pieces of each sentence.
+        encodings: Encoding of each sentence.
+        texts: Text of each sentence.
     """
-    ends = np.cumsum(lengths)
-    bare = np.flatnonzero(word_ids < 0)[::-1]  # from the right: a run of spaces hands the word on
-    for flat, row in zip(bare.tolist(), np.searchsorted(ends, bare, side="right").tolist(), strict=True):
-        start, end = offsets[flat]
-        if flat + 1 >= ends[row] or word_ids[flat + 1] < 0 or texts[row][start:end].strip():
+    ends = np.cumsum(piece_counts)  # number behind each sentence's last piece
+    # From the right, so that in a run of spaces each hands the word on to the one before it.
+    without_word = np.flatnonzero(word_ids < 0)[::-1]
+    sentences = np.searchsorted(ends, without_word, side="right")
+    for piece, sentence in zip(without_word.tolist(), sentences.tolist(), strict=True):
+        text, (start, end) = texts[sentence], offsets[piece]
+        is_last = piece + 1 >= ends[sentence]
+        if is_last or word_ids[piece + 1] < 0 or text[start:end].strip():  # 1
             continue
-        if offsets[flat + 1, 0] != end or not texts[row][end : end + 1].strip():
-            index, pre_tokens = flat - ends[row] + lengths[row], encodings[row].word_ids
-            if pre_tokens[index] != pre_tokens[index + 1]:
+        next_start = offsets[piece + 1, 0]
+        leads = next_start == end and text[end : end + 1].strip()  # 2
+        if not leads:
+            position = piece - ends[sentence] + piece_counts[sentence]  # of the piece in its sentence
+            pre_tokens = encodings[sentence].word_ids
+            if pre_tokens[position] != pre_tokens[position + 1]:  # 3
                 continue
-        word_ids[flat] = word_ids[flat + 1]
+        word_ids[piece] = word_ids[piece + 1]

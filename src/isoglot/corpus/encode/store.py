@@ -1,4 +1,4 @@
-"""Streams on disk: named by the content they were made from, written whole or not at all, read memory-mapped."""
+"""Keep streams on disk: named by the content they were made from, written whole or not at all, read memory-mapped."""
 
 import hashlib
 import json
@@ -20,12 +20,13 @@ _READ_ROWS = 10_000
 
 
 def content_hash(dataset: Dataset, columns: Sequence[str]) -> str:
-    """A hash of the named columns' values, whatever file, chunking or index they are stored under.
+    """Hash the values of some columns, so that equal content has equal hashes.
 
-    Strings and lists are hashed as one sequence of lengths and one of values, so equal content gives equal hashes.
+    The file, the chunks and the index of the rows make no difference: each column has two hashers, one for the lengths
+    of its strings or lists and one for their values, which run through all chunks.
     """
     total = hashlib.blake2b(digest_size=16)
-    digests: dict[str, Any] = {}
+    digests: dict[str, Any] = {}  # hashers by column and part: `source/lengths`, `source/values`
     chosen = dataset.select_columns(list(columns)).with_format("arrow")
     for table in chosen.iter(batch_size=_READ_ROWS):
         for name in columns:
@@ -38,14 +39,16 @@ def content_hash(dataset: Dataset, columns: Sequence[str]) -> str:
 
 
 def _update(digests: dict[str, Any], name: str, array: Any) -> None:
-    """Feed an array's lengths and values into the hashers of its column."""
+    """Feed an array's lengths and values into the hashers of its column. A null has the length −1."""
 
     def feed(part: str, data: bytes) -> None:
         digests.setdefault(f"{name}/{part}", hashlib.blake2b(digest_size=16)).update(data)
 
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         array = array.cast(pa.large_string())
-        feed("lengths", pc.fill_null(pc.binary_length(array), -1).cast(pa.int64()).to_numpy(False).tobytes())
+        lengths = pc.fill_null(pc.binary_length(array), -1).cast(pa.int64())
+        feed("lengths", lengths.to_numpy(False).tobytes())
+        # All strings as one run of bytes, straight from Arrow's memory.
         _, offsets, data = array.buffers()
         if data is not None and len(array):
             bounds = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
@@ -58,17 +61,24 @@ def _update(digests: dict[str, Any], name: str, array: Any) -> None:
         feed("nulls", array.is_null().to_numpy(False).tobytes())
         feed("values", pc.fill_null(array, 0).cast(pa.int64()).to_numpy(False).tobytes())
     else:
-        feed("values", "".join(f"{json.dumps(value, default=str)}\n" for value in array.to_pylist()).encode())
+        lines = [f"{json.dumps(value, default=str)}\n" for value in array.to_pylist()]
+        feed("values", "".join(lines).encode())
 
 
 def flat_array(column: pa.ChunkedArray) -> Any:
-    """A column as one array."""
+    """Join the chunks of a column to one array."""
     array = column.combine_chunks()
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
 def list_array(values: NDArray[Any], lengths: NDArray[Any], *, width: int | None = None) -> Any:
-    """An Arrow list array of rows of these lengths from flat values; with ``width`` each value is a list itself."""
+    """Make an Arrow array of lists from their values one behind another: 1 2 3 with lengths 1, 2 is ``[1], [2, 3]``.
+
+    Args:
+        values: All values; with ``width``, rows of so many values.
+        lengths: Length of each list.
+        width: Length of each item, if the items are lists themselves (links are of two numbers).
+    """
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
     flat = pa.array(np.ascontiguousarray(values, dtype=np.int32).reshape(-1))
     if width is not None:
@@ -78,7 +88,11 @@ def list_array(values: NDArray[Any], lengths: NDArray[Any], *, width: int | None
 
 
 def write_batches(batches: Iterable[Mapping[str, Any]], path: Path, features: Features) -> int:
-    """Write batches of columns to an Arrow file that :class:`datasets.Dataset` maps into memory; the number of rows."""
+    """Write batches of columns to an Arrow file that :class:`datasets.Dataset` can map into memory.
+
+    Returns:
+        The number of rows.
+    """
     schema, rows = features.arrow_schema, 0
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
         for columns in batches:
@@ -96,10 +110,13 @@ def cached_stream(
     *,
     cache_dir: str | Path | None,
 ) -> Dataset:
-    """The stream that all these parts decide, made now if the cache does not hold it.
+    """Open a stream from the cache; if it is not there, make it.
 
-    ``make``: Writes ``*.arrow`` files into the folder it is given and returns the manifest.
-    ``cache_dir``: Where streams are kept; by default :func:`~isoglot.runs.cache.cache_folder`.
+    Args:
+        kind: Beginning of the name of the stream's folder.
+        parts: All that the stream depends on; the name of the folder ends in their hash.
+        make: Writes ``*.arrow`` files into the folder it is given, and returns the manifest.
+        cache_dir: Folder of the streams; by default :func:`~isoglot.runs.cache.cache_folder`.
     """
     root = cache_folder() if cache_dir is None else Path(cache_dir)
     folder = root / f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
@@ -108,13 +125,13 @@ def cached_stream(
 
 
 def open_stream(folder: Path) -> Dataset:
-    """Open a complete stream's folder, memory-mapped."""
+    """Open the folder of a complete stream, memory-mapped."""
     parts = [Dataset.from_file(str(file)) for file in sorted(folder.glob("*.arrow"))]
     return concatenate_datasets(parts) if len(parts) > 1 else parts[0]
 
 
 def stream_manifest(stream: Dataset) -> dict[str, Any]:
-    """The manifest of a stream: what it was made with, and what was dropped on the way."""
+    """Read the manifest of a stream: the options that it was made with, and counts of what was dropped."""
     for entry in stream.cache_files:
         manifest = Path(entry["filename"]).parent / MANIFEST
         if manifest.is_file():

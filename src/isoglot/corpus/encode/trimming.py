@@ -1,15 +1,18 @@
-"""A tokenizer with fewer pieces: those that given text uses, so that this text is cut as before.
+"""Reduce a tokenizer to the pieces that given text uses, so that this text is cut as before.
 
-Readers write a text for an encoder in several ways (:func:`_readings`); it is cut as before in each of them.
+1. :func:`count_pieces` counts the pieces of the text, in each of the forms in which programs give text to an encoder
+   (:func:`_forms`).
+2. :func:`chosen_pieces` adds the pieces without which the text would be cut differently.
+3. :func:`trimmed_tokenizer` removes all others and renumbers.
 
 Why the cut stays the same, for each algorithm:
 
 * Unigram takes the best path through the pieces found in a text. Removing pieces that are on no best path removes no
   best path, and adds none. The score of an unknown character depends on the lowest score, so its piece is kept.
-* WordPiece takes the longest piece at each place. A word without a cut is unknown; the pieces tried on the way there
-  are kept, because without them another attempt could succeed.
+* WordPiece takes the longest piece at each place. A word that it cannot cut is unknown; the pieces that it finds before
+  it gets stuck are kept, because without them another attempt could succeed (:func:`_pieces_before_dead_end`).
 * BPE applies merges by rank. A piece is always built by the same merges, whatever stands around it; these and all that
-  they join are kept, in their order, so that at each step the same merge comes first.
+  they join are kept, in their order, so that at each step the same merge comes first (:meth:`_Merges.building_blocks`).
 
 Source: Abdaoui et al. 2020, "Load What You Need"; Ushio et al. 2023, "Efficient Multilingual Language Model Compression
 through Vocabulary Trimming".
@@ -18,7 +21,7 @@ through Vocabulary Trimming".
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Any
@@ -32,79 +35,104 @@ from isoglot.corpus.encode.unknown import piece_spans
 from isoglot.formats.words import has_unspaced, joined_spans, split_words, word_spans
 
 _BATCH = 8192
-_READINGS = 5
-"""Ways in which a text is given to an encoder."""
+_FORMS = 5
+"""Forms in which a text is given to an encoder: see :func:`_forms`."""
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+"""Pieces of one byte, which SentencePiece's models have for characters without a piece."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What text uses of a tokenizer."""
+    """The pieces and characters of a tokenizer that text uses."""
 
-    counts: NDArray[np.int64]  # occurrences of each id, in the reading that has the most
-    tried: set[int] = field(default_factory=set)  # pieces that WordPiece tries in words that it cannot cut
+    counts: NDArray[np.int64]  # occurrences of each id, in the form of the text that has most of them
+    tried: set[int] = field(default_factory=set)  # pieces that WordPiece finds in words that it cannot cut
     characters: set[str] = field(default_factory=set)  # of words that have unknown pieces
 
 
 def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
-    """Count the pieces of texts as readers write them, in bounded memory.
+    """Count the pieces of texts in all forms in which programs give them to an encoder, in bounded memory.
 
     Where a text spells a special token, it is counted both as that token and as its characters.
     """
-    pieces = backend.get_vocab(with_added_tokens=True)
+    vocabulary = backend.get_vocab(with_added_tokens=True)
     model = json.loads(backend.to_str())["model"]
-    counts = np.zeros((_READINGS, max(pieces.values(), default=-1) + 1), dtype=np.int64)
-    usage = Usage(counts[0])
-    unknown = model["unk_id"] if model["type"] == "Unigram" else pieces.get(model["unk_token"], -1)
-    special = [t.content for t in backend.get_added_tokens_decoder().values() if t.special]
-    spelled = re.compile("|".join(map(re.escape, special)) or r"(?!)")
-    batches = (
-        reading
-        for batch in _batches(texts)
-        for reading in zip(counts, _readings(backend, batch, unknown), strict=True)
-    )
-    for row, batch in batches:
-        encoded = backend.encode_batch_fast(batch, add_special_tokens=False)
-        _add(row, encoded)
-        literal = [text for text in batch if spelled.search(text)]
-        if literal:
-            backend.encode_special_tokens = True
-            _add(row, backend.encode_batch_fast(literal, add_special_tokens=False))
-            backend.encode_special_tokens = False
-        for text, encoding in zip(batch, encoded, strict=True) if model["type"] != "Unigram" else ():
-            if unknown in encoding.ids:
-                normalised = text if backend.normalizer is None else backend.normalizer.normalize_str(text)
-                words = [normalised]
-                if backend.pre_tokenizer is not None:
-                    words = [word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normalised)]
-                usage.characters.update(*words)
-                if model["type"] == "WordPiece":
-                    usage.tried.update(*(_dead_end(word, pieces, model) for word in words))
-    counts.max(axis=0, out=counts[0])
-    return usage
+    is_unigram = model["type"] == "Unigram"
+    unknown = model["unk_id"] if is_unigram else vocabulary.get(model["unk_token"], -1)
+    special = [token.content for token in backend.get_added_tokens_decoder().values() if token.special]
+    spells_special = re.compile("|".join(map(re.escape, special)) or r"(?!)")  # (?!) matches nothing
+
+    counts = np.zeros((_FORMS, max(vocabulary.values(), default=-1) + 1), dtype=np.int64)
+    tried: set[int] = set()
+    characters: set[str] = set()
+    for batch in _batches(texts):
+        for form_counts, written in zip(counts, _forms(backend, batch, unknown), strict=True):
+            encodings = backend.encode_batch_fast(written, add_special_tokens=False)
+            _add(form_counts, encodings)
+
+            # `<mask>` is one piece above; here it is `<`, `mask`, `>`.
+            literal = [text for text in written if spells_special.search(text)]
+            if literal:
+                backend.encode_special_tokens = True
+                _add(form_counts, backend.encode_batch_fast(literal, add_special_tokens=False))
+                backend.encode_special_tokens = False
+
+            if is_unigram:  # its cut does not depend on pieces that it did not take
+                continue
+            for text, encoding in zip(written, encodings, strict=True):
+                if unknown not in encoding.ids:
+                    continue
+                for word in _words_of_model(backend, text):
+                    characters.update(word)
+                    if model["type"] == "WordPiece":
+                        tried.update(_pieces_before_dead_end(word, vocabulary, model))
+    return Usage(counts.max(axis=0), tried, characters)
 
 
-def _readings(backend: Tokenizer, texts: list[str], unknown: int | None) -> tuple[list[str], ...]:
-    """Texts as they are, as words joined by spaces, and as an entry of a dictionary.
+def _forms(backend: Tokenizer, texts: list[str], unknown: int | None) -> tuple[list[str], ...]:
+    """Texts in the forms in which programs give them to an encoder; a form that changes no text may be left out.
 
-    Aligners and taggers are given words, which are cut at white space or as running text; of scripts without spaces
-    words are single characters, or the pieces of the text that an encoder links.
+    ``Hi, 北京.`` is given
+
+    1. as it is;
+    2. as the words that white space separates, joined by single spaces;
+    3. as words of running text, joined by spaces: ``Hi , 北 京 .``;
+    4. if its script has no spaces, as words that an aligner links, single characters joined where the tokenizer has a
+       longer piece: ``Hi , 北京 .``;
+    5. as an entry of a dictionary, with a space in front, if the tokenizer cuts such a word differently.
     """
-    words = [" ".join(split_words(text)) for text in texts]
-    spaced = [cut for text in texts if (cut := " ".join(split_words(text, mode="whitespace"))) != text]
+    by_white_space = []
+    for text in texts:
+        joined = " ".join(split_words(text, mode="whitespace"))
+        if joined != text:
+            by_white_space.append(joined)
+
+    as_words = [" ".join(split_words(text)) for text in texts]
+
     unspaced = [text for text in texts if has_unspaced(text)]
-    units = []
-    for text, encoding in zip(
-        unspaced, backend.encode_batch(unspaced, add_special_tokens=False), strict=True
-    ):
+    joined_words = []
+    encodings = backend.encode_batch(unspaced, add_special_tokens=False)
+    for text, encoding in zip(unspaced, encodings, strict=True):
         spans = joined_spans(text, word_spans(text), piece_spans(encoding, unknown))
-        units.append(" ".join(text[start:end] for start, end in spans))
-    entries = [f" {text}" for text in texts] if backend.encode("a").ids != backend.encode(" a").ids else []
-    return texts, spaced, words, units, entries
+        joined_words.append(" ".join(text[start:end] for start, end in spans))
+
+    entries = []
+    if backend.encode("a").ids != backend.encode(" a").ids:
+        entries = [f" {text}" for text in texts]
+    return texts, by_white_space, as_words, joined_words, entries
+
+
+def _words_of_model(backend: Tokenizer, text: str) -> list[str]:
+    """The strings that the tokenizer's model receives: the text normalised and cut into pre-tokens."""
+    if backend.normalizer is not None:
+        text = backend.normalizer.normalize_str(text)
+    if backend.pre_tokenizer is None:
+        return [text]
+    return [word for word, _ in backend.pre_tokenizer.pre_tokenize_str(text)]
 
 
 def pieces_at(usage: Usage, times: float) -> int:
-    r"""An estimate, by Heaps' law, of how many pieces this many times as much text of the same kind would use.
+    r"""Estimate, by Heaps' law, how many pieces this many times as much text of the same kind would use.
 
     .. math:: V(t\,n) = V(n)\, t^{\,V_1 / V(n)}
 
@@ -113,36 +141,61 @@ def pieces_at(usage: Usage, times: float) -> int:
     tenth of 15 corpora, at random or the first, the whole was estimated 19 % too low to 37 % too high, in the median
     12 % too high.
     """
-    used, once = int((usage.counts > 0).sum()), int((usage.counts == 1).sum())
-    return int(min(len(usage.counts), round(used * times ** (once / max(1, used)))))
+    used = int((usage.counts > 0).sum())
+    once = int((usage.counts == 1).sum())
+    estimate = round(used * times ** (once / max(1, used)))
+    return int(min(len(usage.counts), estimate))
 
 
 def chosen_pieces(backend: Tokenizer, usage: Usage, *, always: Collection[int] = ()) -> NDArray[np.int64]:
-    """Ids of the pieces to keep, ascending."""
-    pieces = backend.get_vocab(with_added_tokens=True)
-    texts = {number: text for text, number in pieces.items()}
+    """Choose the pieces to keep: those that text uses, and those without which it would be cut differently.
+
+    Args:
+        backend: The tokenizer.
+        usage: The pieces that :func:`count_pieces` found.
+        always: Ids to keep in any case.
+
+    Returns:
+        The ids, ascending.
+    """
+    vocabulary = backend.get_vocab(with_added_tokens=True)
+    piece_texts = {number: text for text, number in vocabulary.items()}
     model = json.loads(backend.to_str())["model"]
     used = np.flatnonzero(usage.counts).tolist()
-    chosen = {*used, *usage.tried, *(number for number in always if number in texts)}
-    chosen.update(pieces[text] for text in _indispensable(backend, model, usage, texts) if text in pieces)
+    kept = {*used, *usage.tried}
+    kept.update(number for number in always if number in piece_texts)
+    needed = set(_indispensable(backend, model, usage, piece_texts))
     if model["type"] == "BPE":
         merges = _Merges(model)
-        chosen.update(pieces[t] for number in used for t in merges.of(texts[number]) if t in pieces)
-    return np.array(sorted(chosen), dtype=np.int64)
+        for number in used:
+            needed |= merges.building_blocks(piece_texts[number])
+    kept.update(vocabulary[text] for text in needed if text in vocabulary)
+    return np.array(sorted(kept), dtype=np.int64)
 
 
 def trimmed_tokenizer(backend: Tokenizer, pieces: NDArray[np.int64]) -> Tokenizer:
-    """A tokenizer with some of the pieces, numbered anew in the same order."""
-    values = json.loads(backend.to_str())
-    old = backend.get_vocab(with_added_tokens=True)
-    number = {int(before): after for after, before in enumerate(pieces)}
-    _trim_model(values["model"], number)
-    values["added_tokens"] = [{**t, "id": number[t["id"]]} for t in values["added_tokens"]]
-    if values["post_processor"] is not None:
-        _renumber(values["post_processor"], number)
-    values["padding"] = values["truncation"] = None
-    trimmed = Tokenizer.from_str(json.dumps(values, ensure_ascii=False))
-    if trimmed.get_vocab(with_added_tokens=True) != {t: number[i] for t, i in old.items() if i in number}:
+    """Make a tokenizer with some of the pieces, renumbered in the same order.
+
+    Args:
+        backend: The tokenizer.
+        pieces: Ids to keep, as :func:`chosen_pieces` returns them: 0, 4 and 7 become 0, 1 and 2.
+
+    Raises:
+        ConfigurationError: Added tokens stand between the pieces, or the algorithm is another one.
+    """
+    settings = json.loads(backend.to_str())
+    new_ids = {int(old): new for new, old in enumerate(pieces)}
+    _trim_model(settings["model"], new_ids)
+    settings["added_tokens"] = [{**token, "id": new_ids[token["id"]]} for token in settings["added_tokens"]]
+    if settings["post_processor"] is not None:
+        _renumber(settings["post_processor"], new_ids)
+    settings["padding"] = settings["truncation"] = None
+    trimmed = Tokenizer.from_str(json.dumps(settings, ensure_ascii=False))
+
+    # Loading numbers added tokens behind all pieces, so one that stood between two pieces now has another id.
+    vocabulary = backend.get_vocab(with_added_tokens=True)
+    wanted = {text: new_ids[old] for text, old in vocabulary.items() if old in new_ids}
+    if trimmed.get_vocab(with_added_tokens=True) != wanted:
         raise ConfigurationError(
             "added tokens are between the tokenizer's pieces; save it with them at the end, then trim it"
         )
@@ -150,7 +203,10 @@ def trimmed_tokenizer(backend: Tokenizer, pieces: NDArray[np.int64]) -> Tokenize
 
 
 def cut_differences(before: Tokenizer, after: Tokenizer, texts: Iterable[str]) -> tuple[int, int]:
-    """How many pieces texts have, and how many of these a second tokenizer cuts differently."""
+    """Count the pieces of texts, and how many of these a second tokenizer cuts differently.
+
+    Where ``▁river s`` becomes ``▁riv ers``, two of two pieces differ.
+    """
     total = changed = 0
     for batch in _batches(texts):
         old = before.encode_batch(batch, add_special_tokens=False)
@@ -158,8 +214,9 @@ def cut_differences(before: Tokenizer, after: Tokenizer, texts: Iterable[str]) -
         for first, second in zip(old, new, strict=True):
             total += len(first)
             if first.tokens != second.tokens:
-                spans = Counter(zip(first.tokens, first.offsets, strict=True))
-                changed += (spans - Counter(zip(second.tokens, second.offsets, strict=True))).total()
+                placed = Counter(zip(first.tokens, first.offsets, strict=True))
+                placed -= Counter(zip(second.tokens, second.offsets, strict=True))
+                changed += placed.total()
     return total, changed
 
 
@@ -169,48 +226,78 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _add(counts: NDArray[np.int64], encoded: Iterable[Any]) -> None:
-    ids = np.fromiter((i for encoding in encoded for i in encoding.ids), dtype=np.int64)
+def _add(counts: NDArray[np.int64], encodings: Iterable[Any]) -> None:
+    """Add the pieces of encodings to the count of each id, in place."""
+    ids = np.fromiter((i for encoding in encodings for i in encoding.ids), dtype=np.int64)
     counts += np.bincount(ids, minlength=len(counts))
 
 
-def _dead_end(word: str, pieces: Mapping[str, int], model: Mapping[str, Any]) -> list[int]:
-    """The pieces that WordPiece tries in a word that it cannot cut; none of a word that it can."""
-    tried: list[int] = []
+def _pieces_before_dead_end(word: str, vocabulary: Mapping[str, int], model: Mapping[str, Any]) -> list[int]:
+    """The ids of the pieces that WordPiece finds in a word before it gets stuck; none of a word that it can cut.
+
+    Of ``unhapq`` it takes ``un`` and ``##hap``; no piece begins with ``##q``, so the word is unknown. Without ``un`` it
+    would try ``u``, and if that led to the end of the word, the word would be known: so both pieces must stay.
+    """
+    if len(word) > model["max_input_chars_per_word"]:
+        return []  # unknown without an attempt
+    found: list[int] = []
     start = 0
-    while start < len(word) <= model["max_input_chars_per_word"]:
+    while start < len(word):
         prefix = model["continuing_subword_prefix"] if start else ""
-        end = next((e for e in range(len(word), start, -1) if prefix + word[start:e] in pieces), None)
-        if end is None:
-            return tried
-        tried.append(pieces[prefix + word[start:end]])
+        end = len(word)
+        while end > start and prefix + word[start:end] not in vocabulary:
+            end -= 1
+        if end == start:
+            return found
+        found.append(vocabulary[prefix + word[start:end]])
         start = end
     return []
 
 
 def _indispensable(
-    backend: Tokenizer, model: Mapping[str, Any], usage: Usage, texts: Mapping[int, str]
+    backend: Tokenizer, model: Mapping[str, Any], usage: Usage, piece_texts: Mapping[int, str]
 ) -> Iterator[str]:
-    """Pieces that any text may need, and every form of the characters seen; not all of them need exist."""
-    yield from (token.content for token in backend.get_added_tokens_decoder().values())
-    yield from filter(_BYTE.fullmatch, texts.values() if model.get("byte_fallback") else ())
-    if "ByteLevel" in json.dumps([json.loads(backend.to_str())[k] for k in ("normalizer", "pre_tokenizer")]):
+    """Yield the pieces that any text may need; the vocabulary may lack some of them.
+
+    Args:
+        backend: The tokenizer.
+        model: Its algorithm and vocabulary, as ``tokenizer.json`` has them.
+        usage: The pieces and characters that were seen.
+        piece_texts: The text of each piece by its id.
+    """
+    # Special and other added tokens.
+    for token in backend.get_added_tokens_decoder().values():
+        yield token.content
+
+    # The 256 bytes, in which characters without a piece are written: `<0xC3>` of SentencePiece, `Ã` of GPT-2.
+    if model.get("byte_fallback"):
+        yield from filter(_BYTE.fullmatch, piece_texts.values())
+    settings = json.loads(backend.to_str())
+    if "ByteLevel" in json.dumps([settings["normalizer"], settings["pre_tokenizer"]]):
         yield from pre_tokenizers.ByteLevel.alphabet()
+
+    # The unknown piece, and the lowest score, on which Unigram's score of an unknown character depends.
     if model["type"] == "Unigram":
-        vocabulary = model["vocab"]
-        yield min(vocabulary, key=lambda entry: entry[1])[0]
+        pieces: Sequence[tuple[str, float]] = model["vocab"]
+        yield min(pieces, key=lambda piece: piece[1])[0]
         if model["unk_id"] is not None:
-            yield vocabulary[model["unk_id"]][0]
+            yield pieces[model["unk_id"]][0]
     elif model["unk_token"] is not None:
         yield model["unk_token"]
-    prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
-    used = "".join(texts[i] for i in np.flatnonzero(usage.counts).tolist())
+
+    # Each character seen, alone and inside, at the beginning and at the end of a word: `e`, `##e`, `e</w>`, `##e</w>`.
+    prefix = model.get("continuing_subword_prefix") or ""
+    suffix = model.get("end_of_word_suffix") or ""
+    used = "".join(piece_texts[number] for number in np.flatnonzero(usage.counts).tolist())
     for character in {*used, *usage.characters}:
-        yield from {f"{p}{character}{s}" for p in ("", prefix) for s in ("", suffix)}
+        yield character
+        yield prefix + character
+        yield character + suffix
+        yield prefix + character + suffix
 
 
 class _Merges:
-    """The merges of a BPE model."""
+    """The merges of a BPE model, by rank: at each step BPE joins the two neighbours of the lowest rank."""
 
     def __init__(self, model: Mapping[str, Any]) -> None:
         self.prefix: str = model["continuing_subword_prefix"] or ""
@@ -218,53 +305,72 @@ class _Merges:
         self.ranks = {(left, right): rank for rank, (left, right) in enumerate(model["merges"])}
 
     def join(self, left: str, right: str) -> str:
-        """The piece that a merge makes."""
+        """Join two pieces to the piece that their merge makes: ``lo`` of ``l`` and ``##o``."""
         return left + right.removeprefix(self.prefix)
 
-    def of(self, piece: str) -> set[str]:
-        """Every piece on the way from the characters of a piece to the piece."""
+    def building_blocks(self, piece: str) -> set[str]:
+        """Collect every piece that BPE makes on the way from the characters of a piece to the piece.
+
+        With the merges ``l o`` and ``lo w``, ``low`` has ``l``, ``o``, ``w``, ``lo`` and ``low``.
+        """
+        parts = self._characters(piece)
+        blocks = set(parts)
+        while len(parts) > 1:
+            neighbours = list(pairwise(parts))
+            ranks = [self.ranks.get(pair, len(self.ranks)) for pair in neighbours]
+            lowest = min(ranks)
+            if lowest == len(self.ranks):  # no merge joins any of them
+                break
+            at = ranks.index(lowest)  # of equal ranks the leftmost
+            merged = self.join(*neighbours[at])
+            parts[at : at + 2] = [merged]
+            blocks.add(merged)
+        return blocks
+
+    def _characters(self, piece: str) -> list[str]:
+        """The characters of a piece, in the forms in which merging begins: ``##l``, ``##o``, ``##w`` of ``##low``.
+
+        All but the first character of a word have the model's prefix, if there is one; the last has its suffix.
+        """
         body = piece.removeprefix(self.prefix).removesuffix(self.suffix)
-        inner = bool(self.prefix) and piece.startswith(self.prefix)
-        parts = [(self.prefix if inner or at else "") + letter for at, letter in enumerate(body)]
+        begins_word = not (self.prefix and piece.startswith(self.prefix))
+        parts = [self.prefix + character for character in body]
+        if parts and begins_word:
+            parts[0] = body[0]
         if parts and self.suffix and piece.endswith(self.suffix):
             parts[-1] += self.suffix
-        ancestors = set(parts)
-        while len(parts) > 1:
-            rank, at = min(
-                (self.ranks.get(pair, len(self.ranks)), i) for i, pair in enumerate(pairwise(parts))
-            )
-            if rank == len(self.ranks):
-                break
-            parts[at : at + 2] = [self.join(*parts[at : at + 2])]
-            ancestors.add(parts[at])
-        return ancestors
+        return parts
 
 
-def _trim_model(model: dict[str, Any], number: Mapping[int, int]) -> None:
-    """Remove pieces, and the merges of what is removed."""
+def _trim_model(model: dict[str, Any], new_ids: Mapping[int, int]) -> None:
+    """Remove pieces that have no new id, and the merges that need them, in place."""
     if model["type"] == "Unigram":
-        model["vocab"] = [entry for i, entry in enumerate(model["vocab"]) if i in number]
-        model["unk_id"] = None if model["unk_id"] is None else number[model["unk_id"]]
+        model["vocab"] = [piece for number, piece in enumerate(model["vocab"]) if number in new_ids]
+        model["unk_id"] = None if model["unk_id"] is None else new_ids[model["unk_id"]]
         return
     if model["type"] not in ("WordPiece", "BPE"):
         raise ConfigurationError(
             f"a {model['type']} tokenizer cannot be trimmed; give one of Unigram, WordPiece or BPE"
         )
-    vocabulary = model["vocab"] = {text: number[i] for text, i in model["vocab"].items() if i in number}
+    kept = {text: new_ids[number] for text, number in model["vocab"].items() if number in new_ids}
+    model["vocab"] = kept
     if model["type"] == "BPE":
         join = _Merges(model).join
-        model["merges"] = [
-            (a, b)
-            for a, b in model["merges"]
-            if a in vocabulary and b in vocabulary and join(a, b) in vocabulary
-        ]
+        merges = []
+        for left, right in model["merges"]:
+            if left in kept and right in kept and join(left, right) in kept:
+                merges.append((left, right))
+        model["merges"] = merges
 
 
-def _renumber(step: Any, number: Mapping[int, int]) -> None:
+def _renumber(step: Any, new_ids: Mapping[int, int]) -> None:
     """Renumber the special tokens of a post-processor and of its parts, in place."""
-    for inner in step.get("processors", ()):
-        _renumber(inner, number)
-    for token in step.get("special_tokens", {}).values() if step["type"] == "TemplateProcessing" else ():
-        token["ids"] = [number[i] for i in token["ids"]]
+    for part in step.get("processors", ()):
+        _renumber(part, new_ids)
+    if step["type"] == "TemplateProcessing":
+        for token in step.get("special_tokens", {}).values():
+            token["ids"] = [new_ids[number] for number in token["ids"]]
+    # BERT's and RoBERTa's post-processors have ["[SEP]", 102] in place of that.
     for name in {"sep", "cls"} & step.keys():
-        step[name] = [step[name][0], number[step[name][1]]]
+        text, number = step[name]
+        step[name] = [text, new_ids[number]]

@@ -1,4 +1,7 @@
-"""Words that a tokenizer's vocabulary does not know: which pieces stand for them, and one warning that counts them."""
+"""Words that a tokenizer's vocabulary does not know: find them, leave out their pieces, and warn of them once a run.
+
+:class:`KnownPieces` finds them in a text, :class:`UnknownWords` counts them and warns.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoglot.core.checks import levels_outside
 from isoglot.core.errors import UnknownWordsWarning
@@ -19,21 +22,36 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 OnUnknown = Callable[[int, Sequence[str], bool], None]
-"""Receives the number of a text or pair, unknown words of it, and whether the text has no word that is known."""
+"""Receives the number of a text or pair, its unknown words, and whether it has no word that is known."""
 UNLINKED = "get no links"
-"""What follows for unknown words where words are aligned."""
+"""The effect on unknown words where words are aligned, as the warning says it."""
 _TWO_WORDS = {"Linear", "New", "Ol", "Old", "Other", "Tai"}
-"""Names of scripts that have two words begin so."""
+"""First words of the names of scripts that have two words, such as Old Persian."""
 _NAMES = {"Cjk": "Han"}
+"""Names of scripts that Unicode's names of letters call differently."""
+
+
+class KnownText(NamedTuple):
+    """The known and unknown parts of a text of which the vocabulary does not know all."""
+
+    counts: list[bool]  # for each piece, whether it counts
+    unknown_words: list[str]
+    is_unknown: bool  # the text has no known word
 
 
 class KnownPieces:
     """Tells which pieces of a text have a vector that says something about it.
 
-    The state of an unknown piece says which words stand around it, and nothing about its own word. A word with an
-    unknown piece is known by its other pieces if they have at least half of its letters and digits; else none of its
-    pieces count: a single letter, a mark of its boundary, or the full stop behind it, does not stand for the word. A
-    text is unknown if none of its words is known.
+    The vector of an unknown piece says which words stand around it, and nothing about its own word. So:
+
+    1. An unknown piece does not count.
+    2. If a word has an unknown piece, its other pieces count if they have at least half of its letters and digits:
+       ``river`` of *river집* does.
+    3. Otherwise none of its pieces counts: a single letter, the mark of a boundary (``▁``) or the full stop behind it
+       does not stand for the word. Of *집집a집.* nothing counts.
+    4. All pieces of other words count.
+
+    A text is unknown if none of its words is known.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -41,54 +59,73 @@ class KnownPieces:
         self._piece = fast_backend(tokenizer, shared=True).id_to_token
 
     def letters(self, piece: int) -> int:
-        """How many letters and digits a piece has, 0 of the unknown one."""
+        """Count the letters and digits of a piece; the unknown piece has none."""
         return 0 if piece == self.unknown else letters(self._piece(piece) or "")
 
     def __call__(
         self, pieces: Sequence[int], words: Sequence[int | None], text_of: Callable[[int | None], str]
     ) -> list[bool] | None:
-        """Whether each piece counts, from the word that it belongs to; ``None`` where all do.
+        """Decide for each piece whether it counts; ``None`` if all do.
 
-        ``text_of``: The text of a word by its number.
+        Args:
+            pieces: Ids of the pieces of a text.
+            words: The word of each piece.
+            text_of: Returns the text of a word.
         """
         if self.unknown not in pieces:
             return None
-        both = list(zip(pieces, words, strict=True))
-        known_letters = {word: 0 for piece, word in both if piece == self.unknown}
-        for piece, word in both:
+        # Words that have an unknown piece, and the letters of their other pieces.
+        known_letters = {word: 0 for piece, word in zip(pieces, words, strict=True) if piece == self.unknown}
+        for piece, word in zip(pieces, words, strict=True):
             if word in known_letters:
                 known_letters[word] += self.letters(piece)
-        lost = {
-            word for word, count in known_letters.items() if not count or 2 * count < letters(text_of(word))
-        }
-        return [piece != self.unknown and word not in lost for piece, word in both]
+        unknown_words = set()
+        for word, count in known_letters.items():
+            if count == 0 or 2 * count < letters(text_of(word)):
+                unknown_words.add(word)
+        return [
+            piece != self.unknown and word not in unknown_words
+            for piece, word in zip(pieces, words, strict=True)
+        ]
 
-    def of_text(self, text: str, encoding: Any, start: int) -> tuple[list[bool], list[str], bool] | None:
-        """Which pieces of an encoding count, its unknown words, and whether the text has none that is known.
+    def of_text(self, text: str, encoding: Any, start: int) -> KnownText | None:
+        """Find the known and unknown parts of a text; ``None`` if all its pieces are known.
 
-        ``start``: Where the text begins behind what was put before it. ``None`` where all pieces are known.
+        Args:
+            text: The text as it was encoded.
+            encoding: Its encoding.
+            start: First character of the text itself, behind a prefix such as ``query: ``. Known words of the prefix
+                do not make the text known.
         """
+        pieces, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets
 
         def text_of(word: int | None) -> str:
-            numbered = zip(encoding.offsets, encoding.word_ids, strict=True)
-            starts, ends = zip(*(span for span, number in numbered if number == word), strict=True)
-            return text[min(starts) : max(ends)]
+            spans = [span for span, of_piece in zip(offsets, words, strict=True) if of_piece == word]
+            return text[min(first for first, _ in spans) : max(end for _, end in spans)]
 
-        known = self(encoding.ids, encoding.word_ids, text_of)
-        if known is None:
+        counts = self(pieces, words, text_of)
+        if counts is None:
             return None
-        pieces = list(zip(encoding.ids, known, encoding.offsets, strict=True))
-        counted = {word for word, counts in zip(encoding.word_ids, known, strict=True) if counts}
+
+        # The characters of each word of which no piece counts. Pieces without letters are left out, such as the full
+        # stop in `집.`, and a piece that belongs to no word is one of its own.
+        known_words = {word for word, is_counted in zip(words, counts, strict=True) if is_counted}
         spans: dict[int, tuple[int, int]] = {}
-        for index, ((piece, _, (first, end)), word) in enumerate(zip(pieces, encoding.word_ids, strict=True)):
-            if word not in counted and (piece == self.unknown or self.letters(piece)):
+        for index, (piece, word, (first, end)) in enumerate(zip(pieces, words, offsets, strict=True)):
+            has_text = piece == self.unknown or self.letters(piece) > 0
+            if word not in known_words and has_text:
                 key = -1 - index if word is None else word
-                spans[key] = spans.get(key, (first, end))[0], end
-        words = [word for first, end in spans.values() for word in split_words(text[first:end])]
-        whole = bool(words) and not any(
-            counts and end > start and self.letters(piece) for piece, counts, (_, end) in pieces
+                word_start, _ = spans.get(key, (first, end))
+                spans[key] = word_start, end
+        unknown_words: list[str] = []
+        for first, end in spans.values():
+            unknown_words += split_words(text[first:end])
+
+        has_known_word = any(
+            is_counted and end > start and self.letters(piece) > 0
+            for piece, is_counted, (_, end) in zip(pieces, counts, offsets, strict=True)
         )
-        return known, words, whole
+        return KnownText(counts, unknown_words, bool(unknown_words) and not has_known_word)
 
 
 @dataclass(slots=True)
@@ -96,11 +133,11 @@ class UnknownWords:
     """Counts the unknown words of a run, and warns of them once.
 
     Args:
-        effect: What follows for them, such as ``get no links``.
-        count: Words so far.
-        texts: Texts without a known word.
-        scripts: Words by script.
-        first: The first word and where it stands.
+        effect: What happens to unknown words, such as ``get no links``.
+        count: Number of unknown words so far.
+        texts: Number of texts without a known word.
+        scripts: Number of unknown words by script.
+        first: The first unknown word and its place: ``pair 3: '집'``.
     """
 
     effect: str
@@ -110,7 +147,7 @@ class UnknownWords:
     first: str = ""
 
     def add(self, location: str, words: Sequence[str], whole: bool) -> None:
-        """Count the unknown words of a text that stands in this place; ``whole``: it has none that is known."""
+        """Count the unknown words of a text; ``whole``: The text has no known word."""
         if words:
             self.first = self.first or f"{location}: {words[0][:60]!r}"
             self.count += len(words)
@@ -118,11 +155,11 @@ class UnknownWords:
             self._add_scripts(Counter(map(script_of, words)))
 
     def add_pair(self, number: int, words: Sequence[str], whole: bool) -> None:
-        """Count the unknown words of a side of the pair of this number."""
+        """Count the unknown words of one side of a pair, by the number of the pair."""
         self.add(f"pair {number}", words, whole)
 
     def join(self, later: UnknownWords) -> None:
-        """Count those of a later part of the same run."""
+        """Add the counts of a later part of the same run."""
         self.first = self.first or later.first
         self.count, self.texts = self.count + later.count, self.texts + later.texts
         self._add_scripts(later.scripts)
@@ -132,7 +169,7 @@ class UnknownWords:
             self.scripts[name] = self.scripts.get(name, 0) + count
 
     def warn(self) -> None:
-        """Warn of the words, if there are any, at the line that called isoglot."""
+        """Warn of the unknown words, if there are any; the warning names the line that called isoglot."""
         if not self.count:
             return
         scripts = ", ".join(f"{name} {count:,}" for name, count in Counter(self.scripts).most_common())
@@ -145,21 +182,32 @@ class UnknownWords:
 
 
 def letters(text: str) -> int:
-    """How many letters and digits a text has."""
+    """Count the letters and digits of a text."""
     return sum(map(str.isalnum, text))
 
 
 def piece_spans(encoding: Any, unknown: int | None) -> list[tuple[int, int]]:
-    """Characters of each piece of an encoding; those of an unknown piece one by one."""
+    """Return the characters (start, end) of each piece of an encoding; an unknown piece is one span per character."""
     spans: list[tuple[int, int]] = []
     for piece, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
-        spans += [(at, at + 1) for at in range(start, end)] if piece == unknown else [(start, end)]
+        if piece == unknown:
+            spans += [(at, at + 1) for at in range(start, end)]
+        else:
+            spans.append((start, end))
     return spans
 
 
 @contextmanager
 def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Iterator[OnUnknown]:
-    """What receives the unknown words of the block; by default they are counted, and warned of at its end."""
+    """Yield the function that receives the unknown words of a ``with`` block.
+
+    Without a given one they are counted, and warned of at the end of the block.
+
+    Args:
+        unknown: The function, if the caller counts the words.
+        effect: What happens to unknown words, for the warning.
+        unit: What the numbers in the warning count.
+    """
     if unknown is not None:
         yield unknown
         return
@@ -171,11 +219,11 @@ def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Itera
 
 
 def ignored(number: int, words: Sequence[str], whole: bool) -> None:
-    """Receive unknown words that have been counted before."""
+    """Receive unknown words and do nothing, for text whose unknown words were counted before."""
 
 
 def script_of(word: str) -> str:
-    """The name of the script of a word's first letter.
+    """Name the script of a word's first letter, or ``symbols`` if it has none.
 
     Example:
         >>> [script_of(word) for word in ("집", "(漢字)", "𐎠", "🙂")]

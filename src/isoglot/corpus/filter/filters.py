@@ -1,11 +1,11 @@
-"""Filters of rows, applied to one chunk at a time in the order of :data:`isoglot.corpus.options.FILTERS`."""
+"""Filters that look at one row at a time, which `isoglot prepare` and `isoglot filter` share.
+
+Duplicates and the first N rows need all rows: see :class:`isoglot.corpus.shards.Ledger`.
+"""
 
 import hashlib
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, product
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -17,81 +17,82 @@ from tokenizers import Tokenizer
 from isoglot.checkpoints.reading import reading
 from isoglot.core.errors import ConfigurationError, InputError, Problem
 from isoglot.corpus.filter.scripts import script_share, scripts_of
-from isoglot.corpus.options import FILTERS, PrepareOptions, RowRules
+from isoglot.corpus.options import PrepareOptions, RowRules
 from isoglot.formats.foreign import foreign
 from isoglot.formats.line_files import numbered_lines
-from isoglot.formats.records import Records
 from isoglot.formats.sources import FORMATS, Kind, Source, by_suffix
 from isoglot.formats.words import is_blank
 
-_CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
-_C1_CONTROL = regex.compile(r"[\x80-\x84\x86-\x9f]")  # U+0085 is a space
+CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
+"""Control characters and byte order marks; tabs, line ends and the like are white space."""
 _NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 _FLAG_ENDS = regex.compile(r"[,;|\s]+")
+_TOKENIZED_AT_ONCE = 1024
+"""Texts whose pieces are in memory at a time."""
 
 ROW_RULES = ("empty", "held_out", "script", "length", "ratio")
 """Filters that look at one row alone, in their order."""
 Mask = NDArray[np.bool_]
+"""For each row, whether it passes."""
 
 
 def clean(text: str) -> str:
-    """Text without control characters and with single spaces; line ends stay line ends."""
-    if not text.isprintable() and _CONTROL.search(text):
-        text = _CONTROL.sub("", text)
+    """Remove control characters and surplus white space; line ends stay line ends.
+
+    Example:
+        >>> clean(" a   house ")
+        'a house'
+    """
+    if not text.isprintable() and CONTROL.search(text):
+        text = CONTROL.sub("", text)
     if "\n" in text:
         return "\n".join(" ".join(line.split()) for line in text.split("\n")).strip("\n")
     return " ".join(text.split())
 
 
-def _has_control(text: str) -> bool:
-    """Whether :func:`clean` removes characters that are not white space, other than a byte order mark."""
-    return not text.isprintable() and any(found[0] != "\ufeff" for found in _CONTROL.finditer(text))
-
-
 def held_out_key(text: str) -> str:
-    """What is compared to find held-out sentences: NFKC, case folded, letters, marks and digits only.
+    """Reduce a sentence to the characters by which it is compared with held-out sentences.
 
-    A text without any of them (`?!`) is compared by its characters.
+    These are letters, marks and digits, in NFKC and case folded. A text without any of them is compared by its other
+    characters.
+
+    Example:
+        >>> [held_out_key(text) for text in ("It's a House.", "its a house", "?!")]
+        ['itsahouse', 'itsahouse', '?!']
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = unicodedata.normalize("NFKC", folded)  # folding can undo it
     return _NOT_WORD.sub("", folded) or "".join(folded.split())
 
 
 def hash_texts(texts: Iterable[str], *, salt: str = "") -> NDArray[np.uint64]:
-    """One 64-bit BLAKE2b hash a text, the same on every platform."""
+    """Hash each text to 64 bits, with the same result on every platform; texts under another salt differ."""
     key = hashlib.blake2b(salt.encode(), digest_size=16).digest()
-    digests = [
-        hashlib.blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for t in texts
-    ]
+    digests = []
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digests.append(hashlib.blake2b(data, digest_size=8, key=key).digest())
     return np.frombuffer(b"".join(digests), dtype="<u8")
 
 
 def split_flags(flags: str) -> list[str]:
-    """Names in a flag column, which commas, semicolons, bars or blanks separate."""
-    return [f for f in _FLAG_ENDS.split(flags) if f]
-
-
-@dataclass
-class Part:
-    """A filtered chunk: what became of its rows; those that are left lie in a file."""
-
-    read: int  # rows before filtering, with the units passed over
-    rows: int  # that are left
-    removed: Mapping[str, int]  # rows that each filter dropped
-    flags_seen: Sequence[str]  # names in the flag column
-    keys: NDArray[np.uint64] | None  # one hash a row, if duplicates are dropped
-    spaces: Mapping[str, int]  # as in `Records`
-    possible: int  # as in `Records`
-    controls: int = 0  # rows from which control characters were removed
-    c1_controls: int = 0  # of these, rows with some of U+0080 to U+009F
-    described: int = 0  # as in `Records`
-    source: int = 0  # index of the source
-    path: str = ""  # the file; empty if there is no row
-    size: int = 0  # its bytes
+    """Split the names in a cell of a flag column: ``dev`` and ``test`` of ``dev;test`` or ``dev, test``."""
+    return [name for name in _FLAG_ENDS.split(flags) if name]
 
 
 class RowTests:
-    """The rules that look at one row alone; ``tokenizer`` is its JSON, ``held_out`` are :func:`held_out_hashes`."""
+    """Rules that look at one row at a time.
+
+    Args:
+        rules: The options that set the rules.
+        tokenizer: Contents of the ``tokenizer.json`` that measures length.
+        held_out: Hashes of held-out sentences, as :func:`held_out_hashes` returns them.
+
+    Example:
+        >>> tests = RowTests(RowRules(max_length_ratio=2))
+        >>> tests.reasons([["a house", "a", "a"], ["ein Haus", "ein Haus", ""]], ("en", "de")).tolist()
+        ['', 'ratio', 'empty']
+    """
 
     def __init__(
         self,
@@ -109,12 +110,12 @@ class RowTests:
 
     @classmethod
     def load(cls, rules: RowRules) -> Self:
-        """The tests with the tokenizer and the held-out sentences that the rules name."""
+        """Load the tokenizer and the held-out sentences that the rules name."""
         tokenizer, path = None, tokenizer_path(rules)
         if path is not None and Path(path).is_file():
             with reading(Path(path).parent, Path(path).name):
                 tokenizer = Path(path).read_text(encoding="utf-8")
-                Tokenizer.from_str(tokenizer)
+                Tokenizer.from_str(tokenizer)  # a damaged file is refused here, before any worker starts
         elif path is not None:
             from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 (seconds of import that a tokenizer.json does not need)
 
@@ -124,109 +125,131 @@ class RowTests:
     def reasons(
         self, sides: list[list[str]], languages: Sequence[str], flags: list[str] | None = None
     ) -> NDArray[np.object_]:
-        """The name of the filter that drops each row, empty for rows that stay. **Shape**: (rows,)."""
-        rows = np.arange(len(sides[0]))
-        reasons = np.full(len(rows), "", object)
+        """Name the first filter that drops each row; empty for rows that pass all. **Shape**: (rows,)."""
+        reasons = np.full(len(sides[0]), "", object)
+        rows = np.arange(len(sides[0]))  # numbers of the rows that no filter has dropped so far
         for name in ROW_RULES:
             if not len(rows):
                 break
             texts = [[side[row] for row in rows] for side in sides]
-            passed = self._passed(name, texts, flags and [flags[row] for row in rows], languages)
+            row_flags = [flags[row] for row in rows] if flags else None
+            passed = self._passed(name, texts, row_flags, languages)
             reasons[rows[~passed]] = name
             rows = rows[passed]
         return reasons
 
     def every_reason(self, sides: list[list[str]], languages: Sequence[str]) -> list[list[str]]:
-        """The names of all filters that drop each row, which has no flags."""
-        masks = [(name, self._passed(name, sides, None, languages)) for name in ROW_RULES]
-        return [[name for name, passed in masks if not passed[row]] for row in range(len(sides[0]))]
+        """Name all filters that drop each row, for rows without flags."""
+        reasons: list[list[str]] = [[] for _ in sides[0]]
+        for name in ROW_RULES:
+            for row in np.flatnonzero(~self._passed(name, sides, None, languages)):
+                reasons[row].append(name)
+        return reasons
 
     def _passed(
         self, name: str, texts: list[list[str]], flags: Sequence[str] | None, languages: Sequence[str]
     ) -> Mask:
-        """Which rows pass a filter."""
-        passed: Mask = np.ones(len(texts[0]), dtype=bool)
+        """Ask one filter of :data:`ROW_RULES`; ``texts`` has a list for each side."""
         if name == "empty":
-            passed = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
-        elif name == "held_out":
-            passed = self._not_held_out(texts, flags)
-        elif name == "script" and self._rules.min_script_share is not None:
-            scripts = [scripts_of(language, self._rules.scripts) for language in languages]
-            shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
-            passed = np.min(shares, axis=0) >= self._rules.min_script_share
-        elif name == "length":
-            passed = self._right_length(texts)
-        elif name == "ratio" and self._rules.max_length_ratio is not None:
-            lengths = np.array([list(map(len, side)) for side in texts])
-            shorter = np.maximum(lengths.min(axis=0), 1)
-            passed = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
+            return self._not_empty(texts)
+        if name == "held_out":
+            return self._not_flagged(texts, flags) & self._not_held_out(texts)
+        if name == "script":
+            return self._in_script(texts, languages)
+        if name == "length":
+            return self._within_length(texts)
+        return self._within_ratio(texts)
+
+    def _not_empty(self, texts: list[list[str]]) -> Mask:
+        """Pass rows of which no side is blank."""
+        passed: Mask = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
         return passed
 
-    def _not_held_out(self, texts: list[list[str]], flags: Sequence[str] | None) -> Mask:
-        """Which rows name no held-out set in their flags, and have no held-out text or line of one."""
+    def _not_flagged(self, texts: list[list[str]], flags: Sequence[str] | None) -> Mask:
+        """Pass rows whose flags name no held-out set; with ``*`` among the sets, rows without any flag."""
         passed = np.ones(len(texts[0]), dtype=bool)
-        names = set(self._rules.held_out_flags if isinstance(self._rules, PrepareOptions) else ())
-        if names and flags is not None:
-            for row, row_flags in enumerate(map(split_flags, flags)):
-                passed[row] = not names.intersection(row_flags) and not ("*" in names and row_flags)
-        if self._held_out is not None:
-            for side in texts:
-                parts = [[text, *text.split("\n")] if "\n" in text else [text] for text in side]
-                hashes = hash_texts(map(held_out_key, chain.from_iterable(parts)))
-                nearest = np.minimum(np.searchsorted(self._held_out, hashes), len(self._held_out) - 1)
-                row_of_part = np.repeat(np.arange(len(parts)), list(map(len, parts)))
-                passed[row_of_part[self._held_out[nearest] == hashes]] = False
+        # `isoglot filter` has rules of single rows without this option.
+        held_out = set(self._rules.held_out_flags) if isinstance(self._rules, PrepareOptions) else set()
+        if not held_out or flags is None:
+            return passed
+        for row, cell in enumerate(flags):
+            names = split_flags(cell)
+            if held_out.intersection(names) or ("*" in held_out and names):
+                passed[row] = False
         return passed
 
-    def _right_length(self, texts: list[list[str]]) -> Mask:
-        """PPA: `min_pieces` 10 for either side, `max_pair_pieces` 128 for both and their special tokens."""
+    def _not_held_out(self, texts: list[list[str]]) -> Mask:
+        """Pass rows of which no side is a held-out sentence, and no line of a side is one."""
+        passed = np.ones(len(texts[0]), dtype=bool)
+        if self._held_out is None:
+            return passed
+        for side in texts:
+            compared: list[str] = []
+            row_of_compared: list[int] = []
+            for row, text in enumerate(side):
+                compared.append(text)
+                row_of_compared.append(row)
+                if "\n" in text:  # a document
+                    lines = text.split("\n")
+                    compared += lines
+                    row_of_compared += [row] * len(lines)
+            hashes = hash_texts(map(held_out_key, compared))
+            # The held-out hashes are sorted: the first that is not smaller is the same, or the same is not there.
+            nearest = np.minimum(np.searchsorted(self._held_out, hashes), len(self._held_out) - 1)
+            found = self._held_out[nearest] == hashes
+            passed[np.array(row_of_compared, dtype=np.int64)[found]] = False
+        return passed
+
+    def _in_script(self, texts: list[list[str]], languages: Sequence[str]) -> Mask:
+        """Pass rows of which each side has the minimum share of its letters in a script of its language."""
+        if self._rules.min_script_share is None:
+            return np.ones(len(texts[0]), dtype=bool)
+        shares = []
+        for side, language in zip(texts, languages, strict=True):
+            shares.append(script_share(side, scripts_of(language, self._rules.scripts)))
+        passed: Mask = np.min(shares, axis=0) >= self._rules.min_script_share
+        return passed
+
+    def _within_length(self, texts: list[list[str]]) -> Mask:
+        """Pass rows whose numbers of pieces are within the limits.
+
+        Special tokens count for the maxima: those of one text for `max_pieces`, those of a pair for `max_pair_pieces`.
+        PPA: `min_pieces` 10 for either side, `max_pair_pieces` 128.
+        """
         rules, passed = self._rules, np.ones(len(texts[0]), dtype=bool)
         if (rules.min_pieces, rules.max_pieces, rules.max_pair_pieces) == (None, None, None):
             return passed
-        pieces = np.empty((len(texts), len(passed)), np.int64)
-        for side, start in product(range(len(texts)), range(0, len(passed), 1024)):
-            batch = texts[side][start : start + 1024]
+        pieces = np.array([self._piece_counts(side) for side in texts])  # (sides, rows)
+        if rules.min_pieces is not None:
+            passed &= pieces.min(axis=0) >= rules.min_pieces
+        if rules.max_pieces is not None:
+            specials = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+            passed &= pieces.max(axis=0) + specials <= rules.max_pieces
+        if rules.max_pair_pieces is not None:
+            specials = self._tokenizer.num_special_tokens_to_add(is_pair=True)
+            passed &= pieces.sum(axis=0) + specials <= rules.max_pair_pieces
+        return passed
+
+    def _piece_counts(self, texts: list[str]) -> NDArray[np.int64]:
+        counts = np.empty(len(texts), np.int64)
+        for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
+            batch = texts[start : start + _TOKENIZED_AT_ONCE]
             encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-            pieces[side, start : start + len(batch)] = [len(encoding) for encoding in encodings]
-        passed &= pieces.min(axis=0) >= (rules.min_pieces or 0)
-        for limit, counts, is_pair in (
-            (rules.max_pieces, pieces.max(axis=0), False),
-            (rules.max_pair_pieces, pieces.sum(axis=0), True),
-        ):
-            if limit is not None:
-                passed &= counts + self._tokenizer.num_special_tokens_to_add(is_pair=is_pair) <= limit
+            counts[start : start + len(batch)] = [len(encoding) for encoding in encodings]
+        return counts
+
+    def _within_ratio(self, texts: list[list[str]]) -> Mask:
+        """Pass rows whose longer side has at most so many times the characters of the shorter one."""
+        if self._rules.max_length_ratio is None:
+            return np.ones(len(texts[0]), dtype=bool)
+        lengths = np.array([list(map(len, side)) for side in texts])
+        shorter = np.maximum(lengths.min(axis=0), 1)
+        passed: Mask = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
         return passed
 
 
-def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, languages: Sequence[str]) -> Part:
-    """Clean the rows of one chunk and leave in it those that pass."""
-    controls = c1_controls = 0
-    if options.clean_whitespace and "source_words" not in records.columns:
-        removed_from = [text for text in zip(*records.sides(), strict=True) if any(map(_has_control, text))]
-        controls = len(removed_from)
-        c1_controls = sum(any(map(_C1_CONTROL.search, text)) for text in removed_from)
-        for name in {"source", "target"} & records.columns.keys():
-            records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
-        if "text" in records.columns:
-            records.columns["text"] = list(map(clean, records.columns["text"]))
-    sides = records.sides()
-    read, reasons = len(sides[0]) + records.incomplete, tests.reasons(sides, languages, records.flags)
-    passed = np.flatnonzero(reasons == "")
-    counts = Counter({"incomplete": records.incomplete}) + Counter(reasons[reasons != ""].tolist())
-    removed = {name: counts[name] for name in FILTERS if name in counts}
-    flags = sorted({flag for text in set(records.flags or ()) for flag in split_flags(text)})
-    records.columns = {name: [values[row] for row in passed] for name, values in records.columns.items()}
-    keys = None
-    if options.duplicates != "keep":
-        compared = {"source": slice(0, 1), "target": slice(1, 2), "pair": slice(None)}[options.duplicates]
-        texts = map("\x00".join, zip(*records.sides()[compared], strict=True))
-        keys = hash_texts(texts, salt="\t".join(languages))
-    counted = records.possible, controls, c1_controls, records.described
-    return Part(read, len(passed), removed, flags, keys, records.spaces, *counted)
-
-
 def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
-    """Refuse rules that cannot work for these sources, all of them at once.
+    """Refuse rules that cannot work for these sources; one error names all mistakes.
 
     Raises:
         ConfigurationError: Flags without a column, a language whose script is unknown, files that are not there.
@@ -259,14 +282,15 @@ def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
 
 
 def tokenizer_path(rules: RowRules) -> str | None:
-    """The file, or the name on the hub, of the tokenizer that measures length."""
-    if rules.tokenizer is not None and (file := Path(rules.tokenizer) / "tokenizer.json").is_file():
-        return str(file)
-    return rules.tokenizer
+    """The tokenizer that measures length: its ``tokenizer.json`` if it is a folder with one, else as it was given."""
+    if rules.tokenizer is None:
+        return None
+    file = Path(rules.tokenizer) / "tokenizer.json"
+    return str(file) if file.is_file() else rules.tokenizer
 
 
 def held_out_hashes(rules: RowRules) -> NDArray[np.uint64]:
-    """Sorted hashes of all held-out sentences."""
+    """Read all held-out sentences and return their hashes, sorted."""
     keys: set[str] = set()
     for path in rules.held_out_files:
         for number, line in numbered_lines(path):

@@ -1,4 +1,4 @@
-"""In which scripts languages are written, and how much of a text is in them."""
+"""The scripts of languages, and the share of a text's letters that are in them."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -45,7 +45,10 @@ _SUBTAGS = {
     "jpan": ("Han", "Hiragana", "Katakana"),
     "kore": ("Hangul", "Han"),
 }
-"""Subtags for several scripts or a part of one; any other is the Unicode script's own."""
+"""Subtags of tags such as zh-Hans that mean several scripts, or a variant of one.
+
+Any other is the name of a Unicode script.
+"""
 
 LANGUAGE_SCRIPTS: dict[str, tuple[str, ...]] = {
     **{language: (script,) for script, names in _LANGUAGES.items() for language in names.split()},
@@ -54,19 +57,25 @@ LANGUAGE_SCRIPTS: dict[str, tuple[str, ...]] = {
     "sr": ("Cyrillic", "Latin"),
     "sh": ("Latin", "Cyrillic"),
 }
-"""Unicode scripts that a language is written in, by its ISO 639 code."""
+"""Unicode scripts in which a language is written, by its ISO 639 code."""
 
 
 def scripts_of(language: str, extra: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
-    """The scripts of a language.
+    """Look up the scripts of a language.
 
-    A script subtag (`uz-Cyrl`) decides; a region (`pt-BR`) does not matter.
+    1. ``extra`` decides, where it names the language or tag.
+    2. Then a script subtag does (``uz-Cyrl``); a region (``pt-BR``) does not matter.
+    3. Then the table does.
+
+    Example:
+        >>> scripts_of("de"), scripts_of("zh-Hans"), scripts_of("ja")
+        (('Latin',), ('Han',), ('Han', 'Hiragana', 'Katakana'))
     """
     tag = language.replace("_", "-").lower()
     for name in (language, tag, tag.split("-")[0]):
         if extra and name in extra:
             return tuple(extra[name])
-    # What follows an x is private: en-x-perm is a permutation, not Old Permic.
+    # Subtags behind an x are private: en-x-perm is a permutation, not Old Permic.
     for part in takewhile(lambda part: part != "x", tag.split("-")[1:]):
         if len(part) == 4 and part.isalpha():
             return _SUBTAGS.get(part, (part.title(),))
@@ -79,27 +88,36 @@ def scripts_of(language: str, extra: Mapping[str, Sequence[str]] | None = None) 
 
 
 def script_share(texts: Sequence[str], scripts: tuple[str, ...]) -> NDArray[np.float64]:
-    """The share of each text's letters that are in the given scripts.
+    """Compute the share of each text's letters that are in the given scripts.
 
-    Letters that several scripts share (Unicode scripts Common and Inherited) count for neither side. A text without
-    letters has share 1.
+    Letters that several scripts share (Unicode scripts Common and Inherited) are not counted. A text without letters
+    has share 1.
+
+    Example:
+        >>> script_share(["house", "дом a", "1 + 1"], ("Latin",)).tolist()
+        [1.0, 0.25, 1.0]
     """
     classes = _classes(scripts)
     lengths = np.fromiter((len(t) for t in texts), np.int64, len(texts))
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
     letter_classes = classes[points]
     ends = np.cumsum(lengths)
-    letters, inside = (
-        np.concatenate([[0], np.cumsum(mask)])[np.stack([ends - lengths, ends])]
-        for mask in (letter_classes > 0, letter_classes == 2)
-    )
-    total = letters[1] - letters[0]
-    return np.where(total == 0, 1.0, (inside[1] - inside[0]) / np.maximum(total, 1))
+    starts = ends - lengths
+
+    def count(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count the characters of each text for which the mask is true."""
+        so_far = np.concatenate([[0], np.cumsum(mask)])
+        counts: NDArray[np.int64] = so_far[ends] - so_far[starts]
+        return counts
+
+    letters = count(letter_classes > 0)
+    inside = count(letter_classes == 2)
+    return np.where(letters == 0, 1.0, inside / np.maximum(letters, 1))
 
 
 @lru_cache(maxsize=16)
 def _classes(scripts: tuple[str, ...]) -> NDArray[np.uint8]:
-    """For each code point 0 (no letter, or of no script), 1 (a letter of another script) or 2 (of these)."""
+    """Classify each code point: 0 is no letter, or one of no script; 1 a letter of another script; 2 one of these."""
     classes = np.zeros(0x110000, np.uint8)
     every = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
     names = "".join(rf"\p{{Script={s}}}" for s in scripts)
@@ -113,6 +131,7 @@ def _classes(scripts: tuple[str, ...]) -> NDArray[np.uint8]:
     for pattern, value in ((neutral, 1), (inside, 2)):
         for match in pattern.finditer(every):
             first, last = ord(every[match.start()]), ord(every[match.end() - 1])
-            # a run of letters never spans the surrogates: the code points around them are not letters
+            # A run of letters is a run of code points: `every` leaves out the surrogates alone, and the code points
+            # around them are not letters.
             classes[first : last + 1] = value
     return classes

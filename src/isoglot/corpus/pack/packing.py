@@ -1,16 +1,19 @@
-"""Streams packed into blocks, always the same for one stream: equal chunks, whole documents, or XLM's instances."""
+"""Pack streams into blocks: equal chunks, whole documents, or XLM's instances.
+
+The same stream gives the same blocks. A *block* is one row of a packed stream, one input of the encoder; an *instance*
+is XLM's word for a padded block.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from datasets import Dataset, Features, List, Value
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from transformers import PreTrainedTokenizerBase
 
@@ -18,8 +21,8 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import Options
 from isoglot.corpus.encode.store import cached_stream, content_hash, list_array, write_batches
 from isoglot.corpus.encode.templates import Template, single_template
+from isoglot.corpus.pack.blocks import Block, Text, fill_blocks, renumbered_words, rows_of, slice_text
 
-Ints = NDArray[np.int64]
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 """How examples share a block: see :class:`PackOptions`."""
 
@@ -92,6 +95,9 @@ def pack_stream(
     Raises:
         ConfigurationError: the stream is of another kind, a language has no id, or nothing could be packed.
 
+    Example:
+        >>> blocks = pack_stream(stream, tokenizer, options=PackOptions(mode="documents"))  # doctest: +SKIP
+
     Source: Tang et al. 2022, G.3 (XLM's instances, 512-token chunks).
     """
     options = options or PackOptions()
@@ -116,205 +122,208 @@ def pack_stream(
         repr((template.prefix.tolist(), template.suffix.tolist(), tokenizer.pad_token_id)),
     )
 
-    def batch(blocks: list[dict[str, Any]]) -> dict[str, Any]:
-        columns: dict[str, Any] = {"length": [len(block["input_ids"]) for block in blocks]}
-        for name, first in blocks[0].items():
-            values = [block[name] for block in blocks]
-            if isinstance(first, np.ndarray):
-                values = list_array(np.concatenate(values), np.array([len(v) for v in values]))
-            columns[name] = values
-        return columns
-
     def make(folder: Path) -> dict[str, Any]:
         blocks = packer.blocks(stream)
-        if (first := next(blocks, None)) is None:
+        first = next(blocks, None)  # it tells the columns
+        if first is None:
             raise ConfigurationError(
                 f"pack: {len(stream)} examples gave no block of {options.block} tokens ({packer.counts}); add text"
             )
-        features = Features(
-            {
-                name: List(Value("int32")) if isinstance(value, np.ndarray) else Value("string")
-                for name, value in first.items()
-            }
-            | {"length": Value("int32")}
-        )
-        every = chain([first], blocks)
-        groups = iter(lambda: list(islice(every, _WRITE_ROWS)), [])
-        written = write_batches((batch(group) for group in groups), folder / "data-00000.arrow", features)
-        counts = packer.counts | {"blocks": written}
+        all_blocks = chain([first], blocks)
+        groups = iter(lambda: list(islice(all_blocks, _WRITE_ROWS)), [])
+        written = write_batches(map(_table_of, groups), folder / "data-00000.arrow", _features_of(first))
+        counts = packer.counts | {"blocks": written}  # complete now that all blocks have been drawn
         return {"kind": "packed", "options": options.model_dump(), "counts": counts}
 
     return cached_stream("packed", parts, make, cache_dir=cache_dir)
 
 
-class Text(NamedTuple):
-    """Pieces of one text (or row), with specials or not; words count from 0."""
-
-    ids: Ints
-    words: Ints
-    language: str
+Columns = dict[str, Any]
+"""The columns of one block: an array with a value for each token, or the name of a language."""
 
 
-@dataclass
-class Block:
-    """Texts gathered for one block (or half); ``size`` counts their tokens."""
+def _features_of(block: Columns) -> Features:
+    """The types of a stream's columns, from its first block."""
+    features = Features()
+    for name, values in block.items():
+        features[name] = List(Value("int32")) if isinstance(values, np.ndarray) else Value("string")
+    features["length"] = Value("int32")
+    return features
 
-    texts: list[Text] = field(default_factory=list)
-    size: int = 0
 
-    def add(self, text: Text) -> None:
-        """Put a text at the end."""
-        self.texts.append(text)
-        self.size += len(text.ids)
+def _table_of(blocks: Sequence[Columns]) -> dict[str, Any]:
+    """The columns of several blocks, with a row for each block."""
+    table: dict[str, Any] = {"length": [len(block["input_ids"]) for block in blocks]}
+    for name, first in blocks[0].items():
+        values = [block[name] for block in blocks]
+        if isinstance(first, np.ndarray):
+            lengths = np.array([len(array) for array in values])
+            values = list_array(np.concatenate(values), lengths)
+        table[name] = values
+    return table
 
 
 @dataclass
 class _Packer:
-    """The packing modes; ``counts`` says what was dropped and cut."""
+    """Packs a stream in one of the modes.
+
+    First the texts get their special tokens and those that are too long are dropped or split; then they are gathered in
+    blocks; then each block becomes the columns of a row.
+    """
 
     options: PackOptions
     template: Template
     pad: int
     counts: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("dropped", "split", "remainder_tokens"), 0)
+        default_factory=lambda: {
+            "dropped": 0,  # texts or pairs that are too long (XLM)
+            "split": 0,  # texts longer than a block (documents)
+            "remainder_tokens": 0,  # tokens behind the last whole chunk of 1,000 rows (group_texts)
+        }
     )
 
-    def blocks(self, stream: Dataset) -> Iterator[dict[str, Any]]:
-        """The columns of each block of a stream."""
+    def blocks(self, stream: Dataset) -> Iterator[Columns]:
+        """Yield the columns of each block of a stream."""
         if self.options.mode == "group_texts":
-            yield from map(self._finished, self._chunks(stream))
+            for block in self._chunks(stream):
+                yield self._columns(block)
         elif self.options.mode == "xlm_pairs":
             half = self.options.block // 2
             rows = zip(rows_of(stream, "source_"), rows_of(stream, "target_"), strict=True)
-            yield from map(self._joined, _filled(self._short(rows, half), half))
+            for source, target in fill_blocks(self._short_pairs(rows, half), half):
+                yield self._columns_of_halves(source, target)
         else:
-            texts = ((text,) for text in self._sized(rows_of(stream)))
-            yield from (self._finished(block) for (block,) in _filled(texts, self.options.block))
+            texts = ((text,) for text in self._fitting_texts(rows_of(stream)))
+            for (block,) in fill_blocks(texts, self.options.block):
+                columns = self._columns(block)
+                if self.options.mode == "xlm_text":
+                    columns = self._padded(columns, self.options.block)
+                yield columns
 
-    def _short(self, rows: Iterable[tuple[Text, Text]], half: int) -> Iterator[tuple[Text, ...]]:
-        """Both sides of each pair, with specials, neither longer than half a block."""
+    def _short_pairs(self, rows: Iterable[tuple[Text, Text]], half: int) -> Iterator[tuple[Text, Text]]:
+        """Yield pairs with special tokens whose sides both fit half a block; others are dropped.
+
+        A side that would fill its half exactly is dropped too, as in Tang et al. 2022, G.3.
+        """
         for row in rows:
-            sides = tuple(map(self._surround, row))
-            if max(len(side.ids) for side in sides) >= half:
+            source, target = map(self._with_specials, row)
+            if max(len(source.ids), len(target.ids)) >= half:
                 self.counts["dropped"] += 1
             else:
-                yield sides
+                yield source, target
 
-    def _sized(self, texts: Iterator[Text]) -> Iterator[Text]:
-        """Texts with specials, none longer than a block."""
+    def _fitting_texts(self, texts: Iterable[Text]) -> Iterator[Text]:
+        """Yield texts with special tokens that fit a block.
+
+        Of a longer text, ``documents`` makes several, each with special tokens of its own; ``xlm_text`` drops it, and
+        also one that would fill the block exactly.
+        """
         room = self.options.block - self.template.size
         for text in texts:
-            if self.options.mode == "xlm_text" and len(text.ids) >= room:
+            length = len(text.ids)
+            if self.options.mode == "xlm_text" and length >= room:
                 self.counts["dropped"] += 1
                 continue
-            self.counts["split"] += len(text.ids) > room
-            for start in range(0, max(len(text.ids), 1), room):
-                yield self._surround(slice_text(text, start, start + room))
+            if length > room:
+                self.counts["split"] += 1
+            for start in range(0, max(length, 1), room):  # a text without pieces is its special tokens
+                yield self._with_specials(slice_text(text, start, start + room))
 
-    def _surround(self, text: Text) -> Text:
-        words = self.template.surround(text.words, fill=-1)
-        return text._replace(ids=self.template.sequence(text.ids), words=words)
+    def _with_specials(self, text: Text) -> Text:
+        word_ids = self.template.surround(text.word_ids, fill=-1)
+        return text._replace(ids=self.template.sequence(text.ids), word_ids=word_ids)
 
     def _chunks(self, stream: Dataset) -> Iterator[Block]:
-        """Equal chunks of the concatenated texts."""
+        """Yield equal chunks of the concatenated texts, as the function ``group_texts`` of Hugging Face's examples.
+
+        There ``Dataset.map`` gives the function 1,000 rows at a time, and the tokens behind the last whole chunk of
+        these rows are dropped.
+        """
         for start in range(0, len(stream), _MAP_ROWS):
+            rows = stream.select(range(start, min(start + _MAP_ROWS, len(stream))))
             block = Block()
-            for text in rows_of(stream.select(range(start, min(start + _MAP_ROWS, len(stream))))):
-                rest = self._surround(text)
-                while block.size + len(rest.ids) >= self.options.block:
-                    here = self.options.block - block.size
-                    block.add(slice_text(rest, 0, here))
+            for row in rows_of(rows):
+                text = self._with_specials(row)
+                # Fill the block from the text's beginning, and open the next one, as often as the text is long enough.
+                while block.size + len(text.ids) >= self.options.block:
+                    room = self.options.block - block.size
+                    block.add(slice_text(text, 0, room))
                     yield block
-                    block, rest = Block(), slice_text(rest, here, len(rest.ids))
-                if len(rest.ids):
-                    block.add(rest)
+                    block = Block()
+                    text = slice_text(text, room, len(text.ids))
+                if len(text.ids):
+                    block.add(text)
             self.counts["remainder_tokens"] += block.size
 
-    def _finished(self, block: Block) -> dict[str, Any]:
-        """One block's columns."""
+    def _columns(self, block: Block) -> Columns:
+        """Turn the texts of a block into its columns.
+
+        Two texts of 4 and 3 tokens, with special tokens, have these, the first pair if texts are isolated::
+
+            document_ids    1 1 1 1 2 2 2
+            position_ids    0 1 2 3 0 1 2
+
+            attention_mask  1 1 1 1 1 1 1
+            position_ids    0 1 2 3 4 5 6
+        """
         sizes = np.array([len(text.ids) for text in block.texts])
-        number = np.repeat(np.arange(len(sizes)), sizes)
-        columns: dict[str, Any] = {
+        text_of_token = np.repeat(np.arange(len(sizes)), sizes)
+        columns: Columns = {
             "input_ids": np.concatenate([text.ids for text in block.texts]),
-            "word_ids": renumbered(block.texts, number),
+            "word_ids": renumbered_words(block.texts, text_of_token),
             "language": block.texts[0].language,
         }
         if self.options.isolated:
-            columns["document_ids"] = number + 1
-            columns["position_ids"] = np.arange(block.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            starts = np.cumsum(sizes) - sizes
+            columns["document_ids"] = text_of_token + 1
+            columns["position_ids"] = np.arange(block.size) - starts[text_of_token]
         else:
             columns["attention_mask"] = np.ones(block.size, dtype=np.int64)
             columns["position_ids"] = np.arange(block.size)
         if self.options.language_ids is not None:
             ids = [language_id(self.options.language_ids, text.language) for text in block.texts]
             columns["language_ids"] = np.repeat(ids, sizes)
-        return self._padded(columns, self.options.block) if self.options.mode == "xlm_text" else columns
+        return columns
 
-    def _joined(self, blocks: tuple[Block, ...]) -> dict[str, Any]:
-        """One XLM instance's columns from its two halves."""
+    def _columns_of_halves(self, source_block: Block, target_block: Block) -> Columns:
+        """Turn sentences and their translations into the columns of one instance: two padded halves side by side.
+
+        With halves of five tokens, and one sentence and its translation of two pieces each::
+
+            input_ids     [CLS] a b [SEP] [PAD]   [CLS] A B [SEP] [PAD]
+            position_ids    0   1 2   3     0       0   1 2   3     0
+            word_ids       -1   0 1  -1    -1      -1   2 3  -1    -1
+            side_ids        0   1 1   0     0       0   2 2   0     0
+        """
         half = self.options.block // 2
-        source, target = (self._padded(self._finished(block), half) for block in blocks)
-        target["word_ids"][target["word_ids"] >= 0] += source["word_ids"].max(initial=-1) + 1
+        source = self._padded(self._columns(source_block), half)
+        target = self._padded(self._columns(target_block), half)
         languages = {"source_language": source.pop("language"), "target_language": target.pop("language")}
-        special = [*self.template.prefix, *self.template.suffix, self.pad]
-        sides = [
-            np.where(np.isin(side["input_ids"], special), 0, number)
-            for number, side in ((1, source), (2, target))
-        ]
-        joined = {name: np.concatenate([source[name], target[name]]) for name in source}
-        return joined | languages | {"side_ids": np.concatenate(sides)}
 
-    def _padded(self, columns: dict[str, Any], length: int) -> dict[str, Any]:
+        # Words of the target are counted on from those of the source.
+        source_words = source["word_ids"].max(initial=-1) + 1
+        target["word_ids"][target["word_ids"] >= 0] += source_words
+
+        columns: Columns = {name: np.concatenate([source[name], target[name]]) for name in source}
+        special = [*self.template.prefix, *self.template.suffix, self.pad]
+        side_of_token = np.repeat([1, 2], half)
+        side_ids = np.where(np.isin(columns["input_ids"], special), 0, side_of_token)
+        return columns | languages | {"side_ids": side_ids}
+
+    def _padded(self, columns: Columns, length: int) -> Columns:
+        """Pad the arrays of a block at the end; the names of languages stay."""
         fill = {"input_ids": self.pad, "word_ids": -1, "language_ids": self.options.language_padding}
         missing = length - len(columns["input_ids"])
-        return {
-            name: np.pad(values, (0, missing), constant_values=fill.get(name, 0))
-            if isinstance(values, np.ndarray)
-            else values
-            for name, values in columns.items()
-        }
-
-
-def _filled(rows: Iterator[tuple[Text, ...]], room: int) -> Iterator[tuple[Block, ...]]:
-    """A block for each side of rows in the same languages, with as many rows as fit into all of them."""
-    opened: dict[tuple[str, ...], tuple[Block, ...]] = {}
-    for sides in rows:
-        languages, empty = tuple(side.language for side in sides), tuple(Block() for _ in sides)
-        blocks = opened.setdefault(languages, empty)
-        if any(block.size + len(side.ids) > room for block, side in zip(blocks, sides, strict=True)):
-            yield blocks
-            blocks = opened[languages] = empty
-        for block, side in zip(blocks, sides, strict=True):
-            block.add(side)
-    yield from opened.values()
-
-
-def rows_of(stream: Dataset, side: str = "") -> Iterator[Text]:
-    """The examples of a stream (or of one side of it)."""
-    ids_name = f"{side}ids" if side else "input_ids"
-    names = [ids_name, f"{side}word_ids", f"{side}language"]
-    for table in stream.select_columns(names).with_format("arrow").iter(batch_size=1_000):
-        yield from map(Text, *(table.column(name).to_numpy() for name in names))  # lists as arrays
-
-
-def slice_text(text: Text, start: int, stop: int) -> Text:
-    """The tokens from ``start`` to before ``stop``."""
-    return text._replace(ids=text.ids[start:stop], words=text.words[start:stop])
-
-
-def renumbered(texts: list[Text], number: Ints) -> Ints:
-    """Word ids counted through the whole block, from 0 and without gaps."""
-    words = np.concatenate([text.words for text in texts])
-    has_word = words >= 0
-    stride = int(words.max(initial=-1)) + 1
-    keys = number[has_word] * stride + words[has_word]
-    words = words.copy()
-    words[has_word] = np.unique(keys, return_inverse=True)[1]
-    return words
+        padded: Columns = {}
+        for name, values in columns.items():
+            if isinstance(values, np.ndarray):
+                values = np.pad(values, (0, missing), constant_values=fill.get(name, 0))  # noqa: PLW2901
+            padded[name] = values
+        return padded
 
 
 def language_id(language_ids: Mapping[str, int], language: Any) -> int:
-    """The id of a language."""
+    """Look up the id of a language; refuse one without an id."""
     if language is None:
         raise ConfigurationError(
             "language_ids needs a 'language' column, which the stream does not have; encode it with its language"
