@@ -24,8 +24,8 @@ class KeyQueueContrast(Loss):
 
     The query's h comes from the encoder, the key's from a momentum copy of it
     (:class:`~isoglot.modules.momentum.MomentumCopy`). Both are projected to z here, the key by a momentum copy of the
-    projection. The K negatives z_i are earlier keys of all ranks: first the loss is computed, then this batch's keys are
-    enqueued, in training mode only. Call :meth:`advance` after each optimiser step.
+    projection. The K negatives z_i are earlier keys of all ranks: first the loss is computed, then the keys of this
+    batch are enqueued, in training mode only. Call :meth:`advance` after each optimiser step.
 
     Args:
         hidden_size: Size of h.
