@@ -117,8 +117,9 @@ class SelfTraining(Loss):
             backward_loss = -(key_mass.sum(1) / m).sum()
         else:
             forward_loss = -_log_mass(query_mass, scores, links, mask, query_linked).sum()
-            transposed = (part.transpose(1, 2) for part in (scores, links, mask))
-            backward_loss = -_log_mass(key_mass, *transposed, key_linked).sum()
+            # The same with the key's pieces as rows.
+            scores, links_of_keys, mask_of_keys = (part.transpose(1, 2) for part in (scores, links, mask))
+            backward_loss = -_log_mass(key_mass, scores, links_of_keys, mask_of_keys, key_linked).sum()
         total = 0 + forward_loss + backward_loss  # 0 first: a batch without links has a loss of 0, not of −0
 
         if self.consistency:
