@@ -154,8 +154,8 @@ def encode(
     """
     if not len(inputs["input_ids"]):
         row = _one_row(inputs)
-        states = encode(model, row, layers=layers, language_embeddings=language_embeddings, words=words)
-        return {layer: tensor[:0] for layer, tensor in states.items()}
+        of_row = encode(model, row, layers=layers, language_embeddings=language_embeddings, words=words)
+        return {layer: tensor[:0] for layer, tensor in of_row.items()}
     last = num_layers(model)
     number_of = {layer: layer_number(model, layer) for layer in layers}  # −1 may be asked for, and is 12
     inner = sorted(set(number_of.values()) - {last})

@@ -120,7 +120,7 @@ def taught_vectors(
 
     ``tokenizer``: the student's tokenizer, whose pieces make the key of a sentence.
     """
-    columns = [side]
+    columns: list[str] = [side]
     if f"{side}_words" in corpus.column_names:  # the words into which the text was cut already
         columns.append(f"{side}_words")
     pieces = PieceEncoder(tokenizer)
