@@ -5,7 +5,7 @@
 Read ``encodings.py`` first: the encoder's outputs for a batch, each forward pass run once, when it is first read.
 
 - Encoders: ``checkpoint.py`` loads every model, ``load.py`` one with a masked-LM head, which ``masked_lm_head.py``
-  takes apart. ``encoder.py`` runs any of them (``hooks.py`` inside it), ``document_mask.py`` keeps packed sequences apart.
+  takes apart. ``encoder.py`` runs any of them, with ``hooks.py``; ``document_mask.py`` keeps packed sequences apart.
   ``encoder_half.py`` takes the encoder of an encoder-decoder, ``packed_encoder.py`` runs a packed file, ``adapter.py``
   has the adapters of peft, ``model_folder.py`` saves a model object for verbs that read folders.
 - Word links: ``extraction.py``, ``sinkhorn.py``, ``self_labelling.py``, ``pointer.py``, ``text_path.py``.
