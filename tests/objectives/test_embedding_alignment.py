@@ -36,7 +36,7 @@ def run(objective, model):
 @pytest.mark.parametrize("at_once", [3, 1000])
 @pytest.mark.parametrize("pieces", ["mean", "single"])
 def test_equals_a_loop_over_the_dictionary(model, tokenizer, pieces, at_once, monkeypatch):
-    monkeypatch.setitem(embedding_alignment._ENTRIES, "cpu", at_once)
+    monkeypatch.setitem(embedding_alignment._CHUNK, "cpu", at_once)
     lexicon = tiny_lexicon()
     objective = EmbeddingAlignmentObjective(
         model, tokenizer=tokenizer, lexicon=lexicon, share=1.0, pieces=pieces

@@ -1,6 +1,18 @@
-"""Losses for anybody's training loop: tensors in, loss out.
+"""Losses for anybody's training loop: tensors in, loss out. A loss never owns or calls the encoder.
 
-``loss(...)`` is the mean over a batch's items; ``loss.measure(...)`` also gives the sum, the count and metrics.
+    states, labels, links, ... ──> Loss.measure ──> LossOutput: total, count, metrics
+                                   loss(...)    ──> total / count
+
+``loss(...)`` is the mean over a batch's items; ``loss.measure(...)`` gives the sum, the count and metrics. Read
+``base.py`` first, then ``in_batch_contrast.py``, the shortest. ``isoglot.objectives`` reads the tensors of a recipe's
+batch and passes them to these classes.
+
+- *states*: the encoder's vectors of pieces (tokens); *h* the vector of a sentence, *z* its projection.
+- *query*, *key*: the two sentences of a pair, each encoded alone (``denoising_word_alignment.py`` has other queries).
+- *link*: two positions, one in each sentence, that translate each other; −1 pads. *Aligned*: having a link.
+- *masked*: selected for prediction, whatever token stands there now.
+- *item*: a summand of the loss: a masked token, a link, a sentence pair.
+- *rank*: a process of distributed training.
 """
 
 from isoglot.losses.base import Loss, LossOutput

@@ -1,4 +1,4 @@
-"""The base of losses: tensors in, loss out, with parameters and buffers of their own and without the encoder."""
+"""The base of losses: tensors in, loss out. A loss may have parameters and buffers of its own, never the encoder."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from isoglot.recipe.spec import require_options
 
 @dataclass(frozen=True)
 class LossOutput:
-    """What a loss or an objective measures on one batch.
+    """The result of a loss or an objective on one batch.
 
     Args:
         total: scalar, the *sum* of the loss over the items of this batch, with its gradient graph intact even where
             the batch has no item (then an exact 0 that is connected to the parameters).
-        count: scalar, how many items (masked tokens, links, sentence pairs) the sum is divided by, usually as many as
-            it runs over; no gradient.
-        metrics: detached scalars; a name ``accuracy`` is logged as ``<objective>/accuracy``. Each is a mean over
-            ``count`` items, or over as many as ``items`` says of it.
-        items: how many items a metric is a mean over, where that is not ``count``.
+        count: scalar, the number that the sum is divided by, without gradient: usually that of the items summed
+            (masked tokens, links, sentence pairs).
+        metrics: detached scalars by name; ``accuracy`` is logged as ``<objective>/accuracy``. Each is a mean over
+            ``count`` items, unless ``items`` names another number for it.
+        items: the number of items that a metric is a mean over, for metrics where it is not ``count``.
     """
 
     total: Tensor
@@ -38,65 +38,81 @@ class LossOutput:
 
 
 def require_axes(**named: tuple[Tensor | None, str]) -> None:
-    """Refuse tensors whose axes do not fit each other, which broadcasting and flattening would hide; ``None`` fits.
+    """Refuse tensors whose axes do not fit each other, which broadcasting and flattening would hide.
+
+    The first tensor that has an axis decides its size for all tensors behind it. ``None`` instead of a tensor fits.
+
+    Args:
+        **named: each tensor under its name, with the names of its axes.
 
     Raises:
-        ConfigurationError: naming the first such tensor.
+        ConfigurationError: a tensor does not fit; the message names the first one.
 
     Example:
         >>> require_axes(queries=(torch.zeros(3, 8), "batch hidden"), keys=(torch.zeros(1, 8), "batch hidden"))
         Traceback (most recent call last):
         isoglot.core.errors.ConfigurationError: keys: got shape (1, 8), expected (batch 3, hidden 8)
     """
-    sizes: dict[str, int] = {"2": 2}
+    sizes: dict[str, int] = {"2": 2}  # an axis named "2" has this size from the start
     for name, (tensor, axes) in named.items():
         if tensor is None:
             continue
         names = axes.split()
-        if len(names) != tensor.dim() or any(
-            sizes.setdefault(axis, n) != n for axis, n in zip(names, tensor.shape, strict=True)
-        ):
-            needed = ", ".join(
-                f"{axis} {sizes[axis]}" if axis in sizes.keys() - {"2"} else axis for axis in names
+        fits = len(names) == tensor.dim()
+        if fits:
+            for axis, size in zip(names, tensor.shape, strict=True):
+                if sizes.setdefault(axis, size) != size:
+                    fits = False
+                    break
+        if not fits:
+            needed = [f"{axis} {sizes[axis]}" if axis in sizes and axis != "2" else axis for axis in names]
+            raise ConfigurationError(
+                f"{name}: got shape {tuple(tensor.shape)}, expected ({', '.join(needed)})"
             )
-            raise ConfigurationError(f"{name}: got shape {tuple(tensor.shape)}, expected ({needed})")
 
 
 def no_loss(*states: Tensor) -> Tensor:
-    """A zero that keeps states in the graph where a batch has no item; a product with 0 would pass their NaN on."""
+    """A zero whose gradient graph reaches ``states``, added so that a batch without items still trains with 0.
+
+    A sum over no row, not ``0 * state.sum()``: that product is NaN where a state is.
+    """
     return torch.stack([state[:0].sum().float() for state in states]).sum()
 
 
 class OptionsModule(nn.Module):
-    """A module that is a dataclass (``eq=False, repr=False``), so that each option is named once, and checks them.
+    """A module that is a dataclass (``eq=False, repr=False``) of its options, and checks them.
 
-    Options that exclude each other are refused by a method ``check_options``, which reads options alone.
+    Each option is named once, as a field. Options that exclude each other are refused by a method ``check_options``,
+    which reads options alone.
     """
 
-    step: Tensor  # optimiser steps so far, a buffer of those that count them
+    step: Tensor  # optimiser steps so far: a buffer, registered by the classes that count steps
 
     def __post_init__(self) -> None:
         self.settle()
 
     def settle(self) -> None:
-        """Begin as a module whose options are checked: first in ``__post_init__``."""
+        """Initialise the ``nn.Module`` and check the options; first call of a subclass's ``__post_init__``."""
         super().__init__()
         require_options(self)
 
 
 class Loss(OptionsModule, ABC):
-    """A loss over tensors: ``loss(...)`` is its mean, :meth:`measure` the sum, the count and the metrics.
+    """A loss over tensors: ``loss(...)`` is its mean, :meth:`measure` gives the sum, the count and the metrics.
 
-    Called as ``loss(...)`` it takes what :meth:`measure` takes.
+    ``loss(...)`` has the arguments of :meth:`measure`.
     """
 
     @abstractmethod
     def measure(self, *tensors: Any, **named: Any) -> LossOutput:
-        """The sum over the items of a batch, how many there are, and metrics."""
+        """Sum the loss over the items of a batch."""
 
     def forward(self, *tensors: Any, **named: Any) -> Any:
-        """The mean over the items of a batch."""
+        """The mean over the items of a batch, 0 if there is no item."""
         return self.measure(*tensors, **named).loss
 
     def advance(self) -> None:
-        """To be called after each optimiser step (momentum, draws); most losses have nothing to do."""
+        """Advance momentum copies and draws by a step; call it after each optimiser step.
+
+        Most losses have nothing to advance.
+        """

@@ -34,15 +34,16 @@ class ContextualAlignment(Loss):
 
     Equation: ``L = (1/n) Σ_{(s, t)} ‖f(s) − f(t)‖² / h`` over the n links, with f a word's vector of h numbers
 
-    A word's vector is the state of its last piece, and the sentences are encoded separately. The pair of the sentences'
-    first tokens ([CLS]) and that of their last ([SEP]) count as links. With ``reduction: sum`` nothing is divided by h.
+    A word's vector is the state of its last piece, and the sentences are encoded separately. The sentences' first
+    tokens ([CLS]) count as one more link, and so do their last ones ([SEP]). With ``reduction: sum`` nothing is divided
+    by h.
 
     Args:
         pooling: a word's vector: ``last`` piece (default), ``first`` or ``mean``.
-        one_to_one: leave out words with several links.
-        drop_identical: leave out pairs of equal words, as the original does.
+        one_to_one: leave out every link of a word that has several.
+        drop_identical: leave out links of equal words (names, numbers), as the authors do.
         special_tokens: add the [CLS] and [SEP] pairs.
-        reduction: ``mean`` over the dimensions (the code: MSE) or ``sum`` (the paper's norm).
+        reduction: ``mean`` over the dimensions (MSE, the authors' code) or ``sum`` (the norm that the paper prints).
 
     **Metrics**: ``cosine`` of the linked words' vectors.
 
@@ -75,47 +76,53 @@ class ContextualAlignment(Loss):
     reduction: Literal["mean", "sum"] = "mean"
 
     def measure(self, query: EncodedSentences, key: EncodedSentences, links: Tensor) -> LossOutput:
-        """Summed squared distances.
+        """Sum the squared distances of the links.
 
         Args:
-            query: the one language's sentences.
-            key: the other's.
+            query: the sentences of one language.
+            key: their translations.
             links: positions of linked pieces [query, key]; −1 pads.
 
         **Shape**: links (batch, links, 2).
         """
         require_sides(query, key, links)
-        words = (query.words, key.words)
-        word_pairs = self.word_links(links, *words)
-        pairs = []
-        for side, index, column in zip((query, key), words, (1, 2), strict=True):
-            states = [
-                pool_words(side.hidden, index, pooling=self.pooling)[word_pairs[:, 0], word_pairs[:, column]]
-            ]
-            if self.special_tokens:
-                rows = torch.arange(side.hidden.size(0), device=word_pairs.device)
-                states += [side.hidden[:, 0], side.hidden[rows, side.attention_mask.sum(dim=1) - 1]]
-            pairs.append(torch.cat(states).float())
-        source, target = pairs
-        total = squared_distances(source, target, self.reduction).sum() + no_loss(query.hidden, key.hidden)
-        count = torch.tensor(source.size(0), device=total.device)
-        cosine = torch.cosine_similarity(source.detach(), target.detach(), dim=1)
+        query_words, key_words = query.words, key.words
+        batch_row, query_word, key_word = self.word_links(links, query_words, key_words).unbind(dim=1)
+        query_vectors = self._vectors(query, query_words, batch_row, query_word)
+        key_vectors = self._vectors(key, key_words, batch_row, key_word)
+
+        distances = squared_distances(query_vectors, key_vectors, self.reduction)
+        total = distances.sum() + no_loss(query.hidden, key.hidden)
+        count = torch.tensor(len(query_vectors), device=total.device)
+        cosine = torch.cosine_similarity(query_vectors.detach(), key_vectors.detach(), dim=1)
         return LossOutput(total, count, {"cosine": cosine.sum() / count.clamp(min=1)})
 
     def word_links(self, links: Tensor, query: WordIndex, key: WordIndex) -> Tensor:
         """The links of words that count: row, query word, key word. **Shape**: (batch, links, 2) -> (found, 3)."""
         return word_links(links, query, key, one_to_one=self.one_to_one, drop_identical=self.drop_identical)
 
+    def _vectors(self, side: EncodedSentences, words: WordIndex, batch_row: Tensor, word: Tensor) -> Tensor:
+        """One side's vectors of the links, then those of each sentence's first and last token if these are links."""
+        vectors = [pool_words(side.hidden, words, pooling=self.pooling)[batch_row, word]]
+        if self.special_tokens:
+            every_row = torch.arange(side.hidden.size(0), device=batch_row.device)
+            last_token = side.attention_mask.sum(dim=1) - 1
+            vectors += [side.hidden[:, 0], side.hidden[every_row, last_token]]
+        return torch.cat(vectors).float()
+
 
 def require_sides(query: EncodedSentences, key: EncodedSentences, links: Tensor) -> None:
-    """Refuse sides and links whose shapes do not fit."""
+    """Refuse sides and links whose shapes do not fit.
+
+    The two sides have a length of their own each, so each is compared with the links alone.
+    """
     for name, side in (("query", query), ("key", key)):
-        axes = ("batch length hidden", *["batch length"] * 3)
-        parts = zip(side._fields, zip(side, axes, strict=True), strict=True)
-        require_axes(links=(links, "batch links 2"), **{f"{name}.{field}": part for field, part in parts})
+        axes_of = dict.fromkeys(side._fields, "batch length") | {"hidden": "batch length hidden"}
+        tensors = {f"{name}.{field}": (getattr(side, field), axes) for field, axes in axes_of.items()}
+        require_axes(links=(links, "batch links 2"), **tensors)
 
 
 def squared_distances(first: Tensor, second: Tensor, reduction: Literal["mean", "sum"]) -> Tensor:
-    """The squared distance of each pair of vectors, or its ``mean`` over the dimensions: (n, hidden) -> (n,)."""
-    distance = (first - second).square()
-    return distance.mean(dim=1) if reduction == "mean" else distance.sum(dim=1)
+    """The squared distance of each pair of vectors, or with ``mean`` that divided by h: (n, h) -> (n,)."""
+    squares = (first - second).square()
+    return squares.mean(dim=1) if reduction == "mean" else squares.sum(dim=1)

@@ -19,11 +19,14 @@ from isoglot.modules.sinkhorn import Order
 
 
 class Queries(NamedTuple):
-    """Which positions ask, and which in the other sentence is right for each: (queries,) each."""
+    """Questions to the pointer: which position of the other sentence is each of these linked to? (queries,) each.
 
-    rows: Tensor
-    positions: Tensor
-    targets: Tensor
+    Positions count within the sequence of the whole pair.
+    """
+
+    rows: Tensor  # the pair, as a row of the batch
+    positions: Tensor  # the position that asks
+    targets: Tensor  # the right answer
 
 
 @dataclass(eq=False, repr=False)
@@ -34,8 +37,8 @@ class DenoisingWordAlignment(Loss):
 
     P holds tokens of both sides (forward and backward). A(i) is the token that i is linked to, and a_i is the
     :class:`Pointer`'s distribution over all tokens of the *other* sentence. The links come from the corpus, or from the
-    encoder's own states of the unmasked pair. An encoder that was not pre-trained cannot label itself (section 6 of the
-    paper): start it on corpus links. Call :meth:`advance` after each optimiser step.
+    encoder's own states of the unmasked pair (:meth:`label`). An encoder that was not pre-trained cannot label itself
+    (section 6 of the paper): start it on corpus links. Call :meth:`advance` after each optimiser step.
 
     Args:
         hidden_size: Size of the states.
@@ -46,13 +49,13 @@ class DenoisingWordAlignment(Loss):
         filtering: ``itermax`` (the authors' code), ``printed`` (Eq. 7-9 to the letter), ``intersection`` (the released
             aligner) or ``union`` (the ablation).
         alpha: discount of itermax and printed; 0.9 in the code.
-        passes: their passes in all; 2 in the code.
+        passes: number of passes of itermax and printed, the first included; 2 in the code.
         queries: which aligned tokens ask: ``masked`` ones (selected for prediction, whatever stands there
             now), ``unmasked`` ones (a random share of those not selected), ``all_aligned`` (of every link one
-            of its two tokens at random): three rows of Table 7; the fourth, no query, is training without this
-            loss. Of several links of a token the last in the other sentence is its answer (the released
-            code); with ``all_aligned`` every link is a separate question.
-        unmasked_share: for ``unmasked``; 0.15 in the paper.
+            of its two tokens at random). These are three rows of Table 7; the fourth, no query, is training without
+            this loss. If a token has several links, its answer is the last linked token of the other sentence (the
+            released code); with ``all_aligned`` every link is a separate question.
+        unmasked_share: the share of tokens for ``unmasked``; 0.15 in the paper.
         seed: Seed of the pointer's initial weights and of the draws for ``queries``. Draws are hashes of seed,
             step and sentence, so neither a resume nor the split of a batch changes them.
 
@@ -106,12 +109,12 @@ class DenoisingWordAlignment(Loss):
         *,
         input_ids: Tensor | None = None,
     ) -> LossOutput:
-        """Summed cross-entropy over the queries of both directions.
+        """Sum the cross-entropy over the queries of both directions.
 
         Args:
             hidden: states of the concatenated, masked pair.
             side_ids: 1 source, 2 target, else special token or padding.
-            links: what :meth:`label` finds, or positions of linked pieces [source, target], −1 pads.
+            links: the result of :meth:`label`, or positions of linked pieces [source, target], −1 pads.
             labels: ids of the masked tokens, −100 elsewhere; needed unless queries are ``all_aligned``.
             input_ids: ids of the unmasked pair, by which queries other than ``masked`` are drawn.
 
@@ -124,20 +127,21 @@ class DenoisingWordAlignment(Loss):
             input_ids=(input_ids, "batch length"),
             links=(links if isinstance(links, Tensor) else None, "batch links 2"),
         )
-        matrix = corpus_links(links, side_ids) if isinstance(links, Tensor) else links
-        queries = self.choose(matrix, side_ids, labels, input_ids)
+        if isinstance(links, Tensor):
+            links = corpus_links(links, side_ids)
+        queries = self.choose(links, side_ids, labels, input_ids)
         total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)
         count, pairs = len(queries.rows), len(side_ids)
         metrics = {
             "accuracy": correct.float() / max(1, count),
             "queries_per_pair": total.new_tensor(count / max(1, pairs)),
-            "links_per_pair": total.new_tensor(float(len(matrix.rows))) / max(1, pairs),
+            "links_per_pair": total.new_tensor(float(len(links.rows))) / max(1, pairs),
         }
         items = {"queries_per_pair": pairs, "links_per_pair": pairs}
         return LossOutput(total, torch.tensor(count, device=total.device), metrics, items)
 
     def label(self, states: Tensor, side_ids: Tensor) -> LinkedPositions:
-        """The links that the encoder's states of the unmasked pair give.
+        """Find links in the encoder's states of the unmasked pair (Eq. 1-9).
 
         **Shape**: states (batch, length, hidden); side_ids (batch, length).
         """
@@ -156,49 +160,56 @@ class DenoisingWordAlignment(Loss):
     def choose(
         self, links: LinkedPositions, side_ids: Tensor, labels: Tensor | None, input_ids: Tensor | None = None
     ) -> Queries:
-        """The queries of a batch and their targets; arguments as of :meth:`measure`."""
+        """Choose the queries of a batch and their targets (Eq. 14, Table 7); arguments as of :meth:`measure`."""
         length = side_ids.shape[1]
         if self.queries == "all_aligned":
+            # A coin for each link says which of its two tokens asks; the other one is the answer.
             rows, source, target = links.pairs()
-            heads = self._draw(input_ids, side_ids, rows, source, target) < 0.5
-            query, answer = torch.where(heads, source, target), torch.where(heads, target, source)
-            return Queries(rows, query, answer)
-        selected = _needed("labels", labels, self.queries) != IGNORED
+            source_asks = self._draw(input_ids, side_ids, rows, source, target) < 0.5
+            asking = torch.where(source_asks, source, target)
+            answer = torch.where(source_asks, target, source)
+            return Queries(rows, asking, answer)
+
+        masked = _needed("labels", labels, self.queries) != IGNORED
+        asks = masked
         if self.queries == "unmasked":
-            every = torch.arange(selected.numel(), device=selected.device)
-            draws = self._draw(input_ids, side_ids, every // length, every % length).view_as(selected)
-            selected = ~selected & (draws < self.unmasked_share)
+            every = torch.arange(masked.numel(), device=masked.device)
+            draws = self._draw(input_ids, side_ids, every // length, every % length).view_as(masked)
+            asks = ~masked & (draws < self.unmasked_share)
         partner = links.partners(length)
-        rows, positions = (selected & (partner >= 0)).nonzero(as_tuple=True)
+        rows, positions = (asks & (partner >= 0)).nonzero(as_tuple=True)
         return Queries(rows, positions, partner[rows, positions])
 
     def advance(self) -> None:
-        """Count the step, for the draws."""
+        """Count the step, from which the queries are drawn."""
         self.step += 1
 
     def _draw(self, ids: Tensor | None, side_ids: Tensor, rows: Tensor, *positions: Tensor) -> Tensor:
-        """A uniform number for each row and position, or row and pair of positions."""
-        key = sentence_key(_needed("input_ids", ids, self.queries), side_ids > 0)
-        return hashed_uniform(key[rows], self.seed, self.step.to(key.device), *positions)
+        """Draw a uniform number in [0, 1) for each row and position, or row and pair of positions: (rows,)."""
+        sentence = sentence_key(_needed("input_ids", ids, self.queries), side_ids > 0)
+        return hashed_uniform(sentence[rows], self.seed, self.step.to(sentence.device), *positions)
 
 
 def pointer_loss(
     pointer: Pointer, hidden: Tensor, side_ids: Tensor, queries: Queries
 ) -> tuple[Tensor, Tensor]:
-    """Summed cross-entropy of the pointer (0 with its graph for no query) and the number of right answers (Eq. 15).
+    """Sum the cross-entropy of the pointer (Eq. 15), and count its right answers.
 
-    Each query's keys are all tokens of the other sentence, masked or not.
+    Each query chooses among all tokens of the other sentence, masked or not. Without a query the sum is 0, with its
+    gradient graph.
 
     **Shape**: hidden (batch, length, hidden), side_ids (batch, length).
     """
     rows, positions, targets = queries
-    allowed = side_ids[rows] == 3 - side_ids[rows, positions][:, None]
+    other_side = 3 - side_ids[rows, positions]  # sides are 1 and 2
+    allowed = side_ids[rows] == other_side[:, None]
     scores = pointer(hidden, rows, positions, allowed)
     total = nn.functional.cross_entropy(scores, targets, reduction="sum")
     return total, (scores.argmax(1) == targets).sum()
 
 
 def _needed(name: str, tensor: Tensor | None, queries: str) -> Tensor:
+    """The tensor, or an error where it is missing for this option ``queries``."""
     if tensor is None:
         raise ConfigurationError(f"queries: {queries} needs {name}; give them to the loss")
     return tensor

@@ -17,9 +17,13 @@ from isoglot.modules.shared_table import SharedTable
 from isoglot.modules.word_vectors import mean_rows
 
 EntryPieces = list[int]
+"""The ids of the pieces of one dictionary entry: ``[512]``, or ``[512, 98]``."""
 
-_ENTRIES = {"cpu": 1 << 10, "cuda": 1 << 14}
-"""Entries at a time: on a CPU as many as leave a dozen intermediate results of cosine and gradient in the cache."""
+_CHUNK = {"cpu": 1 << 10, "cuda": 1 << 14}
+"""Pairs whose cosines are computed at a time.
+
+On a CPU so few that a dozen intermediate results of cosine and gradient stay in the cache.
+"""
 
 
 @dataclass(eq=False, repr=False)
@@ -28,15 +32,15 @@ class EmbeddingAlignment(Loss):
 
     Equation: ``L = −(1/|B|) Σ_{(s, t) ∈ B} cos(E[s], E[t])``, with B the dictionary and E the input embeddings
 
-    The sum is over the *whole* dictionary at every step, as in the authors' code. The gradient reaches the dictionary's
-    rows alone, and is added to those that other losses have for the table
-    (:class:`~isoglot.modules.shared_table.SharedTable`). The dictionary is a saved buffer. Call :meth:`advance` after
-    each optimiser step.
+    The sum is over the *whole* dictionary at every step, as in the authors' code. The gradient reaches only the rows of
+    E that the dictionary names. Where other losses read E too, a
+    :class:`~isoglot.modules.shared_table.SharedTable` adds up the gradients. The dictionary is a saved buffer. Call
+    :meth:`advance` after each optimiser step.
 
     Args:
-        pairs: The pieces of each entry and of its translation; several are averaged.
-        sample: sample this many new pairs at each step instead of using all.
-        lexicon_seed: Seed of the dictionary's own generator, apart from the run's.
+        pairs: The pieces of each entry and of its translation; the embeddings of several pieces are averaged.
+        sample: draw this many pairs for each step instead of using all.
+        lexicon_seed: Seed of the dictionary's own draws, apart from the run's.
 
     **Metrics**: ``cosine``.
 
@@ -70,12 +74,17 @@ class EmbeddingAlignment(Loss):
 
     def set_dictionary(self, pairs: Sequence[tuple[EntryPieces, EntryPieces]]) -> None:
         """Keep the pieces of each entry and its translation as buffers."""
-        entries = [[_pieces(number, side) for side in pair] for number, pair in enumerate(pairs, 1)]
-        if not entries:
+        sources: list[EntryPieces] = []
+        targets: list[EntryPieces] = []
+        for number, pair in enumerate(pairs, 1):
+            source, target = (_checked(number, entry) for entry in pair)
+            sources.append(source)
+            targets.append(target)
+        if not sources:
             raise ConfigurationError("the dictionary has no pair; give at least one")
         self.pairs = ()  # the buffers have them
-        self.register_buffer("source_pieces", _pad([s for s, _ in entries]))
-        self.register_buffer("target_pieces", _pad([t for _, t in entries]))
+        self.register_buffer("source_pieces", _pad(sources))
+        self.register_buffer("target_pieces", _pad(targets))
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
 
     @property
@@ -85,10 +94,10 @@ class EmbeddingAlignment(Loss):
         return size if self.sample is None else min(self.sample, size)
 
     def measure(self, table: Tensor | SharedTable) -> LossOutput:
-        """Minus the summed cosine over the dictionary.
+        """Sum minus the cosine over the dictionary, or over this step's sample of it.
 
         Args:
-            table: the input embeddings.
+            table: the input embeddings, E.
 
         **Shape**: table (V, hidden).
         """
@@ -98,30 +107,31 @@ class EmbeddingAlignment(Loss):
             generator = generator_for(self.lexicon_seed, "dictionary sample", int(self.step))
             rows = torch.randperm(source.size(0), generator=generator)[: self.entries].to(source.device)
             source, target = source[rows], target[rows]
-        step = _ENTRIES.get(source.device.type, _ENTRIES["cuda"])
-        parts = [
-            nn.functional.cosine_similarity(_embed(shared, s), _embed(shared, t), dim=-1, eps=1e-8)
-            for s, t in zip(source.split(step), target.split(step), strict=True)
-        ]
-        cosine = torch.cat(parts)
+        chunk = _CHUNK.get(source.device.type, _CHUNK["cuda"])
+        cosines = []
+        for source_part, target_part in zip(source.split(chunk), target.split(chunk), strict=True):
+            source_vectors, target_vectors = _embed(shared, source_part), _embed(shared, target_part)
+            cosines.append(nn.functional.cosine_similarity(source_vectors, target_vectors, dim=-1, eps=1e-8))
+        cosine = torch.cat(cosines)
         total = -cosine.float().sum()
         count = torch.as_tensor(source.size(0), device=total.device)
         return LossOutput(total, count, {"cosine": cosine.detach().float().mean()})
 
     def advance(self) -> None:
-        """Advance the step that draws the sample."""
+        """Count the step, from which the sample is drawn."""
         self.step += 1
 
 
 def _embed(table: SharedTable, pieces: Tensor) -> Tensor:
-    """Mean embedding of each entry's pieces, (entries, hidden)."""
+    """The mean embedding of each entry's pieces: (entries, longest), −1 pads -> (entries, hidden)."""
     if pieces.size(1) == 1:
         return table.rows(pieces[:, 0])
     present = pieces >= 0
     return mean_rows(table.rows(pieces[present]), present.sum(dim=1))
 
 
-def _pieces(number: int, entry: EntryPieces) -> list[int]:
+def _checked(number: int, entry: EntryPieces) -> EntryPieces:
+    """The pieces of an entry of pair ``number`` as Python integers; an error where they are not piece ids."""
     try:
         ids = [index(piece) for piece in entry]
     except TypeError:
@@ -134,5 +144,5 @@ def _pieces(number: int, entry: EntryPieces) -> list[int]:
 
 
 def _pad(pieces: list[EntryPieces]) -> Tensor:
-    """(entries, longest), −1 pads."""
+    """The entries as one tensor: (entries, longest), −1 pads."""
     return pad_sequence([torch.tensor(p) for p in pieces], batch_first=True, padding_value=-1)

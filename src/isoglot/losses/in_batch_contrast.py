@@ -40,16 +40,17 @@ class InBatchContrast(Loss):
     temperature: Positive = 0.05
 
     def measure(self, queries: Tensor, keys: Tensor) -> LossOutput:
-        """Summed InfoNCE of this rank's pairs.
+        """Sum the InfoNCE of this rank's pairs.
 
-        **Shape**: queries and keys (batch, hidden), of any length.
+        **Shape**: queries and keys (batch, hidden); vectors of any length.
         """
         require_axes(queries=(queries, "batch hidden"), keys=(keys, "batch hidden"))
-        queries, keys = (nn.functional.normalize(side.float(), dim=1) for side in (queries, keys))
+        queries = nn.functional.normalize(queries.float(), dim=1)
+        keys = nn.functional.normalize(keys.float(), dim=1)
         all_queries, start = gather_rows_with_gradient(queries)
         all_keys, _ = gather_rows_with_gradient(keys)
         count = len(queries)
         losses, correct = in_batch_loss(all_queries, all_keys, start, count, temperature=self.temperature)
-        scores = (queries.detach() * keys.detach()).sum()
-        metrics = {"accuracy": correct.float().sum() / max(1, count), "positive": scores / max(1, count)}
+        positive = (queries.detach() * keys.detach()).sum()
+        metrics = {"accuracy": correct.float().sum() / max(1, count), "positive": positive / max(1, count)}
         return LossOutput(losses.sum(), torch.tensor(count, device=losses.device), metrics)

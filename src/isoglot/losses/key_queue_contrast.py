@@ -23,9 +23,9 @@ class KeyQueueContrast(Loss):
     ``z = W₂ ReLU(W₁ h/‖h‖)``
 
     The query's h comes from the encoder, the key's from a momentum copy of it
-    (:class:`~isoglot.modules.momentum.MomentumCopy`), both are projected here, the key by a momentum copy of the
-    projection. The K negatives are earlier keys of all ranks: the loss is taken with the queue as it was, then the keys
-    are enqueued, in training mode only. Call :meth:`advance` after each optimiser step.
+    (:class:`~isoglot.modules.momentum.MomentumCopy`). Both are projected to z here, the key by a momentum copy of the
+    projection. The K negatives z_i are earlier keys of all ranks: first the loss is computed, then the keys of this
+    batch are enqueued, in training mode only. Call :meth:`advance` after each optimiser step.
 
     Args:
         hidden_size: Size of h.
@@ -37,7 +37,8 @@ class KeyQueueContrast(Loss):
         temperature: τ.
         queue_size: K.
         momentum: m.
-        positive_in_denominator: MoCo's code; false is Eq. 3 to the letter, whose loss can be negative.
+        positive_in_denominator: add the positive's own term to the denominator, as MoCo's code does; false is PPA's
+            Eq. 3 to the letter, whose loss can be negative.
         seed: Seed of the projection's weights and the random keys.
 
     **Metrics**: ``accuracy`` (the positive scores highest), ``positive`` (mean score of the positives before τ).
@@ -79,7 +80,7 @@ class KeyQueueContrast(Loss):
     seed: int = 0
 
     initial_std = 0.02
-    """Standard deviation of the projection's weights at first."""
+    """Standard deviation of the projection's initial weights."""
 
     def __post_init__(self) -> None:
         self.settle()
@@ -102,12 +103,13 @@ class KeyQueueContrast(Loss):
         return cast(ProjectionHead, self._modules["projection"])
 
     def measure(self, queries: Tensor, keys: Tensor, source_ids: Tensor | None = None) -> LossOutput:
-        """Summed InfoNCE of the batch's pairs.
+        """Sum the InfoNCE of the batch's pairs.
 
         Args:
             queries: h of the sentences, with gradient.
             keys: h of their translations by the momentum encoder.
-            source_ids: what each key is a translation of: keys of the same source are not negatives.
+            source_ids: for each key the id of the sentence that it translates. Keys in the queue with the same id as
+                a query's own key are not negatives for it.
 
         **Shape**: queries and keys (batch, hidden); source_ids (batch,), int64.
         """
@@ -117,23 +119,24 @@ class KeyQueueContrast(Loss):
         queries = self.project(queries, self.head)
         with torch.no_grad():
             keys = self.project(keys, self.momentum_projection.module)
+        same_source = None if source_ids is None else source_ids[:, None] == self.queue.source_ids[None, :]
         losses, correct = key_queue_loss(
             queries,
             keys,
             self.queue.keys.clone(),  # enqueuing changes the buffer before the backward pass reads it
             temperature=self.temperature,
             positive_in_denominator=self.positive_in_denominator,
-            excluded=None if source_ids is None else source_ids[:, None] == self.queue.source_ids[None, :],
+            excluded=same_source,
         )
         if self.training:
             self._enqueue(keys, source_ids)
         total, count = losses.sum(), len(losses)
-        scores = (queries.detach().float() * keys.detach().float()).sum()
-        metrics = {"accuracy": correct.float().sum() / max(1, count), "positive": scores / max(1, count)}
+        positive = (queries.detach().float() * keys.detach().float()).sum()
+        metrics = {"accuracy": correct.float().sum() / max(1, count), "positive": positive / max(1, count)}
         return LossOutput(total, torch.tensor(count, device=total.device), metrics)
 
     def project(self, vectors: Tensor, projection: ProjectionHead) -> Tensor:
-        """H to z by the projection or its copy: (batch, hidden) -> (batch, size)."""
+        """Map h to z by the projection or its momentum copy (PPA, Eq. 2): (batch, hidden) -> (batch, size)."""
         if self.normalize_h:
             vectors = nn.functional.normalize(vectors.float(), dim=1)
         projected: Tensor = projection(vectors)
@@ -141,10 +144,11 @@ class KeyQueueContrast(Loss):
 
     @torch.no_grad()
     def advance(self) -> None:
-        """Move the momentum copy of the projection one step (Eq. 1)."""
+        """Move the momentum copy of the projection one step towards the projection (PPA, Eq. 1)."""
         self.momentum_projection.update(self.head)
 
     def _enqueue(self, keys: Tensor, source_ids: Tensor | None) -> None:
+        """Put the keys of all ranks into the queue, which so is the same on every rank."""
         gathered = gather_rows(keys.float())
         if 0 < self.queue.size < len(gathered):
             raise ConfigurationError(
@@ -154,5 +158,6 @@ class KeyQueueContrast(Loss):
         self.queue.enqueue(gathered, None if source_ids is None else gather_rows(source_ids))
 
 
-# The module has the name of its option, as in checkpoints: the class's default would hide it.
+# In checkpoints the projection's weights are named `projection.*`, like the option. The option's default, "mlp", is an
+# attribute of the class and would hide the module of that name.
 del KeyQueueContrast.projection

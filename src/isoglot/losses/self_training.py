@@ -12,8 +12,11 @@ from isoglot.core.options import NotNegative, Positive
 from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
 
-_LIKELY = 0.4
-"""Least probability of a label, the best of 0.2, 0.25, ... 0.45 on XL-WA's development sets."""
+_COSINE_THRESHOLD = 0.4
+"""A self-labelled link with ``compare: cosine`` exceeds this geometric mean of its two probabilities.
+
+The best of 0.2, 0.25, ... 0.45 on XL-WA's development sets.
+"""
 
 
 @dataclass(eq=False, repr=False)
@@ -24,18 +27,21 @@ class SelfTraining(Loss):
     ``P = softmax_j(S/τ)``, ``Q = softmax_i(S/τ)``
 
     A pair has n and m pieces, A are its links and S the similarities of its pieces. Each side is encoded alone, and
-    special tokens take no part. The second term is the consistency objective, which wants both directions to agree.
-    With ``loss: likelihood`` each linked piece i of either side contributes ``−log Σ_{j ∈ A(i)} P_ij`` instead, which
-    unlike the probability has a gradient for links that the encoder finds unlikely.
+    special tokens take no part. P is the forward direction: each piece of the query distributes a probability of 1 over
+    the pieces of the key; Q is the backward direction. The term with β is the consistency objective, which wants both
+    directions to agree.
+
+    With ``loss: likelihood`` each linked piece i of either side contributes ``−log Σ_{j ∈ A(i)} P_ij`` instead of the
+    first term. Unlike the probability, this has a gradient for links that the encoder finds unlikely.
 
     Args:
         compare: ``dot`` product (awesome-align) or ``cosine`` (SimAlign, and the default of ``isoglot align``).
         temperature: τ; 1 in awesome-align. The cosine needs a small one, such as 0.05.
-        threshold: For ``dot``, the least probability, in both directions, of a link that is self-labelled; 0.001 (as in
-            awesome-align) by default. With ``cosine`` the geometric mean of both has to exceed 0.4.
+        threshold: For ``dot``, a self-labelled link exceeds this probability in both directions; 0.001 (as in
+            awesome-align) by default. With ``cosine`` the geometric mean of both directions has to exceed 0.4.
         loss: ``probability`` (awesome-align) or ``likelihood``.
-        consistency: β; 0 leaves the consistency objective out, awesome-align's option has 1. With ``likelihood`` a
-            pair's consistency counts once for each of its linked pieces.
+        consistency: β; 0 leaves the consistency objective out, awesome-align's option has 1. With ``likelihood`` the
+            consistency of a pair counts once for each of its linked pieces.
 
     **Metrics**: ``probability`` of the links, the mean of both directions; ``links_per_pair``.
 
@@ -68,7 +74,7 @@ class SelfTraining(Loss):
         self.threshold = self._least = 1e-3 if self.threshold is None else self.threshold
 
     def check_options(self) -> None:
-        """A threshold belongs to its comparison."""
+        """Refuse a threshold where no comparison reads it."""
         if self.threshold is not None and self.compare == "cosine":
             raise ConfigurationError(
                 f"threshold {self.threshold} has no effect, only compare: dot has one; leave it out"
@@ -77,13 +83,13 @@ class SelfTraining(Loss):
     def measure(
         self, query: Tensor, key: Tensor, query_mask: Tensor, key_mask: Tensor, links: Tensor
     ) -> LossOutput:
-        """Summed loss over the pairs, or over the linked pieces with ``loss: likelihood``.
+        """Sum the loss over the pairs, or over the linked pieces with ``loss: likelihood``.
 
         Args:
-            query: states of the one language's sentences.
-            key: states of the other's.
-            query_mask: which of its positions are pieces that may be linked; special tokens and padding are not.
-            key_mask: likewise.
+            query: states of the sentences of one language.
+            key: states of their translations.
+            query_mask: true for the query's pieces, false for special tokens and padding, which have no links.
+            key_mask: the same for the key.
             links: which pieces are linked, by :meth:`label` or :func:`link_matrix`.
 
         **Shape**: query (batch, n, hidden) and its mask (batch, n); key (batch, m, hidden) and its mask (batch, m);
@@ -100,31 +106,37 @@ class SelfTraining(Loss):
         links = links & mask
         scores = self._scores(query, key)
         forward, backward = softmax_probabilities(scores, mask)
-        masses = (forward * links).sum(2), (backward * links).sum(1)
-        linked = links.any(2), links.any(1)
+        # The probability of all links of a piece together: (batch, n) of the query's pieces, (batch, m) of the key's.
+        query_mass = (forward * links).sum(2)
+        key_mass = (backward * links).sum(1)
+        query_linked, key_linked = links.any(2), links.any(1)
+        n, m = _lengths(query_mask), _lengths(key_mask)
+
         if self.loss == "probability":
-            total = sum(
-                -(mass.sum(1) / _lengths(mask, dim)).sum() for mass, dim in zip(masses, (2, 1), strict=True)
-            )
+            forward_loss = -(query_mass.sum(1) / n).sum()
+            backward_loss = -(key_mass.sum(1) / m).sum()
         else:
-            sides = ((scores, links, mask), (part.transpose(1, 2) for part in (scores, links, mask)))
-            total = sum(
-                -_log_mass(mass[has], *(part[has] for part in side)).sum()
-                for mass, has, side in zip(masses, linked, sides, strict=True)
-            )
+            forward_loss = -_log_mass(query_mass, scores, links, mask, query_linked).sum()
+            # The same with the key's pieces as rows.
+            scores, links_of_keys, mask_of_keys = (part.transpose(1, 2) for part in (scores, links, mask))
+            backward_loss = -_log_mass(key_mass, scores, links_of_keys, mask_of_keys, key_linked).sum()
+        total = 0 + forward_loss + backward_loss  # 0 first: a batch without links has a loss of 0, not of −0
+
         if self.consistency:
-            shorter = torch.minimum(_lengths(mask, 2), _lengths(mask, 1))
-            agreement = (forward * backward).sum((1, 2)) / shorter
-            if self.loss == "likelihood":  # whose pairs weigh as much as they have linked pieces
-                agreement = agreement * sum(has.sum(1) for has in linked)
+            agreement = (forward * backward).sum((1, 2)) / torch.minimum(n, m)
+            if self.loss == "likelihood":
+                # The sum is divided by linked pieces, not by pairs, so each pair counts as often as it has such pieces.
+                agreement = agreement * (query_linked.sum(1) + key_linked.sum(1))
             total = total - self.consistency * agreement.sum()
-        count = links.sum()
+
+        number_of_links = links.sum()
+        mass = query_mass.detach().sum() + key_mass.detach().sum()
         metrics = {
-            "probability": sum(m.detach().sum() for m in masses) / (2 * count.clamp(min=1)),
-            "links_per_pair": count.float() / max(1, len(mask)),
+            "probability": mass / (2 * number_of_links.clamp(min=1)),
+            "links_per_pair": number_of_links.float() / max(1, len(mask)),
         }
-        items: dict[str, Tensor | int] = {"probability": count, "links_per_pair": len(mask)}
-        return LossOutput(torch.as_tensor(total), self.items(links), metrics, items)
+        items: dict[str, Tensor | int] = {"probability": number_of_links, "links_per_pair": len(mask)}
+        return LossOutput(total, self.items(links), metrics, items)
 
     @torch.no_grad()
     def label(self, query: Tensor, key: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
@@ -132,17 +144,17 @@ class SelfTraining(Loss):
         mask = pair_mask(query_mask, key_mask)
         forward, backward = softmax_probabilities(self._scores(query, key), mask)
         if self.compare == "cosine":
-            return (forward * backward).sqrt() > _LIKELY
+            return (forward * backward).sqrt() > _COSINE_THRESHOLD
         return torch.minimum(forward, backward) > self._least
 
     def items(self, links: Tensor) -> Tensor:
-        """What the sum is divided by: pairs, or linked pieces with ``loss: likelihood``."""
+        """The number that the sum is divided by: of pairs, or of linked pieces with ``loss: likelihood``."""
         if self.loss == "probability":
             return torch.tensor(len(links), device=links.device)
         return links.any(2).sum() + links.any(1).sum()
 
     def _scores(self, query: Tensor, key: Tensor) -> Tensor:
-        """Similarity by temperature in float32, (batch, n, m)."""
+        """The similarities divided by the temperature, S/τ, in float32: (batch, n, m)."""
         query, key = query.float(), key.float()
         if self.compare == "cosine":
             query, key = nn.functional.normalize(query, dim=-1), nn.functional.normalize(key, dim=-1)
@@ -151,24 +163,36 @@ class SelfTraining(Loss):
 
 
 def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
-    """Linked positions [query, key], −1 pads, as a matrix: (batch, links, 2) -> bool (batch, n, m)."""
+    """Linked positions [query, key], −1 pads, as a matrix: (batch, links, 2) -> bool (batch, n, m).
+
+    Example:
+        >>> masks = torch.tensor([[0, 1, 1]]), torch.tensor([[0, 1]])  # a special token first, which cannot be linked
+        >>> link_matrix(torch.tensor([[[2, 1], [0, 1], [-1, -1]]]), *masks).int().tolist()
+        [[[0, 0], [0, 0], [0, 1]]]
+    """
     mask = pair_mask(query_mask, key_mask)
     links = torch.zeros_like(mask)
-    rows, item = (link_ids >= 0).all(-1).nonzero(as_tuple=True)
-    links[rows, link_ids[rows, item, 0], link_ids[rows, item, 1]] = True
+    row, item = (link_ids >= 0).all(-1).nonzero(as_tuple=True)
+    query_position, key_position = link_ids[row, item].unbind(1)
+    links[row, query_position, key_position] = True
     return links & mask
 
 
-def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor) -> Tensor:
-    """Logarithm of the probability of pieces' links, from the scores where it is too small for a float: (pieces,).
+def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor, linked: Tensor) -> Tensor:
+    """Logarithm of the probability of all links of each ``linked`` piece: (linked pieces,).
 
-    **Shape**: mass (pieces,); the others (pieces, length of the other side).
+    Where the probability is too small for a float, its logarithm still follows from the scores.
+
+    **Shape**: mass and linked (batch, pieces); the others (batch, pieces, length of the other side).
     """
+    mass, scores, links, mask = mass[linked], scores[linked], links[linked], mask[linked]
     smallest = torch.finfo(mass.dtype).tiny
-    of_links, of_all = (scores.masked_fill(~some, -torch.inf).logsumexp(1) for some in (links, mask))
+    # log Σ_{j ∈ A(i)} exp(S_ij) − log Σ_j exp(S_ij)
+    of_links = scores.masked_fill(~links, -torch.inf).logsumexp(1)
+    of_all = scores.masked_fill(~mask, -torch.inf).logsumexp(1)
     return torch.where(mass > smallest, mass.clamp(min=smallest).log(), of_links - of_all)
 
 
-def _lengths(mask: Tensor, dim: int) -> Tensor:
-    """Pieces of the side that is not ``dim``, at least 1, (batch,)."""
-    return mask.any(dim).sum(1).clamp(min=1)
+def _lengths(mask: Tensor) -> Tensor:
+    """The number of pieces of each sentence, at least 1: (batch, length) -> (batch,)."""
+    return mask.bool().sum(1).clamp(min=1)

@@ -1,4 +1,4 @@
-"""Sentence vectors that a teacher gave, learnt by a student in every language (Reimers and Gurevych 2020)."""
+"""A student learns a teacher's sentence vectors, in every language (Reimers and Gurevych 2020)."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
@@ -16,12 +16,13 @@ class SentenceDistillation(Loss):
     Equation: ``L = (1/n) Σ_i ‖M̂(x_i) − M(s_i)‖² / h``, with M̂ the student, M the teacher, x_i the sentence s_i or its
     translation
 
-    Where both sentences of a pair are given, the pair is two items. h is the width of the vectors.
+    A pair whose two sentences both learn is two items. h is the width of the vectors.
 
     Args:
-        distance: ``mse``, the mean over the dimensions, or ``cosine``, 1 − cos, which leaves lengths free.
+        distance: ``mse``, the squared distance as a mean over the h dimensions, or ``cosine``, 1 − cos, for which the
+            lengths of the vectors do not matter.
 
-    **Metrics**: ``cosine`` between the vectors and the teacher's.
+    **Metrics**: ``cosine`` between the student's vectors and the teacher's.
 
     Source: Reimers and Gurevych 2020, *Making Monolingual Sentence Embeddings Multilingual using Knowledge
     Distillation*, §2, whose loss is the sum over both sides: twice this mean.
@@ -42,11 +43,11 @@ class SentenceDistillation(Loss):
     distance: Literal["mse", "cosine"] = "mse"
 
     def measure(self, vectors: Tensor, taught: Tensor) -> LossOutput:
-        """Summed distances.
+        """Sum the distances.
 
         Args:
-            vectors: the student's.
-            taught: the teacher's.
+            vectors: the student's vectors, with gradient.
+            taught: the teacher's vectors of the same sentences or their originals.
 
         **Shape**: both (sentences, hidden).
         """
@@ -54,7 +55,7 @@ class SentenceDistillation(Loss):
         with torch.autocast(vectors.device.type, enabled=False):
             vectors, taught = vectors.float(), taught.float()
             cosines = torch.cosine_similarity(vectors, taught, dim=1)
-            losses = (vectors - taught).square().mean(dim=1) if self.distance == "mse" else 1 - cosines
-            total = losses.sum() + no_loss(vectors)
+            distances = (vectors - taught).square().mean(dim=1) if self.distance == "mse" else 1 - cosines
+            total = distances.sum() + no_loss(vectors)
         count = torch.tensor(len(vectors), device=vectors.device)
         return LossOutput(total, count, {"cosine": cosines.detach().sum() / count.clamp(min=1)})

@@ -21,8 +21,8 @@ class VocabularyLoss(Loss):
     Equation: ``L = −(1/|M|) Σ_{i ∈ M} log softmax(W t(h_i) + b)[y_i]``, with M the masked tokens, t the head's
     transform
 
-    Only positions with a label take part; their logits go through in chunks, each with its gradient at hand
-    (:func:`~isoglot.modules.vocabulary_loss.vocabulary_loss`).
+    Only positions with a label take part. Their logits are computed a chunk at a time, and the gradient of a chunk with
+    them (:func:`~isoglot.modules.vocabulary_loss.vocabulary_loss`).
 
     **Metrics**: ``accuracy``.
 
@@ -54,14 +54,14 @@ class VocabularyLoss(Loss):
         *,
         transform: Callable[[Tensor], Tensor] | None = None,
     ) -> LossOutput:
-        """Summed cross-entropy of the positions that have a label.
+        """Sum the cross-entropy of the positions that have a label.
 
         Args:
             hidden: states of the encoder.
             labels: token ids, −100 at positions without a loss.
             weight: W, usually the word embedding table.
             bias: b.
-            transform: t, what the head does to a state before the vocabulary; nothing by default.
+            transform: t, the layers of the head in front of W; none by default.
 
         **Shape**: hidden (batch, length, hidden); labels (batch, length); weight (V, size); bias (V,);
         transform (N, hidden) -> (N, size).

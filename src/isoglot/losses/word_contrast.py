@@ -20,14 +20,15 @@ class WordContrast(Loss):
     Equation: ``L = −(1/2n) Σ_{(s, t)} Σ_{(a, b) ∈ {(s, t), (t, s)}} log [e^(cos(a, b)/τ) / Σ_{w ≠ a} e^(cos(a, w)/τ)]``
     over n links
 
-    w is every word of all ranks' sentences, linked or not. Each link is two items.
+    The candidates w are all words of the sentences of all ranks, linked or not. Each link is two items: once its source
+    word looks for the target word, once the target word for the source word.
 
     Args:
         temperature: τ; 0.1 in the code of Gaschi et al.
         negatives: words of ``both`` languages (strong alignment), or of the ``other`` one alone (weak).
         pooling: a word's vector: ``mean`` of its pieces (default), ``first`` or ``last``.
-        one_to_one: leave out words with several links.
-        drop_identical: leave out links of equal words; they stay negatives.
+        one_to_one: leave out every link of a word that has several.
+        drop_identical: leave out links of equal words (names, numbers); the words stay negatives.
 
     **Metrics**: ``accuracy`` (a word ranks its translation first), ``cosine`` of linked words.
 
@@ -60,53 +61,67 @@ class WordContrast(Loss):
     drop_identical: bool = True
 
     def measure(self, query: EncodedSentences, key: EncodedSentences, links: Tensor) -> LossOutput:
-        """Summed InfoNCE of this rank's linked words, in both directions.
+        """Sum the InfoNCE of this rank's linked words, in both directions.
 
         Args:
-            query: the one language's sentences.
-            key: the other's.
+            query: the sentences of one language.
+            key: their translations.
             links: positions of linked pieces [query, key]; −1 pads.
 
         **Shape**: links (batch, links, 2).
         """
         require_sides(query, key, links)
-        words = (query.words, key.words)
-        pairs = self.word_links(links, *words)
-        vectors = [
-            nn.functional.normalize(
-                pool_words(side.hidden.float(), index, pooling=self.pooling)[index.present], dim=1
-            )
-            for side, index in zip((query, key), words, strict=True)
-        ]
-        rows = torch.cat(vectors)
-        side_of = torch.arange(2, device=rows.device).repeat_interleave(
-            torch.tensor([len(v) for v in vectors], device=rows.device)
-        )
-        everything, start = gather_rows_with_gradient(rows)
-        sides = gather_rows(side_of)
-        first, second = (
-            _row_numbers(index)[pairs[:, 0], pairs[:, column]] for column, index in enumerate(words, 1)
-        )
-        second = second + len(vectors[0])
-        queries, answers = torch.cat([first, second]), start + torch.cat([second, first])
-        with torch.autocast(rows.device.type, enabled=False):
-            scores = rows[queries] @ everything.T / self.temperature
-        itself = torch.arange(len(everything), device=rows.device) == start + queries[:, None]
-        excluded = itself if self.negatives == "both" else sides == side_of[queries][:, None]
+        query_words, key_words = query.words, key.words
+        batch_row, query_word, key_word = self.word_links(links, query_words, key_words).unbind(dim=1)
+
+        # This rank's words in one matrix, those of the queries first; then the words of all ranks.
+        query_vectors = self._unit_vectors(query, query_words)
+        key_vectors = self._unit_vectors(key, key_words)
+        own = torch.cat([query_vectors, key_vectors])
+        side_sizes = torch.tensor([len(query_vectors), len(key_vectors)], device=own.device)
+        own_side = torch.arange(2, device=own.device).repeat_interleave(side_sizes)  # 0 query, 1 key
+        candidates, start = gather_rows_with_gradient(own)
+        candidate_side = gather_rows(own_side)
+
+        # Each link asks twice. `asking` are rows of `own`; `answers`, columns of the scores, are rows of `candidates`.
+        linked_query = _row_numbers(query_words)[batch_row, query_word]
+        linked_key = len(query_vectors) + _row_numbers(key_words)[batch_row, key_word]
+        asking = torch.cat([linked_query, linked_key])
+        answers = start + torch.cat([linked_key, linked_query])
+        with torch.autocast(own.device.type, enabled=False):
+            scores = own[asking] @ candidates.T / self.temperature
+        if self.negatives == "both":  # all words but the asking one itself
+            excluded = torch.arange(len(candidates), device=own.device) == start + asking[:, None]
+        else:
+            excluded = candidate_side == own_side[asking][:, None]
         scores = scores.masked_fill(excluded, float("-inf"))
+
         losses = nn.functional.cross_entropy(scores, answers, reduction="none")
-        total = losses.sum() + no_loss(query.hidden, key.hidden, everything)
-        count = torch.tensor(len(queries), device=rows.device)
-        best = scores.detach().gather(1, answers[:, None])
-        correct = (best >= scores.detach()).all(1).float().sum()
-        metrics = {"accuracy": correct, "cosine": self.temperature * best.sum()}
-        return LossOutput(total, count, {name: value / count.clamp(min=1) for name, value in metrics.items()})
+        # With `candidates` in the graph of a rank without links, its backward pass joins those of the other ranks.
+        total = losses.sum() + no_loss(query.hidden, key.hidden, candidates)
+        count = torch.tensor(len(asking), device=own.device)
+        scores = scores.detach()
+        of_answers = scores.gather(1, answers[:, None])
+        correct = (of_answers >= scores).all(1).float().sum()
+        metrics = {
+            "accuracy": correct / count.clamp(min=1),
+            "cosine": self.temperature * of_answers.sum() / count.clamp(min=1),
+        }
+        return LossOutput(total, count, metrics)
 
     def word_links(self, links: Tensor, query: WordIndex, key: WordIndex) -> Tensor:
         """The links of words that count: row, query word, key word. **Shape**: (batch, links, 2) -> (found, 3)."""
         return word_links(links, query, key, one_to_one=self.one_to_one, drop_identical=self.drop_identical)
 
+    def _unit_vectors(self, side: EncodedSentences, words: WordIndex) -> Tensor:
+        """The vectors of a side's words, divided by their length: (words of the batch, hidden)."""
+        vectors = pool_words(side.hidden.float(), words, pooling=self.pooling)[words.present]
+        return nn.functional.normalize(vectors, dim=1)
 
-def _row_numbers(index: WordIndex) -> Tensor:
-    """The number of each word among those that are there, row by row: (batch, words)."""
-    return index.present.flatten().cumsum(0).sub(1).view_as(index.present)
+
+def _row_numbers(words: WordIndex) -> Tensor:
+    """The row of each word in ``vectors[words.present]``: (batch, words).
+
+    Two sentences of 2 and 1 words, ``present = [[1, 1], [1, 0]]``, have the rows ``[[0, 1], [2, _]]``.
+    """
+    return words.present.flatten().cumsum(0).sub(1).view_as(words.present)

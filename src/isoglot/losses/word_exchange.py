@@ -26,28 +26,29 @@ class WordExchange(Loss):
     ``softmax(linear(H̃')·e)`` (Eq. 8). Tokens of M without a link are left out of the sum, unless ``unaligned:
     literal``. A is never built: only the rows at masked positions are gathered, at a cost of (links × hidden).
 
-    Eq. 9 and 10 are sums over the M masked tokens. Here both are divided by M, which scales the gradient and leaves λ
-    the weight of one sum beside the other. Divided by the tokens that have a link instead (about 60 % of M on the
-    paper's corpora), λ = 1 weighs as much as 1.7 does in the paper.
+    Eq. 9 and 10 are sums over the M masked tokens. Here both are divided by M, so λ in Eq. 11 is still the weight of
+    one sum beside the other. With ``divide_by: linked`` the sum of Eq. 10 is divided by the tokens that have a link,
+    about 60 % of M on the paper's corpora; λ = 1 then weighs as much as 1.7 does in the paper.
 
     Args:
-        model: encoder with its masked-LM head, which is copied; it is looked at, not kept.
+        model: encoder with its masked-LM head, which is copied; the model itself is not kept.
         unaligned: ``exclude`` masked tokens without a link from the loss, or predict them from the biases alone
-            (``literal``: Eq. 10 sums over all masked positions, and ``A``'s zero rows give zero states); then nothing
-            but ``divide_by: masked`` makes sense.
-        divide_by: what the sum is divided by: all ``masked`` tokens, which keeps Eq. 11's λ, or the ``linked``
-            ones that are in it.
-        many: what several links of one token do: ``sum`` (Eq. 5 to the letter), ``mean``, or ``one_to_one``: links of
-            a position that has several are left out.
-        head: ``bert``: the model's own head, copied (dense, activation, LayerNorm, tied decoder, bias); ``literal``:
-            dense, GELU, linear, tied decoder without bias, a copy of that of a
-            :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` with ``head: literal``. Both start as the
-            multilingual prediction does.
-        share_linear: use the same ``linear`` as the multilingual prediction. The paper writes both with one symbol.
-            With ``literal`` it is that of a :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` with ``head:
-            literal`` (without one nothing shares it); with ``bert`` the LayerNorm of the model's own head stands in
-            its place.
-        init: ``identity`` starts ``W₂`` as "swap and predict"; ``normal`` as any BERT layer.
+            (``literal``: Eq. 10 sums over all masked positions, and the zero rows of ``A`` give zero states), which
+            needs ``divide_by: masked``.
+        divide_by: the number that the sum is divided by: all ``masked`` tokens, which keeps Eq. 11's λ, or the
+            ``linked`` ones, which are those in the sum.
+        many: the state for a token with several links: their ``sum`` (Eq. 5 to the letter), their ``mean``, or
+            ``one_to_one``: links of a position that has several are left out.
+        head: ``bert``: a copy of the model's own head (dense, activation, LayerNorm, tied decoder, bias);
+            ``literal``: dense, GELU, linear, tied decoder without bias, a copy of the head of a
+            :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` with ``head: literal``. With either, this
+            prediction starts with the weights of the multilingual prediction (Eq. 3-4).
+        share_linear: use the same ``linear`` as the multilingual prediction; the paper writes both with one symbol.
+            With ``head: literal`` that is the ``linear`` of a
+            :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` with ``head: literal``; without such an objective
+            nothing shares it. With ``head: bert`` the LayerNorm of the model's own head stands in its place.
+        init: ``identity`` starts ``W₂`` as the identity, so that training begins with the plain swap ``H'``;
+            ``normal`` as any BERT layer.
 
     **Metrics**: ``accuracy`` of the tokens in the sum; ``aligned``, the share of masked tokens that have a link.
 
@@ -81,23 +82,24 @@ class WordExchange(Loss):
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.settle()
         size = hidden_size(model)
-        self.exchange_dense = nn.Linear(size, size)
+        self.exchange_dense = nn.Linear(size, size)  # Eq. 6
         if self.init == "identity":
             nn.init.eye_(self.exchange_dense.weight)
         else:
             nn.init.normal_(self.exchange_dense.weight, std=getattr(model.config, "initializer_range", 0.02))
         nn.init.zeros_(self.exchange_dense.bias)
-        own = masked_lm_head(model)
+        # Eq. 7 and `linear` of Eq. 8: a copy of the head of the multilingual prediction.
+        models_head = masked_lm_head(model)
         self.bias: nn.Parameter | None = None
         if self.head == "literal":
             self.transform: nn.Module = literal_transform(model).copy(share_linear=self.share_linear)
         else:
-            self.transform = own.copy(share_norm=self.share_linear)
-            if own.bias is not None:
-                self.bias = nn.Parameter(own.bias.detach().clone())
+            self.transform = models_head.copy(share_norm=self.share_linear)
+            if models_head.bias is not None:
+                self.bias = nn.Parameter(models_head.bias.detach().clone())
 
     def check_options(self) -> None:
-        """A sum over all masked tokens is not divided by the linked ones."""
+        """Refuse to divide a sum over all masked tokens by the linked ones."""
         if self.unaligned == "literal" and self.divide_by == "linked":
             raise ConfigurationError(
                 "word_exchange: unaligned=literal sums over all masked tokens, so divide_by=linked has no meaning; "
@@ -107,13 +109,13 @@ class WordExchange(Loss):
     def measure(
         self, hidden: Tensor, links: Tensor, labels: Tensor, table: Tensor | SharedTable
     ) -> LossOutput:
-        """Summed cross-entropy over the masked tokens that have a translation.
+        """Sum the cross-entropy over the masked tokens that have a link, or over all with ``unaligned: literal``.
 
         Args:
             hidden: states of the masked pair.
-            links: positions of linked pieces [source, target]; −1 pads.
+            links: positions of linked pieces [source, target] in the pair; −1 pads.
             labels: ids of the masked tokens, negative elsewhere.
-            table: the output embeddings.
+            table: the output embeddings, e.
 
         **Shape**: hidden (batch, length, hidden); links (batch, links, 2); labels (batch, length); table (V, hidden).
         """
@@ -123,23 +125,23 @@ class WordExchange(Loss):
             labels=(labels, "batch length"),
         )
         masked = labels >= 0
-        states, position = exchange(
-            hidden, links, masked, many=self.many, keep_unaligned=self.unaligned == "literal"
-        )
-        states = self.transform(self.exchange_dense(states))
-        total, correct = vocabulary_loss(states, labels.flatten()[position], table, self.bias)
+        keep_unaligned = self.unaligned == "literal"
+        states, positions = exchange(hidden, links, masked, many=self.many, keep_unaligned=keep_unaligned)
+        states = self.transform(self.exchange_dense(states))  # Eq. 6, Eq. 7 and `linear` of Eq. 8
+        total, correct = vocabulary_loss(states, labels.flatten()[positions], table, self.bias)
+        predicted = positions.numel()
         metrics = {
-            "accuracy": correct.detach().float() / max(1, position.numel()),
+            "accuracy": correct.detach().float() / max(1, predicted),
             "aligned": self.linked(links, masked) / masked.sum().clamp(min=1),
         }
-        count = masked.sum() if self.divide_by == "masked" else torch.as_tensor(position.numel())
-        items: dict[str, Tensor | int] = {"accuracy": position.numel(), "aligned": masked.sum()}
+        items: dict[str, Tensor | int] = {"accuracy": predicted, "aligned": masked.sum()}
+        count = masked.sum() if self.divide_by == "masked" else torch.as_tensor(predicted)
         return LossOutput(total, count.to(total.device), metrics, items)
 
     def linked(self, links: Tensor, masked: Tensor) -> Tensor:
-        """How many masked tokens have a link."""
-        position, _ = _edges(links, masked, one_to_one=self.many == "one_to_one")
-        return torch.tensor(torch.unique(position).numel(), device=masked.device)
+        """The number of masked tokens that have a link."""
+        positions, _ = _swaps(links, masked, one_to_one=self.many == "one_to_one")
+        return torch.tensor(torch.unique(positions).numel(), device=masked.device)
 
 
 def exchange(
@@ -150,42 +152,50 @@ def exchange(
     many: str = "mean",
     keep_unaligned: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The rows of ``Aᵀ H`` at the masked positions, and their indices into the flattened positions, ascending.
+    """The rows of ``Aᵀ H`` (Eq. 5) at the masked positions, and these positions, ascending.
 
+    A position counts through the whole batch: position 2 of row 1 of a batch of length 10 is 12. With one row, links
+    ``[1, 4]`` and ``[1, 5]`` and position 1 masked, the result is the mean of the states at 4 and 5, and ``[1]``.
+
+    ``many``: ``sum`` or ``mean`` of the states that one position is linked to, or ``one_to_one``.
     ``keep_unaligned``: give masked positions without a link a row of zeros instead of leaving them out.
 
     **Shape**: hidden (batch, length, hidden); links (batch, links, 2), −1 pads; masked (batch, length).
     """
-    position, origin = _edges(links, masked, one_to_one=many == "one_to_one")
-    flat = hidden.reshape(-1, hidden.size(-1))
+    linked, origins = _swaps(links, masked, one_to_one=many == "one_to_one")
     if keep_unaligned:
-        items = masked.flatten().nonzero().squeeze(1)
-        row = torch.searchsorted(items, position)
+        positions = masked.flatten().nonzero().squeeze(1)
+        row = torch.searchsorted(positions, linked)  # every linked position is there, as it is masked
     else:
-        items, row = torch.unique(position, return_inverse=True)
-    states = flat.new_zeros(items.numel(), flat.size(1)).index_add(0, row, flat[origin])
+        positions, row = torch.unique(linked, return_inverse=True)
+    flat = hidden.reshape(-1, hidden.size(-1))
+    states = flat.new_zeros(positions.numel(), flat.size(1)).index_add(0, row, flat[origins])
     if many == "mean":
-        degree = torch.bincount(row, minlength=items.numel()).clamp(min=1)
-        states = states / degree.unsqueeze(1).to(states.dtype)
-    return states, items
+        links_of_row = torch.bincount(row, minlength=positions.numel()).clamp(min=1)
+        states = states / links_of_row.unsqueeze(1).to(states.dtype)
+    return states, positions
 
 
-def _edges(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, Tensor]:
-    """(masked position, position it is predicted from), flattened over the batch, each edge once."""
+def _swaps(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, Tensor]:
+    """The cells of A that matter: masked positions, and the position that each is predicted from.
+
+    Both count through the whole batch. A position with several links comes several times.
+    """
     length = masked.size(1)
-    valid = (links >= 0).all(dim=-1)
     if bool((links >= length).any()):  # it would be a position of the next row
         raise ConfigurationError(f"links: position {int(links.max())}, but the inputs have {length} tokens")
-    offset = torch.arange(links.size(0), device=links.device).unsqueeze(1) * length
-    first = (links[..., 0] + offset)[valid]
-    second = (links[..., 1] + offset)[valid]
-    # A is 0/1, so a link that stands twice counts once.
-    key = torch.unique(first * masked.numel() + second)
-    first, second = key // masked.numel(), key % masked.numel()
+    real = (links >= 0).all(dim=-1)
+    row_start = torch.arange(links.size(0), device=links.device).unsqueeze(1) * length
+    source = (links[..., 0] + row_start)[real]
+    target = (links[..., 1] + row_start)[real]
+    # A is 0/1, so a link that is listed twice counts once: unique over one number per (source, target).
+    cells = torch.unique(source * masked.numel() + target)
+    source, target = cells // masked.numel(), cells % masked.numel()
     if one_to_one:
-        degree = torch.bincount(torch.cat([first, second]), minlength=masked.numel())
-        single = (degree[first] == 1) & (degree[second] == 1)
-        first, second = first[single], second[single]
-    position, origin = torch.cat([first, second]), torch.cat([second, first])
-    chosen = masked.flatten()[position]
-    return position[chosen], origin[chosen]
+        links_of = torch.bincount(torch.cat([source, target]), minlength=masked.numel())
+        single = (links_of[source] == 1) & (links_of[target] == 1)
+        source, target = source[single], target[single]
+    # A is symmetric: the source is predicted from the target, and the target from the source.
+    positions, origins = torch.cat([source, target]), torch.cat([target, source])
+    is_masked = masked.flatten()[positions]
+    return positions[is_masked], origins[is_masked]

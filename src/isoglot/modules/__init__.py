@@ -1,12 +1,26 @@
 """Building blocks that know tensors and encoders, and nothing of corpora, recipes or tasks.
 
-Open ``encodings.py`` first: the encoder's outputs for a batch, each forward pass run once, when it is first read.
+    checkpoint ──checkpoint.py, load.py──> model ──encoder.py──> hidden states of some layers ──> vectors, links, losses
 
-- Encoders: ``checkpoint.py`` loads every model, ``load.py`` one with a masked-LM head; ``encoder.py`` runs any of
-  them, ``encoder_half.py`` takes the encoder of an encoder-decoder, ``packed_encoder.py`` runs a packed file.
+Read ``encodings.py`` first: the encoder's outputs for a batch, each forward pass run once, when it is first read.
+
+- Encoders: ``checkpoint.py`` loads every model, ``load.py`` one with a masked-LM head, which ``masked_lm_head.py``
+  takes apart. ``encoder.py`` runs any of them, with ``hooks.py``; ``document_mask.py`` keeps packed sequences apart.
+  ``encoder_half.py`` takes the encoder of an encoder-decoder, ``packed_encoder.py`` runs a packed file, ``adapter.py``
+  has the adapters of peft, ``model_folder.py`` saves a model object for verbs that read folders.
 - Word links: ``extraction.py``, ``sinkhorn.py``, ``self_labelling.py``, ``pointer.py``, ``text_path.py``.
-- Losses and their parts: ``contrast.py``, ``momentum.py``, ``vocabulary_loss.py``, ``shared_table.py``.
+- Losses and their parts: ``contrast.py``, ``momentum.py``, ``vocabulary_loss.py``, ``shared_table.py``,
+  ``word_vectors.py``, ``hashed_noise.py``.
 - Nearest neighbours: ``neighbours.py`` on one machine, ``large_search.py`` beyond it.
 - Order in the process: ``isolation.py`` leaves a caller's settings alone, ``finite.py`` refuses NaN, ``devices.py``
   reads names of devices, ``allocator.py`` keeps the memory of long runs small.
+
+Words of this room:
+
+- *base*: a model without its heads. *Head*: what comes after the hidden states; *transform*, its layers in front of
+  the vocabulary.
+- *table*: the parameter with one row per vocabulary entry, usually the word embeddings and the output layer in one.
+- *row*: of an input, one sequence of the batch; of a matrix of similarities, a source token.
+- *plan*, π and ξ: a matrix of similarities after Sinkhorn's normalisations.
+- *link*: a cell (i, j) of such a matrix that was chosen, or the two positions.
 """

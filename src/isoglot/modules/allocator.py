@@ -1,8 +1,10 @@
-"""Memory of long runs: glibc's allocator, where it may be set, and what oneDNN keeps.
+"""Keep the memory of long runs small, by settings of glibc's allocator and of oneDNN's cache of kernels.
 
-Other C libraries, and settings in the user's environment, stand. Sentences of ever new lengths leave something behind
-for each in both: over 8,000 pairs multilingual-e5-small in bfloat16 grew by 145 MB from its first window on; with few
-primitives and freed memory returned by 34 MB, most of them within the first thousands, at the same speed.
+Both keep some memory for each new length of sentences. Over 8,000 pairs, multilingual-e5-small in bfloat16 grew by 145
+MB after its first window; with few cached kernels and with freed memory returned, by 34 MB, most of it within the first
+thousands, at the same speed.
+
+Other C libraries are left alone, and so are settings in the user's environment.
 """
 
 import ctypes
@@ -12,12 +14,12 @@ from contextlib import contextmanager
 from typing import Any
 
 _MMAP_THRESHOLD, _TRIM_THRESHOLD, _MMAP_MAX = -3, -1, -4
-"""Numbers of parameters in its malloc.h."""
+"""Numbers of the parameters M_MMAP_THRESHOLD, M_TRIM_THRESHOLD and M_MMAP_MAX in glibc's malloc.h."""
 _LARGE = 1 << 20
 
 
 def adjustable_glibc() -> Any:
-    """The C library, or ``None`` where it is another one or the user has set up the allocator."""
+    """glibc; ``None`` if the C library is another one, or if the user has set the allocator up."""
     tunables = "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", "")
     if tunables or any(name.startswith("MALLOC_") and name.endswith("_") for name in os.environ):
         return None
@@ -29,9 +31,9 @@ def adjustable_glibc() -> Any:
 
 
 def give_back_large_blocks() -> None:
-    """Have every block of a megabyte and more go back to the system when it is freed.
+    """Let every block of a megabyte or more go back to the system when it is freed.
 
-    By default glibc puts blocks of up to 32 MiB into its heap after the first of that size was freed, and a heap
+    By default, glibc puts blocks of up to 32 MiB into its heap after the first block of that size was freed, and a heap
     with holes does not shrink.
     """
     library = adjustable_glibc()
@@ -41,11 +43,11 @@ def give_back_large_blocks() -> None:
 
 @contextmanager
 def freed_memory_kept(device: str) -> Iterator[None]:
-    """Keep freed memory inside the block, for training on a ``cpu``; give it back to the system at the end.
+    """Keep freed memory inside a ``with`` block, for training on a ``cpu``; return it to the system at its end.
 
-    By default glibc maps each large block anew and returns it when it is freed, so the kernel clears the same pages at
-    every step. On mBERT's shape with 16 pairs in bfloat16 that was 300,000 page faults and a quarter of a step's CPU
-    time. Here large blocks lie in the heap as well, and its free end is not given back.
+    By default, glibc asks the system for each large block of memory and returns it when it is freed, so the system
+    clears the same pages at every step. With mBERT's shape and 16 pairs in bfloat16 that was 300,000 page faults and a
+    quarter of a step's CPU time. Here large blocks lie in the heap too, and the free end of the heap is not returned.
     """
     library = adjustable_glibc() if device == "cpu" else None
     if library is None:
@@ -56,18 +58,21 @@ def freed_memory_kept(device: str) -> Iterator[None]:
     try:
         yield
     finally:
-        library.mallopt(_MMAP_MAX, 65_536)
+        library.mallopt(_MMAP_MAX, 65_536)  # glibc's defaults
         library.mallopt(_TRIM_THRESHOLD, 131_072)
         library.malloc_trim(0)
 
 
 def keep_few_primitives() -> None:
-    """Have oneDNN keep few of the kernels that it makes for each shape; before torch is used. A set variable stands."""
+    """Let oneDNN cache few of the kernels that it makes, one for each shape; call this before torch is used.
+
+    A variable that the user has set is left alone.
+    """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8")
 
 
 def return_free_memory() -> None:
-    """Give what the C library's allocator holds free, in pieces between what is used, back to the system."""
+    """Return the memory to the system that the C library's allocator holds free, also between used blocks."""
     try:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     except (OSError, TypeError):  # Windows

@@ -1,4 +1,4 @@
-"""The one way a model is loaded: every weight from the file, finite, from safetensors only, without remote code."""
+"""Load models, all in one way: every weight from the file and finite, safetensors only, no remote code."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,16 +22,18 @@ from isoglot.modules.finite import non_finite
 from isoglot.runs.process_wide import ProcessWide, Restore
 
 _BUILT = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
-"""What a configuration may have any number of, and the library builds one by one."""
+"""Counts in a configuration of modules that the library builds one by one."""
 _MANY_LAYERS = 100
+"""Up to this count, modules are built without a look at the number of weights."""
 _SPARE, _SPARE_SHARE = 64, 0.02
-"""Embeddings beyond the tokenizer's entries that a model may have, which published ones do for the sake of kernels."""
+"""A model may have this many embeddings more than its tokenizer has entries, or this share of them if that is more:
+published models round the number up, for fast kernels."""
 _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 """Last names of tensors that old checkpoints hold and that are rebuilt from the configuration."""
 
 
 def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:
-    """A checkpoint's configuration; ``**settings`` but ``revision`` replace values of the file."""
+    """Read a checkpoint's configuration; ``settings`` replace values of the file, all but ``revision``."""
     folder = checkpoint_folder(checkpoint)
     with reading(folder, "config.json"), quiet():
         config: PreTrainedConfig = AutoConfig.from_pretrained(
@@ -54,15 +56,19 @@ def load_checkpoint(
     revision: str = "main",
     **options: Any,
 ) -> PreTrainedModel:
-    """A model in evaluation mode on the CPU whose every weight comes from the checkpoint's files.
+    """Load a model in evaluation mode on the CPU, all of whose weights come from the checkpoint's files.
 
+    ``auto``: a class of transformers with ``from_pretrained``, such as ``AutoModelForMaskedLM``.
+    ``config``: the configuration to build; by default the checkpoint's.
     ``new_head``: start a new head, and a new pooler, where the checkpoint has none that fits (``AutoModel`` has no
     head, so that only a pooler may be new).
     ``keep_left_out``: keep the tensors that this class of model has no place for, see :func:`left_out`.
+    ``without_head``: the end of the message if the head is missing.
+    ``options``: further arguments of ``from_pretrained``.
 
     Raises:
         ConfigurationError: files that cannot be read; weights that are missing, that the configuration has no place
-            for, that have another shape than it says, or that are not finite.
+            for, that have another shape than the configuration says, or that are not finite.
     """
     folder = checkpoint_folder(checkpoint)
     config = load_config(folder, revision=revision) if config is None else config
@@ -104,9 +110,13 @@ def require_fitting(
     *,
     hint: str = "",
 ) -> None:
-    """Refuse a tokenizer that is not the model's, as far as that can be seen; ``hint`` ends the error.
+    """Refuse a tokenizer that is recognisably not the model's.
 
-    Of one that was read from where the model was, only entries without an embedding are refused: there may be fewer.
+    1. It has more entries than the model has word embeddings.
+    2. It was not read from the same place as the model, and differs from the model's: in the id of a piece, in the
+       padding id, or because it has far fewer entries than there are embeddings (:func:`_difference`).
+
+    ``source``, ``hint``: the beginning and the end of the message.
     """
     rows, entries = input_embeddings(model).num_embeddings, len(tokenizer)
     if entries > rows:
@@ -116,20 +126,22 @@ def require_fitting(
         )
     if tokenizer.name_or_path and tokenizer.name_or_path == model.name_or_path:
         return
-    if why := _not_its_own(tokenizer, model, rows):
+    if difference := _difference(tokenizer, model, rows):
         raise ConfigurationError(
-            f"{source}: the tokenizer is another model's ({why}); use the one that was saved with the model{hint}"
+            f"{source}: the tokenizer is another model's ({difference}); use the one that was saved with the "
+            f"model{hint}"
         )
 
 
-def _not_its_own(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, rows: int) -> str:
-    """How it shows that a tokenizer is not the model's: its ids, its padding, its size."""
-    beside, trained = Path(model.name_or_path or "", "tokenizer.json"), dict[str, int]()
-    if model.name_or_path and beside.is_file():
-        trained = Tokenizer.from_file(str(beside)).get_vocab()
+def _difference(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, rows: int) -> str:
+    """The first difference between a tokenizer and the model's own: in ids, padding or size; empty if there is none."""
+    file = Path(model.name_or_path or "", "tokenizer.json")
+    models_ids: dict[str, int] = {}
+    if model.name_or_path and file.is_file():
+        models_ids = Tokenizer.from_file(str(file)).get_vocab()
     for piece, number in tokenizer.get_vocab().items():
-        if trained.get(piece, number) != number:
-            return f"{piece!r} is token {trained[piece]} in {beside} and {number} in the tokenizer"
+        if models_ids.get(piece, number) != number:
+            return f"{piece!r} is token {models_ids[piece]} in {file} and {number} in the tokenizer"
     padding = getattr(model.config, "pad_token_id", None)
     if None not in (padding, tokenizer.pad_token_id) and padding != tokenizer.pad_token_id:
         return f"padding is token {padding} in the model and {tokenizer.pad_token_id} in the tokenizer"
@@ -139,7 +151,7 @@ def _not_its_own(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, row
 
 
 def _require_weights_for_layers(config: PreTrainedConfig, folder: str | Path, revision: str = "main") -> None:
-    """Refuse more layers than there are tensors, before a model with all of them is built, which can take hours."""
+    """Refuse a configuration with more layers than the file has tensors: to build them could take hours."""
     for name in _BUILT:
         count = getattr(config, name, 0)
         if not isinstance(count, int) or count <= _MANY_LAYERS:
@@ -187,6 +199,7 @@ def new_weights(model: PreTrainedModel) -> set[str]:
 
 
 def _silence() -> Restore:
+    """Turn the library's messages and progress bars off; return the function that restores them."""
     report = logging.getLogger("transformers")
     level, bars = report.level, is_progress_bar_enabled()
     report.setLevel(logging.ERROR)
@@ -205,21 +218,23 @@ quiet = ProcessWide(_silence).block
 
 
 def few(names: Sequence[str]) -> str:
-    """The first three names, and how many more there are."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    """The first three names, and the number of the others: ``a, b, c and 4 more``."""
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
 def _read_left_out(
     model: PreTrainedModel, names: Iterable[str], folder: str | Path, revision: str
 ) -> dict[str, Tensor]:
+    """Read the tensors of these names, which the library did not; a pooler gets the encoder's prefix."""
     prefix = f"{model.base_model_prefix}."
     unread = {name for name in names if not name.endswith(_NO_WEIGHTS)}
     values: dict[str, Tensor] = {}
     for path in weight_files(folder, revision) if unread else ():
         with reading(folder, path.name), safe_open(path, framework="pt") as tensors:
             for name in unread & set(tensors.keys()):
-                bare = _part(model, name) == "pooler" and not name.startswith(prefix)
-                values[f"{prefix}{name}" if bare else name] = tensors.get_tensor(name)
+                lacks_prefix = _part(model, name) == "pooler" and not name.startswith(prefix)
+                values[f"{prefix}{name}" if lacks_prefix else name] = tensors.get_tensor(name)
     require_finite_weights(values.items(), folder)
     return values
 
@@ -227,19 +242,22 @@ def _read_left_out(
 def _require_complete(
     model: PreTrainedModel, report: Mapping[str, Any], folder: str | Path, *, without_head: str | None
 ) -> None:
-    """``without_head`` is the error for a head that is missing; with ``None`` it may be new."""
+    """Refuse a model of which the library's loading report says that weights do not fit.
+
+    1. The encoder has to be complete: no weight missing, none left over, none of another shape.
+    2. A head, and a pooler, may be missing or of another shape only where a new one is allowed.
+    3. Left-over weights of another head or of a pooler are no error.
+
+    ``without_head``: the message for a missing head; ``None`` allows a new one.
+    """
     missing, unexpected = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
+    new_allowed = without_head is None
     wrong = [f"{name} is missing" for name in missing if _part(model, name) == "encoder"]
-    wrong += [
-        f"{name} has no place"
-        for name in unexpected
-        if _part(model, name) == "encoder" and not name.endswith(_NO_WEIGHTS)
-    ]
-    wrong += [
-        f"{name} has shape {tuple(saved)} instead of {tuple(needed)}"
-        for name, saved, needed in sorted(report["mismatched_keys"])
-        if _part(model, name) == "encoder" or without_head is not None
-    ]
+    left_over = [name for name in unexpected if not name.endswith(_NO_WEIGHTS)]
+    wrong += [f"{name} has no place" for name in left_over if _part(model, name) == "encoder"]
+    for name, saved, needed in sorted(report["mismatched_keys"]):
+        if _part(model, name) == "encoder" or not new_allowed:
+            wrong.append(f"{name} has shape {tuple(saved)} instead of {tuple(needed)}")
     if wrong:
         raise ConfigurationError(
             f"{folder}: weights do not fit config.json ({few(wrong)}); give a complete checkpoint, with the "
@@ -250,18 +268,26 @@ def _require_complete(
 
 
 def _part(model: PreTrainedModel, name: str) -> Literal["encoder", "pooler", "head"]:
-    """Which part of a model a tensor belongs to, whether its name has the encoder's prefix or not."""
+    """The part of a model that a tensor belongs to, by its name in the file.
+
+    A file may name the tensors of BERT's encoder ``bert.encoder.…`` or, if it was saved without head, ``encoder.…``.
+
+    1. ``pooler…``, with or without the prefix ``bert.``: the pooler.
+    2. A model without head: the encoder, if the encoder has such a name, else another model's head.
+    3. A model with head: the encoder, if the name has the prefix, or is one of the encoder and not of the head.
+    """
     prefix = f"{model.base_model_prefix}."
-    bare = name.removeprefix(prefix)
-    top = bare.split(".")[0]
-    if top.startswith("pooler"):
+    first_part = name.removeprefix(prefix).split(".")[0]
+    if first_part.startswith("pooler"):  # 1
         return "pooler"
-    base = _tops(model.base_model)
-    if model.base_model is model:
-        return "encoder" if top in base else "head"
-    return "encoder" if name.startswith(prefix) or top in base - _tops(model) else "head"
+    of_encoder = _first_parts(model.base_model)
+    if model.base_model is model:  # 2
+        return "encoder" if first_part in of_encoder else "head"
+    if name.startswith(prefix) or first_part in of_encoder - _first_parts(model):  # 3
+        return "encoder"
+    return "head"
 
 
-def _tops(module: nn.Module) -> set[str]:
-    """First parts of the names of a module's tensors."""
+def _first_parts(module: nn.Module) -> set[str]:
+    """The names of a module's tensors up to the first dot."""
     return {name.split(".")[0] for name in module.state_dict()}

@@ -34,15 +34,17 @@ class ProjectionHead(nn.Module):
         self.maps = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in pairwise(widths))
         for parameter in self.maps.parameters():
             with torch.no_grad():
-                if parameter.dim() == 1:
+                if parameter.dim() == 1:  # a bias
                     parameter.zero_()
                 else:
                     parameter.normal_(0.0, std, generator=generator)
 
     def forward(self, states: Tensor) -> Tensor:
-        """**Shape**: (batch, hidden) -> (batch, size)."""
+        """Map h to z. **Shape**: (batch, hidden) -> (batch, size)."""
         for number, layer in enumerate(self.maps):
-            states = layer(states.to(next(layer.parameters()).dtype) if number == 0 else states.relu())
+            # Between the two maps of `mlp` a ReLU; before the first the type of its weights.
+            states = states.relu() if number > 0 else states.to(next(layer.parameters()).dtype)
+            states = layer(states)
         return states
 
 
@@ -68,9 +70,9 @@ def key_queue_loss(
     .. math:: -\log \frac{\exp(q \cdot k^+ / \tau)}{[\exp(q \cdot k^+ / \tau)] + \sum_{i=1}^{K} \exp(q \cdot
     k_i / \tau)}
 
-    ``negatives``: the queue as it is before this batch's keys enter.
-    ``positive_in_denominator``: the bracketed term (MoCo's code); PPA's Eq. 3 sums over the queue alone, which can make
-    the loss negative, and 0 for a query with no negative at all.
+    ``negatives``: the queue before the keys of this batch enter.
+    ``positive_in_denominator``: add the bracketed term, as MoCo's code does. PPA's Eq. 3 sums over the queue alone:
+    then the loss can be negative, and it is 0 for a query that has no negative at all.
     ``excluded``: negatives that do not count for a query (translations of the same sentence, empty slots).
 
     Returns:
@@ -87,12 +89,14 @@ def key_queue_loss(
         if positive_in_denominator:
             losses = torch.cat([positive, scores], 1).logsumexp(1) - positive[:, 0]
         else:
-            none = ~(scores > -torch.inf).any(1)
-            # A row of −inf alone has no finite gradient, so such rows get one finite score before they are
-            # dropped.
-            losses = scores.masked_fill(none[:, None], 0.0)
-            losses = losses.logsumexp(1) if scores.shape[1] else positive[:, 0]
-            losses = (losses - positive[:, 0]).masked_fill(none, 0.0)
+            without_negatives = ~(scores > -torch.inf).any(1)
+            # logsumexp of −inf alone has a gradient of NaN, which masking the result would not remove; so such rows
+            # get finite scores first.
+            finite_scores = scores.masked_fill(without_negatives[:, None], 0.0)
+            denominator = (
+                finite_scores.logsumexp(1) if scores.shape[1] else positive[:, 0]
+            )  # K = 0: no column
+            losses = (denominator - positive[:, 0]).masked_fill(without_negatives, 0.0)
         return losses, (positive.detach() >= scores.detach()).all(1)
 
 
@@ -103,49 +107,60 @@ def in_batch_loss(
 
     .. math:: \tfrac12 [\mathrm{CE}(q_i K^\top / \tau, i) + \mathrm{CE}(k_i Q^\top / \tau, i)]
 
-    **Shape**: queries and keys of all ranks (all pairs, size), own ones from ``start``; results (count,).
+    ``queries`` and ``keys``: those of all ranks; the ``count`` pairs from number ``start`` on are this rank's.
+
+    Returns:
+        Loss of each pair of this rank, and whether its query scores its own key at least as high as any other.
+
+    **Shape**: queries and keys (all pairs, size); results (count,).
     """
     with torch.autocast(queries.device.type, enabled=False):
         queries, keys = queries.float(), keys.float()
-        real, labels = slice(start, start + count), torch.arange(start, start + count, device=queries.device)
-        forward = queries[real] @ keys.T / temperature
-        backward = keys[real] @ queries.T / temperature
-        losses = nn.functional.cross_entropy(forward, labels, reduction="none")
-        losses = losses + nn.functional.cross_entropy(backward, labels, reduction="none")
+        own = slice(start, start + count)
+        answers = torch.arange(start, start + count, device=queries.device)
+        forward = queries[own] @ keys.T / temperature
+        backward = keys[own] @ queries.T / temperature
+        losses = nn.functional.cross_entropy(forward, answers, reduction="none")
+        losses = losses + nn.functional.cross_entropy(backward, answers, reduction="none")
         scores = forward.detach()
-        return losses / 2, (scores.gather(1, labels[:, None]) >= scores).all(1)
+        return losses / 2, (scores.gather(1, answers[:, None]) >= scores).all(1)
 
 
 def mixed_inputs(
     inputs: dict[str, Tensor], swap: Tensor, *, padding_id: int, longest: int | None
 ) -> dict[str, Tensor]:
-    """Concatenate sentences 2i and 2i + 1 of a batch (InfoXLM's mixup contrast) to ⌈batch / 2⌉ instances.
+    """Concatenate sentences 2i and 2i + 1 of a batch (InfoXLM's mixup contrast) to ⌈batch / 2⌉ inputs.
 
-    The second of two loses its first token ([CLS]); an odd last sentence is joined with the first of the batch. Inputs
-    are padded on the right, and cut at ``longest``; position ids are left to the encoder.
+    ``[CLS] a b [SEP]`` and ``[CLS] c [SEP]`` become ``[CLS] a b [SEP] c [SEP]``: the second sentence loses its first
+    token. An odd last sentence is joined with the first of the batch. Inputs are padded on the right, and cut at
+    ``longest``; position ids are left to the encoder.
 
-    ``swap``: bool (instances,): the odd sentence stands first.
+    ``inputs``: encoder inputs of the sentences, (batch, length) each, among them ``attention_mask``.
+    ``swap``: bool (mixed inputs,): whether sentence 2i + 1 stands first.
     """
     mask = inputs["attention_mask"].bool()
     batch, length = mask.shape
     even = torch.arange(0, batch, 2, device=mask.device)
     odd = (even + 1) % batch
     first, second = torch.where(swap, odd, even), torch.where(swap, even, odd)
-    n, m = mask.sum(1)[first, None], mask.sum(1)[second, None]
-    width = int((n + m).max()) - 1
+    first_size, second_size = mask.sum(1)[first, None], mask.sum(1)[second, None]
+    # Each column of the result is read from the first sentence or, behind that, from the second without its [CLS].
+    width = int((first_size + second_size).max()) - 1
     column = torch.arange(min(width, longest or width), device=mask.device).expand(len(first), -1)
-    in_first, real = column < n, column < n + m - 1
-    shifted = (column - n + 1).clamp(min=0, max=length - 1)
+    in_first = column < first_size
+    is_token = column < first_size + second_size - 1
+    column_of_first = column.clamp(max=length - 1)
+    column_of_second = (column - first_size + 1).clamp(min=0, max=length - 1)
     mixed = {}
     for name, tensor in inputs.items():
         if name == "position_ids" or tensor.dim() != 2:
             continue
         joined = torch.where(
             in_first,
-            tensor[first].gather(1, column.clamp(max=length - 1)),
-            tensor[second].gather(1, shifted),
+            tensor[first].gather(1, column_of_first),
+            tensor[second].gather(1, column_of_second),
         )
-        mixed[name] = torch.where(real, joined, padding_id if name == "input_ids" else 0)
+        mixed[name] = torch.where(is_token, joined, padding_id if name == "input_ids" else 0)
     return mixed
 
 
@@ -171,6 +186,8 @@ def gather_rows_with_gradient(rows: Tensor) -> tuple[Tensor, int]:
 
 
 class _Gather(torch.autograd.Function):
+    """The rows of all ranks; the backward adds up the gradients that all ranks have for this rank's rows."""
+
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> tuple[Tensor, int]:
         parts, start = _gather(rows.contiguous())
@@ -189,7 +206,10 @@ def _several_ranks() -> bool:
 
 
 def _gather(rows: Tensor) -> tuple[list[Tensor], int]:
-    """Each rank's rows, and the index of this rank's first among all."""
+    """The rows of each rank, and the index of this rank's first row among all.
+
+    ``all_gather`` wants equal shapes, so ranks with fewer rows pad theirs, and the padding is cut off again.
+    """
     world = dist.get_world_size()
     sizes = [torch.zeros((), dtype=torch.int64, device=rows.device) for _ in range(world)]
     dist.all_gather(sizes, torch.tensor(len(rows), dtype=torch.int64, device=rows.device))
@@ -198,4 +218,5 @@ def _gather(rows: Tensor) -> tuple[list[Tensor], int]:
     padded[: len(rows)] = rows
     parts = [torch.empty_like(padded) for _ in range(world)]
     dist.all_gather(parts, padded)
-    return [p[:c] for p, c in zip(parts, counts, strict=True)], sum(counts[: dist.get_rank()])
+    real_parts = [part[:count] for part, count in zip(parts, counts, strict=True)]
+    return real_parts, sum(counts[: dist.get_rank()])

@@ -1,4 +1,4 @@
-"""The one reading of the names of devices and dtypes."""
+"""Read the names of devices and dtypes that options give."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from isoglot.core.errors import ConfigurationError
 
 
 def resolve_device(name: str = "auto") -> torch.device:
-    """The device of a name, checked to be there; ``auto`` is the first CUDA GPU, or the CPU."""
+    """Find the device of a name, and check that it is there; ``auto`` is the first CUDA GPU, or the CPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -58,10 +58,11 @@ def is_faster_in_bfloat16(facts: Mapping[str, Any]) -> bool:
 
 
 def processor_facts() -> dict[str, Any]:
-    """What torch knows of the processor: ``cpu_name``, and each extension by its name, such as ``amx_bf16``."""
+    """Ask torch about the processor: ``cpu_name``, and each extension by its name, such as ``amx_bf16``."""
     if hasattr(torch.cpu, "get_capabilities"):
         return dict(torch.cpu.get_capabilities())
-    about = Path("/proc/cpuinfo")  # older releases of torch name no processor
+    # Older releases of torch do not name the processor; Linux does.
+    about = Path("/proc/cpuinfo")
     text = about.read_text(errors="replace") if about.is_file() else ""
     return {
         "cpu_name": "AMD" if "AuthenticAMD" in text else "",

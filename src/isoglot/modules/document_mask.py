@@ -31,27 +31,31 @@ PACKABLE = (
 
 
 def document_mask(document_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """Which position may read which: M[q, k] = (d_q = d_k and k is not padding) or q = k.
+    """Say which position may read which: M[q, k] = (d_q = d_k and k is not padding) or q = k.
 
-    The diagonal stays allowed, because a query with nothing to read would turn into NaN.
+    Every position may read itself, padding too: with nothing to read, a softmax would give NaN.
 
-    **Shape**: document ids (1-based; 0 is padding) (batch, length); result (batch, 1, length, length), bool.
+    **Shape**: document ids (from 1; 0 is padding) (batch, length); result (batch, 1, length, length), bool.
     """
-    keys = document_ids > 0
+    readable = document_ids > 0
     if attention_mask is not None:
-        keys = keys & attention_mask.bool()
-    together = document_ids[:, :, None] == document_ids[:, None, :]
+        readable = readable & attention_mask.bool()
+    same_document = document_ids[:, :, None] == document_ids[:, None, :]
     diagonal = torch.eye(document_ids.shape[1], dtype=torch.bool, device=document_ids.device)
-    return ((together & keys[:, None, :]) | diagonal)[:, None]
+    return ((same_document & readable[:, None, :]) | diagonal)[:, None]
 
 
 def restarted_positions(document_ids: Tensor) -> Tensor:
-    """Position ids that restart at 0 with each document, a run of equal ids: (batch, length) → (batch, length)."""
+    """Position ids that restart at 0 with each document, a run of equal ids: ``[1, 1, 2, 2, 2]`` → ``[0, 1, 0, 1, 2]``.
+
+    **Shape**: (batch, length) → (batch, length).
+    """
     length = document_ids.shape[1]
     index = torch.arange(length, device=document_ids.device).expand_as(document_ids)
-    starts = torch.ones_like(document_ids, dtype=torch.bool)
-    starts[:, 1:] = document_ids[:, 1:] != document_ids[:, :-1]
-    return index - torch.where(starts, index, 0).cummax(dim=1).values
+    is_start = torch.ones_like(document_ids, dtype=torch.bool)
+    is_start[:, 1:] = document_ids[:, 1:] != document_ids[:, :-1]
+    start_of_document = torch.where(is_start, index, 0).cummax(dim=1).values
+    return index - start_of_document
 
 
 def require_packable(model: PreTrainedModel) -> None:
@@ -76,10 +80,10 @@ def require_packable(model: PreTrainedModel) -> None:
 
 
 def attention_inputs(model: PreTrainedModel, mask: Tensor, dtype: torch.dtype) -> Any:
-    """A boolean (batch, 1, length, length) mask in the form that the encoder's ``attention_mask`` takes.
+    """Bring a boolean mask (batch, 1, length, length) into the form that the encoder's ``attention_mask`` takes.
 
-    ModernBERT gets one mask a layer type, the local one cut to its window: given a single 4-D mask it would
-    silently lose its local attention.
+    ModernBERT gets a mask for each of its two kinds of layers, the local one cut to the window: with a single 4-D mask
+    all layers would attend globally, without an error.
     """
     if model.config.model_type != "modernbert":
         return _for_kernel(model, mask, dtype)
@@ -92,7 +96,7 @@ def attention_inputs(model: PreTrainedModel, mask: Tensor, dtype: torch.dtype) -
 
 
 def _for_kernel(model: PreTrainedModel, mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Bool as it is for sdpa; zeros and the lowest number, to be added, for eager."""
+    """The mask of a kernel: for sdpa the bool itself, for eager numbers to add to the scores, 0 or the lowest."""
     if (getattr(model.config, "_attn_implementation", None) or "eager") == "sdpa":
         return mask
     zeros = torch.zeros(mask.shape, dtype=dtype, device=mask.device)

@@ -1,25 +1,24 @@
 """One way to run any masked-LM encoder: chosen layers, early exit, packed rows, language embeddings.
 
-A layer's number is that of Hugging Face's ``hidden_states``: 0 is the output of the embeddings, ``l`` the
-input of layer ``l`` (0-based), the number of layers is ``last_hidden_state``. Position ids are 0-based in
-isoglot, whatever the family; RoBERTa's offset is added here.
+The number of a layer is its place in Hugging Face's ``hidden_states``: of 12 layers, 0 is the output of the embeddings,
+1 the output of the first layer (and the input of the second), 12 ``last_hidden_state``. So the hidden states of number
+``l`` are the input of ``layer_modules(model)[l]``, where a hook reads them. Position ids count from 0 in isoglot,
+whatever the family; RoBERTa's offset is added here.
 
-Threads may share a model: a hook acts only in the thread that set it, and what a block changes about the model is
-changed back when no thread is inside such a block.
+Threads may share a model: a hook acts only in the thread that set it (``hooks.py``).
 """
 
 from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from isoglot.core.errors import ConfigurationError, Problem
 from isoglot.modules.document_mask import (
@@ -28,14 +27,11 @@ from isoglot.modules.document_mask import (
     require_packable,
     restarted_positions,
 )
+from isoglot.modules.hooks import before_forward, changed_attribute, registered_hook
 from isoglot.modules.shared_table import SharedTable
 
 if TYPE_CHECKING:  # an encoder that runs as it is packed does without
     from transformers import PreTrainedModel
-
-_LOCK = threading.Lock()
-_CHANGED: dict[tuple[nn.Module, str], tuple[int, Any]] = {}
-"""Attributes that blocks have changed for a while: how many blocks, and the value to give back."""
 
 
 class _Stop(Exception):  # noqa: N818 - a signal, not an error
@@ -43,10 +39,10 @@ class _Stop(Exception):  # noqa: N818 - a signal, not an error
 
 
 def unwrapped(model: Any) -> PreTrainedModel:
-    """The model of transformers inside what peft wraps around it; its adapters stand in its layers and stay.
+    """Take the ``transformers`` model out of a wrapper of peft; adapters inside the layers stay in place.
 
     Raises:
-        ConfigurationError: It is another object, or prompts are trained in front of its input.
+        ConfigurationError: ``model`` is another object, or peft trains prompts in front of its input.
     """
     if getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", False):
         raise ConfigurationError(
@@ -68,12 +64,15 @@ def base_of(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def num_layers(model: PreTrainedModel) -> int:
-    """The number of transformer layers of the encoder, which is the number of its last hidden state."""
+    """The number of transformer layers of the encoder, which is also the number of its last hidden states."""
     return int(model.config.num_hidden_layers)
 
 
 def layer_number(model: PreTrainedModel, layer: int, *, name: str = "layer") -> int:
-    """A layer counted from 0, the embeddings; negative ones count from the end. ``name`` is the option that gave it."""
+    """Check the number of a layer, 0 for the embeddings; negative numbers count from the end, −1 for the last.
+
+    ``name`` is the option that the message names.
+    """
     last = num_layers(model)
     number = layer + last + 1 if layer < 0 else layer
     if not 0 <= number <= last:
@@ -99,22 +98,29 @@ def max_length(model: PreTrainedModel) -> int | None:
 
 
 def layer_modules(model: PreTrainedModel) -> Sequence[nn.Module] | None:
-    """The encoder's transformer layers in order; ``None`` where they cannot be separated (ALBERT shares its own).
+    """The encoder's transformer layers in order; ``None`` if they are not separate modules (ALBERT repeats one).
 
-    They are the one outermost ``ModuleList`` of as many members as the encoder has layers, all of one class.
+    No family names its layers alike, so they are found by their form: a ``ModuleList``
+
+    1. of as many members as the encoder has layers,
+    2. all of one class,
+    3. that is not inside another such list.
+    4. If several lists are left, those of the library's layer class count. There must be exactly one.
     """
-    found: list[tuple[str, nn.ModuleList]] = []
-    for name, module in base_of(model).named_modules():
-        if not isinstance(module, nn.ModuleList) or len(module) != num_layers(model):
+    found: dict[str, nn.ModuleList] = {}
+    for name, module in base_of(model).named_modules():  # outer modules come before those inside them
+        if not isinstance(module, nn.ModuleList) or len(module) != num_layers(model):  # 1
             continue
-        if len({type(m) for m in module}) != 1 or any(name.startswith(f"{outer}.") for outer, _ in found):
-            continue
-        found.append((name, module))
-    if len(found) > 1:
+        of_one_class = len({type(member) for member in module}) == 1  # 2
+        inside_another = any(name.startswith(f"{outer}.") for outer in found)  # 3
+        if of_one_class and not inside_another:
+            found[name] = module
+    lists = list(found.values())
+    if len(lists) > 1:  # 4
         from transformers.modeling_layers import GradientCheckpointingLayer  # noqa: PLC0415 - loads transformers
 
-        found = [(n, m) for n, m in found if isinstance(m[0], GradientCheckpointingLayer)]
-    return list(found[0][1]) if len(found) == 1 else None
+        lists = [layers for layers in lists if isinstance(layers[0], GradientCheckpointingLayer)]
+    return list(lists[0]) if len(lists) == 1 else None
 
 
 def is_compiled(model: PreTrainedModel) -> bool:
@@ -130,12 +136,15 @@ def encode(
     language_embeddings: nn.Embedding | None = None,
     words: SharedTable | None = None,
 ) -> dict[int, Tensor]:
-    """Hidden states of the layers asked for, from one forward up to the highest of them, with its gradient graph.
+    """Run one forward pass up to the highest layer asked for; return the hidden states of ``layers``, with gradient.
 
     ``inputs``: ``input_ids``, ``attention_mask`` and, where there are any, ``token_type_ids``, ``position_ids``
-    (0-based), ``language_ids``, ``document_ids`` (1-based, 0 padding: several sequences in a row, attention confined to
-    each). What the family does not take is left out. No rows give no rows, connected to the parameters all the same.
-    ``words``: the word embeddings as other readers of this step share them, for one gradient of all.
+    (from 0), ``language_ids``, ``document_ids`` (from 1, 0 padding: several sequences in a row, attention confined to
+    each). Inputs that the family does not take are left out. A batch without rows gives states without rows, which are
+    connected to the parameters all the same.
+    ``layers``: numbers of layers, 0 for the embeddings; they are also the keys of the result.
+    ``language_embeddings``: table that is added to the input embeddings, where there are ``language_ids``.
+    ``words``: the table of word embeddings that other readers of this step share, so that there is one gradient.
 
     **Shape**: inputs (batch, length); results (batch, length, hidden).
 
@@ -145,34 +154,35 @@ def encode(
     """
     if not len(inputs["input_ids"]):
         row = _one_row(inputs)
-        states = encode(model, row, layers=layers, language_embeddings=language_embeddings, words=words)
-        return {layer: tensor[:0] for layer, tensor in states.items()}
+        of_row = encode(model, row, layers=layers, language_embeddings=language_embeddings, words=words)
+        return {layer: tensor[:0] for layer, tensor in of_row.items()}
     last = num_layers(model)
-    asked = {layer: layer_number(model, layer) for layer in layers}
-    inner = sorted(set(asked.values()) - {last})
+    number_of = {layer: layer_number(model, layer) for layer in layers}  # −1 may be asked for, and is 12
+    inner = sorted(set(number_of.values()) - {last})
     modules = layer_modules(model) if inner else []
-    states = {}
-    with ExitStack() as stack:
+    states: dict[int, Tensor] = {}
+    with ExitStack() as stack:  # the hooks below are removed at its end
         stack.enter_context(_words_from(model, words))
         arguments = _forward_arguments(model, inputs, language_embeddings, stack)
-        if modules is None:
+        if modules is None:  # no modules to read at: the library keeps the states of all layers
             output = base_of(model)(**arguments, output_hidden_states=True)
-            return {
-                n: output.hidden_states[layer] if layer != last else output[0] for n, layer in asked.items()
-            }
+            states = dict(enumerate(output.hidden_states))
+            states[last] = output[0]
+            return {layer: states[number] for layer, number in number_of.items()}
+        # Hooks read the inputs of layers; the highest one also stops the forward, if the last states are not needed.
         if inner:
             stack.enter_context(_uncompiled(model))
-        for layer in inner:
-            stack.enter_context(_shown(modules[layer], partial(states.__setitem__, layer)))
-        if last not in asked.values():
+        for number in inner:
+            stack.enter_context(_shown(modules[number], partial(states.__setitem__, number)))
+        if last not in number_of.values():
             stack.enter_context(_shown(modules[inner[-1]], _stop))
         with suppress(_Stop):
             states[last] = base_of(model)(**arguments)[0]
-    return {n: states[layer] for n, layer in asked.items()}
+    return {layer: states[number] for layer, number in number_of.items()}
 
 
 def add_language_embeddings(embedded: Tensor, language_ids: Tensor, table: nn.Embedding) -> Tensor:
-    """Input embeddings plus the vector of each position's language: E[x] + L[language(x)] (Conneau and Lample 2019).
+    """Add to each input embedding the vector of its language: E[x] + L[language(x)] (Conneau and Lample 2019, XLM).
 
     **Shape**: embedded (batch, length, size); language_ids (batch, length); result as embedded.
     """
@@ -188,7 +198,7 @@ def encode_to_layer(
     training: bool,
     language_embeddings: nn.Embedding | None = None,
 ) -> Tensor:
-    """Hidden states of one layer as :func:`encode` gives them, without gradient; with dropout only in ``training``.
+    """The hidden states of one layer by :func:`encode`, without gradient; with dropout only in ``training``.
 
     **Shape**: (batch, length, hidden).
     """
@@ -198,17 +208,22 @@ def encode_to_layer(
 
 @contextmanager
 def dropout_off(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside the block; afterwards every submodule has the mode it had."""
-    with _changed(module.modules(), "training", value=False):
+    """Put a module in evaluation mode for the time of a block; then every submodule gets its own mode back."""
+    with changed_attribute(module.modules(), "training", value=False):
         yield
 
 
 def _one_row(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A row in place of none: not every kernel takes an empty batch, and DDP and FSDP want every rank to run."""
-    filled = ("attention_mask", "document_ids")
-    return {
-        name: values.new_full((1, *values.shape[1:]), int(name in filled)) for name, values in inputs.items()
-    }
+    """Inputs of one row in place of none.
+
+    Not every kernel takes an empty batch, and DDP and FSDP want every rank to run the model. The row is all zeros, but
+    its tokens are real ones: ones in ``attention_mask`` and ``document_ids``.
+    """
+    row = {}
+    for name, values in inputs.items():
+        fill = 1 if name in ("attention_mask", "document_ids") else 0
+        row[name] = values.new_full((1, *values.shape[1:]), fill)
+    return row
 
 
 def _stop(_: Tensor) -> None:
@@ -217,67 +232,21 @@ def _stop(_: Tensor) -> None:
 
 @contextmanager
 def _uncompiled(model: PreTrainedModel) -> Iterator[None]:
-    """Run an encoder compiled by ``compile()`` as plain code inside the block: compiled code sees no new hooks."""
-    with _changed([base_of(model)], "_compiled_call_impl", value=None):
+    """Run a compiled encoder as plain code for the time of a block: compiled code does not call new hooks."""
+    with changed_attribute([base_of(model)], "_compiled_call_impl", value=None):
         yield
-
-
-@contextmanager
-def _changed(modules: Iterable[nn.Module], name: str, *, value: Any) -> Iterator[None]:
-    """Another value of an attribute inside the block; where blocks overlap, the last to end gives the old one back."""
-    modules = list(modules)
-    with _LOCK:
-        for module in modules:
-            blocks, old = _CHANGED.get((module, name), (0, getattr(module, name)))
-            _CHANGED[module, name] = blocks + 1, old
-            vars(module)[name] = value  # past a module's own __setattr__, which takes 20 times as long
-    try:
-        yield
-    finally:
-        with _LOCK:
-            for module in modules:
-                blocks, old = _CHANGED.pop((module, name))
-                if blocks > 1:
-                    _CHANGED[module, name] = blocks - 1, old
-                else:
-                    vars(module)[name] = old
-
-
-@contextmanager
-def _before(module: nn.Module, act: Callable[[tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
-    """Call ``act`` with a module's arguments inside the block, when this thread runs it; it may return others."""
-    thread = threading.get_ident()
-
-    # A hook that another thread is setting or removing may be called without keyword arguments.
-    def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
-        return act(args, kwargs or {}) if threading.get_ident() == thread else None
-
-    with _registered(lambda: module.register_forward_pre_hook(hook, with_kwargs=True)):
-        yield
-
-
-@contextmanager
-def _registered(register: Callable[[], RemovableHandle]) -> Iterator[None]:
-    """Register a hook for the time of a block."""
-    with _LOCK:  # two hooks registered at once could get one number
-        handle = register()
-    try:
-        yield
-    finally:
-        with _LOCK:
-            handle.remove()
 
 
 def _shown(layer: nn.Module, read: Callable[[Tensor], None]) -> AbstractContextManager[None]:
-    """Show a layer's input (= the hidden states of its number) to ``read`` for the time of a block."""
-    return _before(layer, lambda args, kwargs: read(args[0] if args else kwargs["hidden_states"]))
+    """Call ``read`` with a layer's input, the hidden states of its number, for the time of a block."""
+    return before_forward(layer, lambda args, kwargs: read(args[0] if args else kwargs["hidden_states"]))
 
 
 @contextmanager
 def _words_from(model: PreTrainedModel, table: SharedTable | None) -> Iterator[None]:
-    """Look word embeddings up in a shared table inside the block, when this thread runs the model.
+    """Let the model of this thread look its word embeddings up in a shared table, for the time of a block.
 
-    A module that does more than look up is left alone, and so is a compiled encoder, which hooks would undo.
+    Left alone are a compiled encoder, which hooks would undo, and an embedding module that does more than look up rows.
     """
     if table is None or not table.trained or is_compiled(model):
         yield
@@ -292,14 +261,17 @@ def _words_from(model: PreTrainedModel, table: SharedTable | None) -> Iterator[N
             return None
         return table.rows(args[0].flatten(), module.padding_idx).view_as(output)
 
-    with _registered(lambda: module.register_forward_hook(hook, prepend=True)):
+    with registered_hook(lambda: module.register_forward_hook(hook, prepend=True)):
         yield
 
 
 def _forward_arguments(
     model: PreTrainedModel, inputs: Mapping[str, Tensor], languages: nn.Embedding | None, stack: ExitStack
 ) -> dict[str, Any]:
-    """The base model's keyword arguments; packed DeBERTa gets its mask by a hook that the stack ends."""
+    """The keyword arguments of the base model.
+
+    ``stack`` gets what has to end with the forward: the hook by which a packed DeBERTa receives its mask.
+    """
     accepted = _parameters(type(base_of(model)).forward)
     input_ids = inputs["input_ids"]
     attention_mask = inputs.get("attention_mask")
@@ -310,6 +282,8 @@ def _forward_arguments(
         and getattr(model.config, "type_vocab_size", 2) > 1
     ):
         arguments["token_type_ids"] = inputs["token_type_ids"]
+
+    # Positions
     documents = inputs.get("document_ids")
     positions = inputs.get("position_ids")
     if documents is not None and positions is None:
@@ -326,19 +300,24 @@ def _forward_arguments(
             f"an input has {input_ids.shape[1]} tokens, but the encoder has {longest} positions; "
             f"set `encode: {{max_length: {longest}}}` (specials included) for the stream"
         )
+
+    # Language embeddings: the model gets embeddings instead of ids.
     if languages is not None:
         embedded = input_embeddings(model)(input_ids)
         arguments["inputs_embeds"] = add_language_embeddings(embedded, inputs["language_ids"], languages)
         arguments["input_ids"] = None
+
+    # Packed rows: attention confined to documents.
     if documents is None:
         return arguments
     require_packable(model)
     mask = document_mask(documents, attention_mask)
-    if model.config.model_type == "deberta-v2":  # its embeddings keep the plain mask, which they multiply by
+    if model.config.model_type == "deberta-v2":
+        # DeBERTa's embeddings are multiplied by the mask, so they need the plain one; its layers get the other.
         arguments["attention_mask"] = documents > 0 if attention_mask is None else attention_mask
         stack.enter_context(_uncompiled(model))
         layers = cast(nn.Module, base_of(model).encoder)
-        stack.enter_context(_before(layers, lambda args, kwargs: ((args[0], mask, *args[2:]), kwargs)))
+        stack.enter_context(before_forward(layers, lambda args, kwargs: ((args[0], mask, *args[2:]), kwargs)))
     else:
         arguments["attention_mask"] = attention_inputs(model, mask, model.dtype)
     return arguments
@@ -347,24 +326,30 @@ def _forward_arguments(
 def _positions(
     model: PreTrainedModel, inputs: Mapping[str, Tensor], positions: Tensor | None, *, explicit: bool
 ) -> Tensor | None:
-    """Position ids as the family counts them; ``None`` leaves them to the library."""
+    """Position ids as the family counts them; ``None`` leaves them to the library.
+
+    1. BERT and others that count from 0: ``positions`` unchanged.
+    2. RoBERTa and others that count from padding id + 1: that is added, and padding has the padding id.
+    3. Without ``positions``, such a family counts the tokens that are not padding. The library does so itself from the
+       ids. If it gets embeddings instead (``explicit``), it cannot see the padding, and the same is done here.
+    """
     table = _position_table(model)
     offset = 0 if table is None else _position_offset(table)
-    if offset == 0:
+    if offset == 0:  # 1
         return positions
     padding = offset - 1
-    if positions is not None:
-        real = (
-            inputs["attention_mask"].bool() if "attention_mask" in inputs else inputs["input_ids"] != padding
-        )
+    if positions is not None:  # 2
+        has_mask = "attention_mask" in inputs
+        real = inputs["attention_mask"].bool() if has_mask else inputs["input_ids"] != padding
         return torch.where(real, positions + offset, padding)
-    if explicit:  # given embeddings instead of ids, the library could not see the padding
+    if explicit:  # 3
         real = inputs["input_ids"] != padding
         return torch.where(real, real.cumsum(dim=1) + padding, padding)
     return None
 
 
 def _position_table(model: PreTrainedModel) -> nn.Embedding | None:
+    """The table of position embeddings, under the names that the families give it; ``None`` if there is none."""
     base = base_of(model)
     for owner in (getattr(base, "embeddings", None), base):  # XLM has it beside the word embeddings
         for name in ("position_embeddings", "embed_positions"):  # the second is BART's
@@ -375,8 +360,8 @@ def _position_table(model: PreTrainedModel) -> nn.Embedding | None:
 
 
 def _position_offset(table: nn.Embedding) -> int:
-    """RoBERTa and its kin count positions from padding id + 1; their table has a padding row. BART's counts from 2."""
-    own = getattr(table, "offset", None)
+    """The number of the first position: 0 (BERT), padding id + 1 (RoBERTa, whose table has a padding row), 2 (BART)."""
+    own = getattr(table, "offset", None)  # BART's
     if isinstance(own, int):
         return own
     return 0 if table.padding_idx is None else table.padding_idx + 1
@@ -384,4 +369,5 @@ def _position_offset(table: nn.Embedding) -> int:
 
 @lru_cache(maxsize=64)
 def _parameters(forward: Callable[..., Any]) -> frozenset[str]:
+    """The names of a forward's parameters."""
     return frozenset(inspect.signature(forward).parameters)

@@ -1,7 +1,7 @@
-"""The encoder of an encoder-decoder, which is all that is read of T5, mT5, BART, mBART, M2M100 and NLLB.
+"""Take the encoder out of an encoder-decoder: T5, mT5, BART, mBART, M2M100 and NLLB.
 
-Only the encoder sees a whole sentence: the states of a decoder know the text before them, and an aligner would link by
-those without a word.
+Only the encoder reads a whole sentence. The states of a decoder depend on the text before them alone; an aligner would
+give links from such states too, and no error.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 HALVES = ("bart", "m2m_100", "mbart", "mt5", "t5", "umt5")
-"""Families of encoder-decoders whose encoder is read (tested); NLLB's checkpoints are of family ``m2m_100``."""
+"""Families of encoder-decoders whose encoder is used (tested); NLLB's checkpoints are of family ``m2m_100``."""
 WITHOUT_CLASS = ("bart", "m2m_100", "mbart")
-"""Those of them whose encoder ``AutoModel`` cannot load alone."""
+"""Families in :data:`HALVES` whose encoder ``AutoModel`` cannot load alone."""
 
 
 def encoder_half(model: PreTrainedModel) -> PreTrainedModel:
-    """The encoder of an encoder-decoder; any other model, an encoder that stands alone too, as it is."""
+    """Take the encoder of an encoder-decoder; return any other model, such as an encoder alone, unchanged."""
     if not _is_encoder_decoder(model.config) or not hasattr(model.base_model, "decoder"):
         return model
     _require_known(model.config, type(model).__name__)
@@ -34,24 +34,23 @@ def encoder_half(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def load_encoder_half(path: str | Path, dtype: torch.dtype) -> PreTrainedModel:
-    """The encoder of a checkpoint without a head, of an encoder-decoder its encoder; as :func:`load_checkpoint`."""
+    """Load the encoder of a checkpoint, without a head or a decoder, by :func:`load_checkpoint`."""
     from transformers import AutoModel  # noqa: PLC0415 - loads the library
 
     config = load_config(path)
-    if (
-        not _is_encoder_decoder(config) and config.model_type not in HALVES
-    ):  # T5EncoderModel's says that it is none
+    # The configuration of a T5EncoderModel says that it is no encoder-decoder, so the family is looked at too.
+    if not _is_encoder_decoder(config) and config.model_type not in HALVES:
         return load_checkpoint(AutoModel, path, config=config, new_head=True, dtype=dtype)
     _require_known(config, str(path))
     return encoder_half(load_checkpoint(_class_of(config), path, config=config, new_head=True, dtype=dtype))
 
 
 def _class_of(config: PreTrainedConfig) -> Any:
-    """The class to load of an encoder-decoder: that of its encoder if there is one, else that of the whole.
+    """The class to load an encoder-decoder with: the encoder's if the family has one, else that of the whole model.
 
     1. T5, mT5 and umT5 have an encoder of their own (``T5EncoderModel``), for whole checkpoints as well.
     2. Of other families a checkpoint can be saved from the encoder's class: SONAR is an ``M2M100Encoder``.
-    3. Any other checkpoint is read whole, and its decoder let go.
+    3. Any other checkpoint is loaded whole, and the decoder is dropped after that.
     """
     from transformers import AutoModel, AutoModelForTextEncoding  # noqa: PLC0415 - loads the library
     from transformers.models.auto.modeling_auto import MODEL_MAPPING  # noqa: PLC0415

@@ -64,9 +64,7 @@ class Encodings:
 
         **Shape**: (batch, length, hidden).
         """
-        layer = layer_number(
-            self.model, layer
-        )  # a layer that is not there is named before others are read for it
+        layer = layer_number(self.model, layer)  # an error for a missing layer, before a forward is run
         if (view, side, layer) not in self._cache:
             for number, states in self._encode(view, side, layer).items():
                 self._cache[view, side, number] = states
@@ -75,8 +73,8 @@ class Encodings:
     def layer(self, view: str, layer: int, *, clean: bool, side: str | None = None) -> Tensor:
         """Hidden states after ``layer`` layers (0: the embeddings) without gradient; stops the encoder there.
 
-        With ``clean`` the unmasked ids are encoded with dropout off (self-labelling); else the masked ids as in
-        training, out of the view's forward where it has been run already.
+        With ``clean`` the unmasked ids are encoded with dropout off (self-labelling). Without, the masked ids are
+        encoded as in training; if the view's forward has been run already, its states are used.
 
         **Shape**: (batch, length, hidden).
         """
@@ -103,7 +101,7 @@ class Encodings:
         return self._tables.setdefault(id(weight), SharedTable(weight))
 
     def inputs(self, view: str, side: str | None = None) -> dict[str, Tensor]:
-        """The encoder inputs of a view, the side's prefix taken off."""
+        """The encoder inputs of a view, or of one side of it, without the side's prefix."""
         tensors = self.batch[view]
         prefix = "" if side is None else f"{side}_"
         names = (
@@ -120,13 +118,15 @@ class Encodings:
         return found
 
     def _encode(self, view: str, side: str | None, layer: int) -> dict[int, Tensor]:
+        """Run the view's forward; return the states of ``layer`` and of further layers that cost nothing."""
         self.forwards += 1
         top = max(layer, self.top)
         layers: tuple[int, ...] = (layer, top)
-        whole = layer == top == num_layers(self.model)
-        keep = torch.is_grad_enabled() and not (whole and is_compiled(self.model))
-        if keep and layer_modules(self.model) is not None:
-            # the graph keeps the layers' inputs anyway: later readers get them free
+        # With gradient, the graph keeps the inputs of all layers anyway, so later readers get them without a forward.
+        # Not if only the last states of a compiled encoder are read: hooks would make it run uncompiled.
+        only_last = layer == top == num_layers(self.model)
+        keep_all = torch.is_grad_enabled() and not (only_last and is_compiled(self.model))
+        if keep_all and layer_modules(self.model) is not None:
             layers = tuple(range(top + 1))
         return encode(
             self.model,

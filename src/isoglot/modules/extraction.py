@@ -14,7 +14,7 @@ from torch import Tensor
 from isoglot.core.errors import ConfigurationError
 
 _REACH = 2
-"""How far apart, in words, the choices of two neighbours may be to support each other."""
+"""Largest distance, in words, between the choices of two neighbouring words that support each other."""
 
 
 def pair_mask(source_mask: Tensor, target_mask: Tensor) -> Tensor:
@@ -29,6 +29,7 @@ def first_argmax(scores: Tensor, dim: int) -> Tensor:
     shape[dim] = size
     index = torch.arange(size, device=scores.device, dtype=torch.int32).view(shape)
     best = scores.amax(dim, keepdim=True)
+    # The least index that holds the maximum; all others count as the last index, which is never less.
     return torch.where(scores == best, index, size - 1).amin(dim).long()
 
 
@@ -68,7 +69,7 @@ def itermax_links(
     alpha: float = 0.9,
     max_count: int = 2,
 ) -> Tensor:
-    r"""SimAlign's IterMax: the mutual argmax, repeated on what is left (Jalili Sabet et al. 2020).
+    r"""SimAlign's IterMax: the mutual argmax, repeated for the words without a link (Jalili Sabet et al. 2020).
 
     As in SimAlign's and XLM-Align's code, each pass after the first multiplies the *original* similarities by a
     factor and adds the mutual argmax of the product,
@@ -141,7 +142,7 @@ def printed_links(
 
 
 def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
-    """Maximum-weight matching of maximum cardinality (SimAlign's Match): one assignment problem a pair, by scipy.
+    """Maximum-weight matching of maximum cardinality (SimAlign's Match): scipy solves an assignment problem per pair.
 
     **Shape**: (batch, n, m) -> bool (batch, n, m); n and m tokens get min(n, m) links.
     """
@@ -150,19 +151,19 @@ def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
     links = torch.zeros(mask.shape, dtype=torch.bool)
     scores = similarity.detach().double().cpu()
     rows, columns = mask.any(2).cpu(), mask.any(1).cpu()
-    for b in range(mask.shape[0]):
-        i, j = rows[b].nonzero().flatten(), columns[b].nonzero().flatten()
+    for pair in range(mask.shape[0]):
+        i, j = rows[pair].nonzero().flatten(), columns[pair].nonzero().flatten()
         if len(i) and len(j):
-            left, right = linear_sum_assignment(scores[b][i][:, j].numpy(), maximize=True)
-            links[b, i[torch.from_numpy(left)], j[torch.from_numpy(right)]] = True
+            chosen_rows, chosen_columns = linear_sum_assignment(scores[pair][i][:, j].numpy(), maximize=True)
+            links[pair, i[torch.from_numpy(chosen_rows)], j[torch.from_numpy(chosen_columns)]] = True
     return links.to(mask.device) & mask
 
 
 def joined_links(links: Tensor, sure: Tensor) -> Tensor:
-    """Of ``links`` those that are ``sure`` and, next to one that is kept, any other: hysteresis, as in Canny's edges.
+    """Keep the links that are ``sure``, and any other beside a kept one: hysteresis, as in Canny's edge detector.
 
-    A word that is written as several in the other language has links side by side, each with a part of its weight;
-    a link that is as weak and has no neighbour is rather a mistake.
+    A word whose translation has several words has links side by side, each with a part of its weight. A link that is
+    as weak and has no neighbour is more probably a mistake.
 
     **Shape**: bool (batch, n, m) -> bool (batch, n, m). A cell has eight neighbours; ``sure`` cells that are not links
     take no part.
@@ -275,6 +276,7 @@ def adjacent_weights(weights: Tensor) -> Tensor:
     if not weights.numel():
         return weights
     window = (1, 2 * _REACH + 1)
+    # Sums over 5 columns of each row, with rows of zeros above and below; then the sums of the rows before and behind.
     near = torch.nn.functional.avg_pool2d(
         weights[:, None], window, stride=1, padding=(0, _REACH), divisor_override=1
     )[:, 0]
@@ -290,15 +292,18 @@ def adjacent_links(probability: Tensor, bonus: float) -> Tensor:
     .. math:: P'_{ij} = \min\Bigl(1, P_{ij} \bigl(1 + \beta [\max(P_{i,j-1}, P_{i,j+1}) u_j +
         \max(P_{i-1,j}, P_{i+1,j}) u_i]\bigr)\Bigr)
 
-    with :math:`u_j = \max(0, 1 - \sum_k P_{kj})` and :math:`u_i = \max(0, 1 - \sum_k P_{ik})`. Several words that
-    together translate one share its weight, and an article belongs to its noun where the other language has none.
+    with :math:`u_j = \max(0, 1 - \sum_k P_{kj})` and :math:`u_i = \max(0, 1 - \sum_k P_{ik})`, the weight that a word
+    has not given away yet. Several words that together translate one word share its weight; an article belongs to its
+    noun where the other language has no article.
 
     ``bonus``: β.
 
     **Shape**: (batch, n, m), 0 outside the mask -> (batch, n, m).
     """
-    around = torch.nn.functional.pad(probability, (1, 1, 1, 1))
-    beside = torch.maximum(around[:, 1:-1, :-2], around[:, 1:-1, 2:])
-    above = torch.maximum(around[:, :-2, 1:-1], around[:, 2:, 1:-1])
-    free_rows, free_columns = ((1.0 - probability.sum(dim, keepdim=True)).clamp(min=0.0) for dim in (2, 1))
-    return (probability * (1.0 + bonus * (beside * free_columns + above * free_rows))).clamp(max=1.0)
+    around = torch.nn.functional.pad(probability, (1, 1, 1, 1))  # zeros around the matrix
+    best_in_row = torch.maximum(around[:, 1:-1, :-2], around[:, 1:-1, 2:])  # of the cells left and right
+    best_in_column = torch.maximum(around[:, :-2, 1:-1], around[:, 2:, 1:-1])  # of the cells above and below
+    free_rows = (1.0 - probability.sum(2, keepdim=True)).clamp(min=0.0)
+    free_columns = (1.0 - probability.sum(1, keepdim=True)).clamp(min=0.0)
+    raised = 1.0 + bonus * (best_in_row * free_columns + best_in_column * free_rows)
+    return (probability * raised).clamp(max=1.0)

@@ -1,4 +1,4 @@
-"""The one check that what becomes a figure, a link or a checkpoint is made of numbers."""
+"""The one check for NaN and infinity in values that become a result, a link or a checkpoint."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ def all_finite(values: Tensor) -> bool:
     """Whether no value is NaN or infinite."""
     if not values.is_floating_point() or not values.numel():
         return True
-    # aminmax passes NaN on and, other than isfinite, needs no memory of the tensor's size
+    # aminmax passes NaN on and, unlike isfinite, needs no memory of the tensor's size.
     return bool(torch.isfinite(torch.stack(values.detach().aminmax())).all())
 
 
@@ -22,7 +22,7 @@ def non_finite(named: Iterable[tuple[str, Tensor]]) -> list[str]:
 
 
 def require_finite(values: Tensor, what: str) -> Tensor:
-    """The values themselves."""
+    """Return the values, or raise an error if one is NaN or infinite; the message begins with ``what``."""
     if not all_finite(values):
         raise IsoglotError(
             f"{what}: NaN or infinite values, from which no result can be made; use "

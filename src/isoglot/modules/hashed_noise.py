@@ -1,8 +1,8 @@
-"""Random numbers that are a function of what is drawn for, not of when: integer hashes on the device.
+"""Random numbers without a generator: hashes of the seed, the step, the sentence and the position.
 
-Draws that a view cannot make, because they depend on what the encoder found, still have to be the same after
-a resume, for another number of ranks and for another split into micro-batches. Hashing (seed, step, the
-sentence itself, the position) gives that without any state.
+Draws that a view cannot make, because they depend on the links that the encoder found, still have to be the same after
+a resume, for another number of ranks and for another split into micro-batches. A hash gives that without any state; it
+is computed on the device that holds the sentences.
 """
 
 import torch
@@ -12,7 +12,13 @@ _LOW = 0xFFFFFFFF
 
 
 def hashed_uniform(key: Tensor, *parts: Tensor | int) -> Tensor:
-    """Multiples of 2⁻²⁴ in [0, 1) from integers; equal integers give equal numbers on every device."""
+    """Numbers in [0, 1) from integers, multiples of 2⁻²⁴; equal integers give equal numbers on every device.
+
+    ``hashed_uniform(sentence_key(ids, mask), seed, step)`` draws one number for each sentence of a batch.
+
+    ``key``: int64, one for each number.
+    ``parts``: further integers, one for all numbers or one for each.
+    """
     state = _mix(key)
     for part in parts:
         state = _mix(state * 0x9E3779B1 + _mix(torch.as_tensor(part, device=key.device, dtype=torch.int64)))
@@ -20,7 +26,9 @@ def hashed_uniform(key: Tensor, *parts: Tensor | int) -> Tensor:
 
 
 def sentence_key(ids: Tensor, mask: Tensor) -> Tensor:
-    """One 32-bit number for each row's real ids and where they stand; padding to the right changes nothing.
+    """A 32-bit hash of each row's ids and their order; padding to the right changes nothing.
+
+    ``mask``: 1 for ids that count, 0 for padding.
 
     **Shape**: (batch, length) -> int64 (batch,).
     """

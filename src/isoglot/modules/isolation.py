@@ -15,11 +15,11 @@ from isoglot.runs.process_wide import ProcessWide, Restore
 from isoglot.runs.reporter import without_library_bars
 
 _LAUNCHER = "ACCELERATE_"
-"""How names of variables begin by which the library hands settings of a run to itself."""
+"""Beginning of the environment variables in which ``accelerate`` passes the settings of a run to itself."""
 
 
 def _without_cudnn() -> Restore:
-    """Attention by torch's kernels: cuDNN's are planned anew, for 0.1 seconds, at each new shape of a batch."""
+    """Let attention use torch's own kernels: cuDNN plans its kernels again, for 0.1 seconds, at each new shape."""
     allowed = torch.backends.cuda.cudnn_sdp_enabled()
     torch.backends.cuda.enable_cudnn_sdp(False)
     return lambda: torch.backends.cuda.enable_cudnn_sdp(allowed)
@@ -30,9 +30,9 @@ _WITHOUT_CUDNN = ProcessWide(_without_cudnn)
 
 @cache
 def _prepare_forks() -> None:
-    """Let processes that are forked from now on compute with one thread.
+    """Let processes that are forked after this compute with one thread.
 
-    The threads of OpenMP do not exist in them, and a computation would wait for these for ever.
+    A forked process does not have the threads of OpenMP, and a computation would wait for them forever.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
@@ -40,7 +40,7 @@ def _prepare_forks() -> None:
 
 @contextmanager
 def isolated_precision() -> Iterator[None]:
-    """Compute in the types that the options name, inside a caller's ``torch.autocast`` too, at any shape alike."""
+    """Compute in the types that the options name inside the block, whatever ``torch.autocast`` the caller is in."""
     _prepare_forks()
     accelerator = torch.accelerator.current_accelerator()
     kinds = {"cpu", "cpu" if accelerator is None else accelerator.type}
@@ -53,7 +53,7 @@ def isolated_precision() -> Iterator[None]:
 
 @contextmanager
 def isolated_state() -> Iterator[None]:
-    """Train and measure as a fresh process does, whatever block the caller is in.
+    """Train and evaluate as in a fresh process, whatever context the caller is in, for the time of a block.
 
     A trainer seeds the global generators and sets switches of the libraries. The caller's are restored, so that the
     numbers that follow do not depend on whether a run was trained or recognised as finished. Bars of `datasets` are not
@@ -70,24 +70,26 @@ def isolated_state() -> Iterator[None]:
 
 
 def _saved_state() -> Restore:
-    draws, numbers, ours = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    # a GPU that was never used has no state to give back, and asking for it would take its memory
-    theirs = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
-    exact = torch.are_deterministic_algorithms_enabled()
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    products, launched, shared = torch.get_float32_matmul_precision(), _variables(), dict(_shared_state())
+    """Note the caller's settings that a trainer changes; return the function that restores them."""
+    of_python, of_numpy, of_torch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    # A GPU that was never used has no state to restore, and asking for it would take memory there.
+    of_cuda = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    precision = torch.get_float32_matmul_precision()
+    variables, shared = _variables(), dict(_shared_state())
 
     def restore() -> None:
-        random.setstate(draws)
-        np.random.set_state(numbers)
-        torch.set_rng_state(ours)
-        if theirs is not None:
-            torch.cuda.set_rng_state(theirs)
-        torch.use_deterministic_algorithms(exact, warn_only=warns)
-        torch.set_float32_matmul_precision(products)
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)
+        torch.set_rng_state(of_torch)
+        if of_cuda is not None:
+            torch.cuda.set_rng_state(of_cuda)
+        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        torch.set_float32_matmul_precision(precision)
         for name in _variables():
             del os.environ[name]
-        os.environ.update(launched)
+        os.environ.update(variables)
         _shared_state().clear()
         _shared_state().update(shared)
 
@@ -98,11 +100,12 @@ _SAVED_STATE = ProcessWide(_saved_state)
 
 
 def _variables() -> dict[str, str]:
+    """The environment variables of ``accelerate``."""
     return {name: value for name, value in os.environ.items() if name.startswith(_LAUNCHER)}
 
 
 def _shared_state() -> dict[str, Any]:
-    """What every ``Accelerator`` of the process shares, its precision among it; a trainer replaces it."""
+    """The state that all ``Accelerator`` objects of the process share, such as the precision; a trainer replaces it."""
     library = sys.modules.get("accelerate.state")
     state: dict[str, Any] = {} if library is None else library.AcceleratorState._shared_state
     return state

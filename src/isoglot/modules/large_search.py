@@ -1,4 +1,4 @@
-"""Nearest neighbours among more vectors than one machine compares: an index of faiss, or parts on several machines."""
+"""Nearest neighbours among more vectors than one machine compares: with an index of faiss, or on several machines."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -13,13 +13,13 @@ from isoglot.modules.neighbours import Neighbours, keep_nearest, nearest_both_wa
 from isoglot.runs.pool import WorkPool
 
 _PART = 1 << 23
-"""Numbers of each side in a piece of work, 34 MB: seconds of a core."""
+"""Floats of each side in one piece of work, 34 MB: a core takes seconds for it."""
 _PACKAGES = {"faiss": "faiss-cpu", "ray": "ray"}
-"""What a way to search is installed as."""
+"""The package that each value of the option ``search`` needs."""
 
 
 def require_package(search: str) -> None:
-    """Refuse a way to search whose package is not there, before the vectors are made."""
+    """Refuse a value of ``search`` whose package is not installed, before the vectors are made."""
     if search in _PACKAGES and find_spec(search) is None:
         raise missing_package(f"[[search='{search}']]", _PACKAGES[search], instead="[[search='exact']]")
 
@@ -32,9 +32,10 @@ def by_parts(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Neighbours, Neighbours]:
-    """As :func:`nearest_both_ways`, a part of both sets at a time, which a pool's workers are sent.
+    """Do the work of :func:`nearest_both_ways` in pieces: each compares a part of one set with a part of the other.
 
-    Similarities may differ in the last digit, as products of other sizes do.
+    The workers of ``pool`` get both parts of a piece. Similarities may differ in the last digit from those of one
+    machine, because products of other sizes are rounded differently.
 
     **Shape**: unit vectors (n, hidden) and (m, hidden); neighbours (n, count) and (m, count), or fewer columns where
     the other set has fewer vectors.
@@ -42,25 +43,37 @@ def by_parts(
     forward, backward = none_found(first, second, count), none_found(second, first, count)
     size = max(1, _PART // first.shape[1])
     starts = list(product(range(0, len(first), size), range(0, len(second), size)))
+    # Clones: a view of a large tensor would be sent with all of it.
     pieces = ((first[i : i + size].clone(), second[j : j + size].clone(), count) for i, j in starts)
-    for done, ((i, j), (there, back)) in enumerate(zip(starts, pool.map(_piece, pieces), strict=True), 1):
-        for nearest, block, row, column in ((forward, there, i, j), (backward, back, j, i)):
-            rows = slice(row, row + len(block.numbers))
-            keep_nearest(nearest, rows, block.similarities, block.numbers + column)
+    results = pool.map(_piece, pieces)
+    for done, ((i, j), (forward_part, backward_part)) in enumerate(zip(starts, results, strict=True), 1):
+        _enter(forward, forward_part, first_row=i, first_column=j)
+        _enter(backward, backward_part, first_row=j, first_column=i)
         if progress is not None:
             progress(done, len(starts))
     return forward, backward
 
 
 def _piece(sides: tuple[Tensor, Tensor, int]) -> tuple[Neighbours, Neighbours]:
+    """A worker's part of the search."""
     return nearest_both_ways(*sides)
 
 
+def _enter(nearest: Neighbours, part: Neighbours, *, first_row: int, first_column: int) -> None:
+    """Enter the neighbours that a part of the queries has in a part of the keys, where these parts begin."""
+    rows = slice(first_row, first_row + len(part.numbers))
+    keep_nearest(nearest, rows, part.similarities, part.numbers + first_column)
+
+
 def by_faiss(queries: Tensor, keys: Tensor, count: int, *, probes: int | None = None) -> Neighbours:
-    """The nearest keys that an inverted index of faiss finds in the ``probes`` lists nearest to each query."""
+    """Find near keys with an inverted index of faiss, which may miss some of the nearest.
+
+    The index sorts the keys into lists around learnt centres; a query is compared with the keys of the ``probes`` lists
+    whose centres are nearest to it. By default a 32nd of the lists, but at least 32.
+    """
     import faiss  # noqa: PLC0415 - an extra
 
-    # faiss asks for 39 vectors to learn a list from
+    # faiss asks for 39 vectors to learn the centre of a list from.
     lists = max(1, min(int(2 * len(keys) ** 0.5), len(keys) // 39))
     centres = faiss.IndexFlatIP(keys.shape[1])
     index = faiss.IndexIVFFlat(centres, keys.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
@@ -68,6 +81,8 @@ def by_faiss(queries: Tensor, keys: Tensor, count: int, *, probes: int | None = 
     index.add(keys.numpy())
     index.nprobe = min(lists, probes or max(32, lists // 32))
     similarities, numbers = index.search(queries.numpy(), min(count, len(keys)))
-    short = numbers < 0  # where the lists that were searched hold too few, the nearest counts again
-    similarities, numbers = (np.where(short, part[:, :1], part) for part in (similarities, numbers))
+    # Where the lists of a query hold fewer keys than asked for, the nearest key fills the other places.
+    missing = numbers < 0
+    similarities = np.where(missing, similarities[:, :1], similarities)
+    numbers = np.where(missing, numbers[:, :1], numbers)
     return Neighbours(torch.from_numpy(similarities), torch.from_numpy(numbers))

@@ -47,11 +47,14 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 """Families to build from scratch, with what their published checkpoints set beside the library's defaults."""
 
 _OPTIONS = ("path", "architecture", "revision", "attention", "seed", "resize_vocabulary", "new_head")
+"""Keys of a specification that are isoglot's own; all others are settings of the library's configuration."""
 _ALIASES = {"distilbert": {"intermediate_size": "hidden_dim", "hidden_act": "activation",
                            "hidden_dropout_prob": "dropout", "attention_probs_dropout_prob": "attention_dropout"},
             "modernbert": {"hidden_act": "hidden_activation", "hidden_dropout_prob": "mlp_dropout",
                            "attention_probs_dropout_prob": "attention_dropout"}}  # fmt: skip
+"""BERT's names of settings, which a recipe may use for every family, and the names that a family gives them."""
 _SPECIALS = ("pad", "bos", "eos", "cls", "sep")
+"""Special tokens whose ids a configuration has."""
 
 
 def load_masked_lm(
@@ -65,17 +68,16 @@ def load_masked_lm(
     Args:
         spec: a folder or hub name, or a mapping with either
 
-            * ``path``: folder or hub name, and optionally ``revision``; any further key overrides the checkpoint's
-              configuration (``hidden_dropout_prob: 0``; dropout is of this training, an export has the checkpoint's
-              again);
+            * ``path``: folder or hub name, and optionally ``revision``;
               ``new_head: true`` accepts a checkpoint without masked-LM head and starts a new one;
-              ``resize_vocabulary: true`` grows the embeddings to the tokenizer;
+              ``resize_vocabulary: true`` grows the embeddings to the tokenizer; any further key overrides the
+              checkpoint's configuration (``hidden_dropout_prob: 0``; the exported encoder gets the checkpoint's
+              original dropout again);
             * ``architecture``: one of :data:`ARCHITECTURES`; further keys are the library's configuration
               arguments (``hidden_size``, ``num_hidden_layers``, …); weights are drawn from ``seed``.
 
             In both, ``attention`` chooses the kernel (``sdpa``, ``eager``, ``flash_attention_2``, …).
-        tokenizer: gives the vocabulary's size and the special ids of a model from scratch; is checked against
-            a loaded one.
+        tokenizer: gives a model from scratch its vocabulary size and special ids; must fit a model that is loaded.
         seed: seed of new weights, unless ``spec`` has one.
 
     Returns:
@@ -100,7 +102,8 @@ def load_masked_lm(
             "write `model: {path: FOLDER}` or `model: {architecture: bert, hidden_size: 256, ...}`"
         )
     kernel = settings.get("attention")
-    with torch.random.fork_rng(devices=[]):  # new weights depend on the seed alone
+    # New weights depend on the seed alone, and the caller's random numbers not on this call.
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for(int(settings.get("seed", seed)), "model"))
         if "architecture" in settings:
             model = _from_scratch(model_config(settings, tokenizer=tokenizer), kernel)
@@ -112,7 +115,10 @@ def load_masked_lm(
 
 
 def masked_lm_config(path: str | Path, *, revision: str = "main") -> PreTrainedConfig:
-    """A checkpoint's configuration, of a family that has a masked-LM head, whether the checkpoint holds one or not."""
+    """Read a checkpoint's configuration; refuse a family that has no masked-LM head.
+
+    The checkpoint itself may be one without head.
+    """
     config = load_config(path, revision=revision)
     kind = config.model_type
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or getattr(config, "is_encoder_decoder", False):
@@ -139,7 +145,11 @@ def longest_input(config: PreTrainedConfig) -> int | None:
 def model_config(
     settings: Mapping[str, Any], *, tokenizer: PreTrainedTokenizerBase | None = None
 ) -> PreTrainedConfig:
-    """The configuration of an encoder from scratch; vocabulary and special ids are the tokenizer's."""
+    """Make the configuration of an encoder from scratch; vocabulary size and special ids come from the tokenizer.
+
+    Of several values of a setting the last counts: the family's published one (:data:`ARCHITECTURES`), the tokenizer's,
+    that of ``settings``.
+    """
     name = str(settings["architecture"])
     if name not in ARCHITECTURES:
         text = f"unknown architecture {name!r}; {did_you_mean(name, ARCHITECTURES)}"
@@ -156,15 +166,17 @@ def model_config(
         problems.append(Problem(text, ("model", "vocab_size")))
     if problems:
         raise ConfigurationError(problems, heading=None if len(problems) == 1 else "model:")
-    # the tokenizer's special ids; without a tokenizer, none beyond a small vocabulary
-    ids = {f"{s}_token_id": getattr(tokenizer, f"{s}_token_id", None) for s in _SPECIALS}
-    ids["pad_token_id"] = ids["pad_token_id"] or (1 if tokenizer is None and "roberta" in name else 0)
+
+    # Without a tokenizer no special id but padding is set: the library's defaults may exceed a small vocabulary.
+    ids = {f"{special}_token_id": getattr(tokenizer, f"{special}_token_id", None) for special in _SPECIALS}
+    usual_padding = 1 if tokenizer is None and "roberta" in name else 0
+    ids["pad_token_id"] = ids["pad_token_id"] or usual_padding
     values = {**ARCHITECTURES[name], **ids, **config_settings}
     if tokenizer is not None:
         values.setdefault("vocab_size", len(tokenizer))
     if hasattr(config_class, "mask_token_id"):  # EuroBERT's
         values.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
-    if name in ("roberta", "xlm-roberta"):  # positions are counted from the padding id + 1
+    if name in ("roberta", "xlm-roberta"):  # positions count from padding id + 1; 512 of them are usable
         values.setdefault("max_position_embeddings", 512 + int(values.get("pad_token_id", 1)) + 1)
     try:
         return config_class(**_fractions(values, config_class()))
@@ -174,12 +186,13 @@ def model_config(
 
 
 def empty_masked_lm(config: PreTrainedConfig, kernel: str | None = None) -> PreTrainedModel:
-    """An encoder of a configuration with its masked-LM head and without weights: it takes no memory."""
+    """Build an encoder with masked-LM head whose weights take no memory and have no values, to check options with."""
     with torch.device("meta"):
         return _from_scratch(config, kernel)
 
 
 def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedModel:
+    """Build an encoder with masked-LM head and new weights; ``kernel`` is that of the attention."""
     arguments = {} if kernel is None else {"attn_implementation": kernel}
     try:
         return AutoModelForMaskedLM.from_config(config, **arguments)  # type: ignore[no-any-return]
@@ -192,11 +205,14 @@ def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedMod
 
 
 def _unknown(settings: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str) -> list[Problem]:
-    """A problem for each key that the family's configuration does not have."""
-    known = {p for p in inspect.signature(config_class).parameters if p not in ("self", "kwargs")}
-    known |= set(vars(config_class())) | set(config_class.attribute_map) | set(ARCHITECTURES.get(name, ()))
-    known |= set(_ALIASES.get(name, ())) | set(_OPTIONS)
-    known = {k for k in known if not k.startswith("_")}
+    """A problem for each key of ``settings`` that the configuration of the family ``name`` does not have."""
+    known = set(inspect.signature(config_class).parameters) - {"self", "kwargs"}
+    known |= set(vars(config_class()))
+    known |= set(config_class.attribute_map)  # the family's names of common settings
+    known |= set(ARCHITECTURES.get(name, ()))
+    known |= set(_ALIASES.get(name, ()))
+    known |= set(_OPTIONS)
+    known = {key for key in known if not key.startswith("_")}
     return [
         Problem(f"{name} does not have this setting; {did_you_mean(key, known)}", ("model", key))
         for key in settings
@@ -205,23 +221,28 @@ def _unknown(settings: Mapping[str, Any], config_class: type[PreTrainedConfig], 
 
 
 def _fractions(values: Mapping[str, Any], usual: PreTrainedConfig) -> dict[str, Any]:
-    """Whole numbers (``hidden_dropout_prob: 0``) as fractions where the usual value is one: some releases insist."""
-    return {
-        key: float(value) if type(value) is int and type(getattr(usual, key, None)) is float else value
-        for key, value in values.items()
-    }
+    """Turn whole numbers (``hidden_dropout_prob: 0``) into floats where the usual value is one.
+
+    Some releases of the library refuse an integer there.
+    """
+    converted = {}
+    for key, value in values.items():
+        wants_float = type(value) is int and type(getattr(usual, key, None)) is float
+        converted[key] = float(value) if wants_float else value
+    return converted
 
 
 def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedModel:
+    """Load a checkpoint with the settings that override its configuration."""
     path, revision = str(settings["path"]), settings.get("revision", "main")
     config = masked_lm_config(path, revision=revision)
-    changes = {k: v for k, v in settings.items() if k not in _OPTIONS}
+    changes = {key: value for key, value in settings.items() if key not in _OPTIONS}
     problems = _unknown(changes, type(config), config.model_type)
     if problems:
         raise ConfigurationError(problems)
     aliases = _ALIASES.get(config.model_type, {})
-    changes = _fractions({aliases.get(k, k): v for k, v in changes.items()}, config)
-    dropout = {key: getattr(config, key) for key in changes if "dropout" in key}
+    changes = _fractions({aliases.get(key, key): value for key, value in changes.items()}, config)
+    original_dropout = {key: getattr(config, key) for key in changes if "dropout" in key}
     for key, value in changes.items():
         try:
             setattr(config, key, value)
@@ -238,12 +259,12 @@ def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedMod
         revision=revision,
         **chosen,
     )
-    vars(model)["own_dropout"] = dropout
+    vars(model)["own_dropout"] = original_dropout
     return model
 
 
 def own_dropout(model: PreTrainedModel) -> dict[str, Any]:
-    """The checkpoint's rates of dropout that the model is trained with others than, to be fine-tuned with again."""
+    """The checkpoint's original dropout rates that this training overrides, restored on export."""
     dropout: dict[str, Any] = vars(model).get("own_dropout", {})
     return dropout
 
@@ -251,6 +272,7 @@ def own_dropout(model: PreTrainedModel) -> dict[str, Any]:
 def _fit_vocabulary(
     model: PreTrainedModel, settings: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase | None
 ) -> None:
+    """Check that a tokenizer fits a loaded model; with ``resize_vocabulary`` add embeddings for its further entries."""
     if tokenizer is None:
         return
     path = settings["path"]

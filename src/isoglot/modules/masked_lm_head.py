@@ -1,4 +1,9 @@
-"""The masked-LM head of any encoder, taken apart: what is done to a hidden state, then one row a vocabulary entry."""
+"""The masked-LM head of any encoder, taken apart: a transform of hidden states, then a row per vocabulary entry.
+
+    logits = transform(hidden) @ weightᵀ + bias
+
+The loss needs the parts, because it never makes all logits at once (``vocabulary_loss.py``).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import copy
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -19,7 +24,7 @@ from isoglot.modules.encoder import dropout_off, encode, hidden_size, num_layers
 from isoglot.modules.finite import require_finite
 
 _SMOOTHING = 0.1
-"""Added to the count of each vocabulary entry."""
+"""Added to the count of each vocabulary entry, so that no entry has the probability 0."""
 
 _Parts = tuple[nn.Module, nn.Parameter, nn.Parameter | None]
 _Finder = Callable[[Any], _Parts | None]
@@ -33,22 +38,33 @@ class HeadTransform(nn.Module):
 
     def __init__(self, *layers: Any) -> None:
         super().__init__()
-        self.order = [layer if not isinstance(layer, nn.Module) else str(i) for i, layer in enumerate(layers)]
-        self.parts = nn.ModuleDict({str(i): x for i, x in enumerate(layers) if isinstance(x, nn.Module)})
+        # Modules are registered by their number; an activation may be a plain function, which cannot be.
+        self.parts = nn.ModuleDict()
+        self.order: list[Any] = []  # the number of a module, or a function
+        for number, layer in enumerate(layers):
+            if isinstance(layer, nn.Module):
+                self.parts[str(number)] = layer
+                self.order.append(str(number))
+            else:
+                self.order.append(layer)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Hidden states to what the output rows are multiplied with."""
+        """Transform hidden states into the vectors that are multiplied with the output rows."""
         for step in self.order:
-            hidden = self.parts[step](hidden) if isinstance(step, str) else step(hidden)
+            layer = self.parts[step] if isinstance(step, str) else step
+            hidden = layer(hidden)
         return hidden
 
 
 @dataclass(frozen=True)
 class MaskedLMHead:
-    """A model's masked-LM head by reference, and so no module: logits = transform(hidden) @ weightᵀ + bias."""
+    """A model's masked-LM head, by reference: logits = transform(hidden) @ weightᵀ + bias.
+
+    It is not a module, so that an objective that holds it does not save the model's weights as its own.
+    """
 
     transform: nn.Module = field(repr=False)
-    # output rows (V, h'), in most models the word embedding table itself
+    # Output rows (V, h'), in most models the word embedding table itself.
     weight: nn.Parameter = field(repr=False)
     bias: nn.Parameter | None = field(repr=False)
 
@@ -58,23 +74,26 @@ class MaskedLMHead:
 
     def copy(self, *, share_norm: bool = False) -> nn.Module:
         """A copy of the transform (WEAM's second head); ``share_norm`` keeps the model's own LayerNorms in it."""
-        shared = {
-            id(part): part
-            for part in self.transform.modules()
-            if share_norm and type(part).__name__.endswith("LayerNorm")
-        }
-        return copy.deepcopy(self.transform, cast("dict[int, Any]", shared))
+        # deepcopy keeps the objects that its memo names, instead of copying them.
+        memo: dict[int, Any] = {}
+        if share_norm:
+            for part in self.transform.modules():
+                if type(part).__name__.endswith("LayerNorm"):
+                    memo[id(part)] = part
+        return copy.deepcopy(self.transform, memo)
 
 
 def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHead:
-    """A model's masked-LM head, cheap to find: read it anew each step, so that it is never stale.
+    """Find a model's masked-LM head. This is cheap, so find it again at each step instead of keeping an old one.
 
-    ``check``: also run the model on four tokens and compare the head's logits with its own.
+    ``check``: also run the model on four tokens and compare the head's logits with the model's.
     """
     parts = None
     for find in _FAMILIES:
-        with suppress(AttributeError):
-            parts = parts or find(model)
+        with suppress(AttributeError):  # a model of another family does not have these attributes
+            parts = find(model)
+        if parts is not None:
+            break
     if parts is None:
         raise _unknown_head(model, "its parts stand under names that no known family has")
     head = MaskedLMHead(*parts)
@@ -85,18 +104,24 @@ def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHe
 
 @torch.no_grad()
 def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
-    """Start a head that the checkpoint did not have where a language model starts: at the pieces' frequencies.
+    """Initialise a head that the checkpoint did not have, so that it predicts the frequencies of the pieces.
 
-    The output bias becomes the log probability of each piece (``counts``); the transform's square layers become the
-    identity, so that the output embeddings meet the encoder's own states. The output embeddings, and a head that was
-    loaded, stay as they are: then the result is false.
+    1. The output bias becomes the log probability of each piece.
+    2. Square layers of the transform become the identity, so that the output embeddings are multiplied with the
+       encoder's own states.
+    3. The output embeddings stay unchanged.
+
+    ``counts``: how often each piece occurs, (pieces,).
+
+    Returns:
+        Whether the head was new. A head that was loaded, even in part, stays unchanged.
     """
-    head, new = masked_lm_head(model), new_weights(model)
-    new_parameters = {
-        id(parameter) for name, parameter in model.named_parameters(remove_duplicate=False) if name in new
-    }
-    parameters = [*head.transform.parameters(), *([] if head.bias is None else [head.bias])]
-    if not parameters or not all(id(parameter) in new_parameters for parameter in parameters):
+    head, names = masked_lm_head(model), new_weights(model)
+    new = {id(weight) for name, weight in model.named_parameters(remove_duplicate=False) if name in names}
+    weights = list(head.transform.parameters())
+    if head.bias is not None:
+        weights.append(head.bias)
+    if not weights or not all(id(weight) in new for weight in weights):
         return False
     for layer in head.transform.modules():
         if isinstance(layer, nn.Linear) and layer.in_features == layer.out_features:
@@ -111,7 +136,7 @@ def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
 
 
 class LiteralTransform(nn.Module):
-    """``linear(GELU(W h + b))``: Eq. 3–4 of WEAM, where BERT's own head has a LayerNorm in the place of ``linear``.
+    """``linear(GELU(W₁ h + b₁))``: WEAM's Eq. 3–4, where BERT's own head has a LayerNorm in the place of ``linear``.
 
     **Shape**: (N, hidden) → (N, hidden).
     """
@@ -123,26 +148,26 @@ class LiteralTransform(nn.Module):
         for layer in (self.dense, self.linear):
             nn.init.normal_(layer.weight, std=0.02)
             nn.init.zeros_(layer.bias)
-        # A random linear would hide the encoder's states from the tied embeddings at first.
+        # Identity plus noise: a random linear would hide the encoder's states from the tied embeddings at first.
         with torch.no_grad():
             self.linear.weight += torch.eye(size)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """The states that are multiplied with the embedding matrix."""
+        """Transform hidden states into the vectors that are multiplied with the embedding matrix."""
         out: Tensor = self.linear(nn.functional.gelu(self.dense(hidden)))
         return out
 
     def copy(self, *, share_linear: bool = False) -> LiteralTransform:
         """A copy with the same values (WEAM's second head); ``share_linear`` keeps this one's ``linear`` in it."""
-        shared: dict[int, Any] = {id(self.linear): self.linear} if share_linear else {}
-        return copy.deepcopy(self, shared)
+        memo: dict[int, Any] = {id(self.linear): self.linear} if share_linear else {}
+        return copy.deepcopy(self, memo)
 
 
 _LITERAL: WeakKeyDictionary[PreTrainedModel, LiteralTransform] = WeakKeyDictionary()
 
 
 def literal_transform(model: PreTrainedModel) -> LiteralTransform:
-    """The one literal head of this model; no part of it, which plain ``transformers`` then could not load."""
+    """The one literal head of this model. It is not a part of the model, which ``transformers`` could not load then."""
     if model not in _LITERAL:
         _LITERAL[model] = LiteralTransform(hidden_size(model))
     return _LITERAL[model]
@@ -156,31 +181,34 @@ def _unknown_head(model: PreTrainedModel, why: str) -> ConfigurationError:
 
 
 def _compare(model: PreTrainedModel, head: MaskedLMHead) -> None:
-    """Raise unless the head's logits are the model's own."""
-    if head.weight.device.type == "meta":
+    """Refuse a head whose logits differ from the model's, by more than 1 % of the largest."""
+    if head.weight.device.type == "meta":  # a model without weights has no logits
         return
     ids = torch.arange(4, device=head.weight.device)[None] % model.config.vocab_size
-    inputs, last = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, num_layers(model)
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    last = num_layers(model)
     with torch.no_grad(), dropout_off(model):
         expected = model(**inputs).logits[0].float()
         require_finite(expected, "logits of the masked-LM head")
-        ours = head.logits(encode(model, inputs, layers=(last,))[last][0])
-    if expected.shape != ours.shape or not torch.allclose(
-        expected, ours.float(), rtol=1e-2, atol=1e-2 * float(expected.abs().max())
-    ):
+        found = head.logits(encode(model, inputs, layers=(last,))[last][0])
+    tolerance = 1e-2 * float(expected.abs().max())
+    same_shape = expected.shape == found.shape
+    if not same_shape or not torch.allclose(expected, found.float(), rtol=1e-2, atol=tolerance):
         raise _unknown_head(model, "the logits of the head found differ from the model's own")
 
 
 def _parts(output: Any, *layers: Any) -> _Parts:
-    """The output layer and what stands before it."""
+    """The parts of a head with an output layer and the layers in front of it."""
     return HeadTransform(*layers), output.weight, output.bias
 
 
 def _predictions(head: Any) -> _Parts:
+    """The parts of ALBERT's and RemBERT's head."""
     return _parts(head.decoder, head.dense, head.activation, head.LayerNorm)
 
 
 def _deberta(model: Any) -> _Parts:
+    """The parts of DeBERTa's original head, which has no output layer: it multiplies with the word embeddings."""
     head = model.lm_predictions.lm_head
     transform = HeadTransform(head.dense, head.transform_act_fn, head.LayerNorm)
     return transform, model.get_input_embeddings().weight, head.bias
@@ -200,7 +228,10 @@ _FAMILIES: tuple[_Finder, ...] = (
     lambda electra: _parts(electra.generator_lm_head, electra.generator_predictions),
     lambda rembert: _predictions(rembert.cls.predictions),
     lambda xlm: _parts(xlm.pred_layer.proj),
-    # of Funnel, whose layer has that name too, a decoder comes before it
+    # Funnel's output layer has that name too, but a decoder comes before it.
     lambda euro: _parts(euro.lm_head) if euro.base_model_prefix == "model" else None,
 )
-"""Each reads the parts of its family, so that relatives (CamemBERT, MPNet, mmBERT) are found too."""
+"""Readers of the parts, one per family; the first that finds its attributes wins.
+
+They look at attributes and not at the name of the family, so that relatives (CamemBERT, MPNet, mmBERT) are found too.
+"""

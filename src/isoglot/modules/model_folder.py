@@ -1,4 +1,4 @@
-"""A model object as the folder that verbs read."""
+"""Save a model object as a temporary folder, for verbs that read folders."""
 
 import copy
 import tempfile
@@ -20,10 +20,11 @@ from isoglot.runs.folder import CHECKPOINT
 def model_folder(
     model: PreTrainedModel | str | Path, tokenizer: PreTrainedTokenizerBase | None = None
 ) -> Iterator[str | Path]:
-    """A checkpoint's folder or name as it is; of a model object a temporary folder with the model and its tokenizer.
+    """Yield a checkpoint's folder or name unchanged; for a model object, a temporary folder with model and tokenizer.
 
-    Saved, a model has a content that runs and results are known by, and measuring it changes neither its weights nor
-    its mode nor its device. The folder is called as the model is, or as the run that it was loaded from.
+    A saved model has files to hash, by which runs and results are recognised, and evaluating the copy changes neither
+    weights nor mode nor device of the user's object. The folder has the name of the model, or of the run that it was
+    loaded from (``runs/tlm`` for ``runs/tlm/checkpoint``).
     """
     if isinstance(model, str | Path):
         if tokenizer is not None:
@@ -39,11 +40,12 @@ def model_folder(
     source = Path(model.name_or_path or model.config.model_type)
     name = (source.parent if source.name == CHECKPOINT else source).name or "model"
     with tempfile.TemporaryDirectory(prefix="isoglot-") as around:
-        folder, before = Path(around) / name, copy.deepcopy(vars(model.config))
+        folder = Path(around) / name
+        settings = copy.deepcopy(vars(model.config))
         with full_disk_named(folder):
             try:
                 save_plain(model, folder, plain_state(model))
             finally:
-                vars(model.config).update(before)  # saving notes the class and the dtype there
+                vars(model.config).update(settings)  # saving writes the class and the dtype into it
             tokenizer.save_pretrained(folder)
         yield folder

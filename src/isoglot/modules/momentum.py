@@ -29,23 +29,23 @@ class MomentumCopy(nn.Module, Generic[M]):
 
     @torch.no_grad()
     def update(self, online: nn.Module) -> None:
-        """One step of the average towards ``online``, whose parameters are those of the copied module."""
-        slow: list[Tensor] = list(self.module.parameters())
-        fast = [p.detach().to(s.device, s.dtype) for p, s in zip(online.parameters(), slow, strict=True)]
+        """Move the copy one step towards ``online``, the module that was copied."""
+        slow: list[Tensor] = list(self.module.parameters())  # θ_k
+        fast = [  # θ_q
+            parameter.detach().to(copied.device, copied.dtype)
+            for parameter, copied in zip(online.parameters(), slow, strict=True)
+        ]
         if slow:
             # lerp is exact at both ends: m = 1 keeps every bit, m = 0 copies every bit.
             torch._foreach_lerp_(slow, fast, 1.0 - self.momentum)
 
 
 class KeyQueue(nn.Module):
-    """The last ``size`` keys, in float32, in persistent buffers; random unit vectors at first, as in MoCo.
+    """The last ``size`` keys, in float32; random unit vectors at first, as in MoCo. Its buffers are saved."""
 
-    ``source_ids`` says what each key is a translation of, −1 where unknown; ``pointer`` where the next key goes.
-    """
-
-    keys: Tensor
-    source_ids: Tensor
-    pointer: Tensor
+    keys: Tensor  # (size, dimension), a ring: the next key overwrites the oldest
+    source_ids: Tensor  # (size,), the id of the sentence that each key translates, −1 where unknown
+    pointer: Tensor  # scalar, the row of the oldest key, where the next key goes
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class KeyQueue(nn.Module):
 
     @torch.no_grad()
     def enqueue(self, keys: Tensor, source_ids: Tensor | None = None) -> None:
-        """Replace the oldest keys; of more keys than the queue holds the last ones stay.
+        """Replace the oldest keys by new ones; if there are more than the queue holds, by the last of them.
 
         **Shape**: keys (any number, dimension); source_ids (any number,), int64.
         """
@@ -73,8 +73,8 @@ class KeyQueue(nn.Module):
         if source_ids is None:
             source_ids = torch.full((count,), -1, dtype=torch.int64, device=keys.device)
         slots = (self.pointer + torch.arange(count, device=self.keys.device)) % self.size
-        # Index assignment with repeated slots has no defined order, so the keys that would be overwritten go
-        # first.
+        # Index assignment with repeated slots has no defined order, so keys that would be overwritten at once are
+        # left out.
         newest = slice(max(0, count - self.size), None)
         self.keys[slots[newest]] = keys[newest].to(self.keys)
         self.source_ids[slots[newest]] = source_ids[newest].to(self.source_ids)

@@ -1,13 +1,15 @@
 """Nearest neighbours between two sets of vectors: cosine, CSLS and the ratio margin, in blocks.
 
-With k-nearest-neighbour means ``r(x) = mean cos(x, its k nearest y)`` and ``r(y)`` likewise,
+A vector that is near to everything (a hub) has a high *neighbour mean*, r(x) = the mean cosine of x to its k nearest
+vectors of the other set. CSLS and the margin compare a cosine with the neighbour means of both vectors:
 
     csls(x, y)   = 2 cos(x, y) − r(x) − r(y)
     margin(x, y) = cos(x, y) / m                      with m = (r(x) + r(y)) / 2, if m ≥ 0.1
                  = 1 + (cos(x, y) − m) / 0.1          else
 
-A ratio to a mean about or below 0 says nothing, as vectors that are centred have it; there the margin goes on as the
-difference, which meets the ratio at m = 0.1 and is 1 too where a pair is as near as its neighbours.
+The second line of the margin is not in the paper: centred vectors can have a mean near or below 0, and a ratio to such
+a mean says nothing. The difference equals the ratio at m = 0.1, and like the ratio it is 1 where a pair is as near as
+its neighbours.
 
 Source: Conneau et al. 2018 (CSLS, k = 10); Artetxe and Schwenk 2019 (ratio margin, k = 4).
 """
@@ -22,19 +24,23 @@ from isoglot.core.errors import ConfigurationError
 
 SIMILARITIES = ("cosine", "csls", "margin")
 NEIGHBOURS = {"csls": 10, "margin": 4}
-"""Usual numbers of neighbours in the means."""
+"""Default k of the neighbour means."""
 
 _LEAST_MEAN = 0.1
-"""Mean cosine of neighbours below which the margin is a difference."""
+"""Below this m the margin is a difference."""
 _BLOCK = 1024
+"""Queries that are compared with all keys at a time."""
 _SEARCH_ROWS, _SEARCH_COLUMNS = 2048, 8192
-"""Similarities that a search on a CPU holds at a time: 64 MB in float32."""
+"""Size of the blocks of a search on a CPU: 64 MB in float32."""
 _TIMES_ROWS = 16
-"""On a GPU so many times as many rows, as each block of rows brings all the columns there: 1 GB."""
+"""On a GPU a block has this many times as many rows, 1 GB: each block of rows copies all columns to the GPU again."""
 
 
 class Neighbours(NamedTuple):
-    """The nearest vectors of each query, best first; of equally near ones the first. **Shape**: (n, count)."""
+    """The nearest vectors of each query, best first; of equally near ones the first. **Shape**: (n, count).
+
+    While a search runs, places that are still free have the similarity −∞ and the number −1.
+    """
 
     similarities: Tensor
     numbers: Tensor
@@ -53,11 +59,16 @@ def similarity_blocks(
     neighbours: int | None = None,
     reference: Tensor | None = None,
 ) -> Iterator[tuple[int, Tensor]]:
-    """Similarities of all queries to all keys, some rows at a time: the number of the first query and its block.
+    """Compare all queries with all keys, a block of queries at a time.
 
-    ``reference``: vectors of the queries' language among which the keys' neighbours are; by default the queries.
+    ``neighbours``: k; by default as in :data:`NEIGHBOURS`.
+    ``reference``: the vectors in which the neighbours of keys are looked for, in the queries' language; by default the
+    queries. With few queries, give more sentences of their language.
 
-    **Shape**: queries (n, hidden), keys (m, hidden) and others (o, hidden), all unit vectors; blocks (rows, m).
+    Yields:
+        The number of the block's first query, and its similarities.
+
+    **Shape**: queries (n, hidden), keys (m, hidden) and reference (o, hidden), all unit vectors; blocks (rows, m).
     """
     if similarity not in SIMILARITIES:
         raise ConfigurationError(f"unknown similarity {similarity!r}; known: {', '.join(SIMILARITIES)}")
@@ -67,48 +78,50 @@ def similarity_blocks(
         query_mean = _neighbour_means(queries, keys, k)
         key_mean = _neighbour_means(keys, queries if reference is None else reference, k)
     for start in range(0, len(queries), _BLOCK):
-        cosine = queries[start : start + _BLOCK] @ keys.T
-        yield (
-            start,
-            compared(cosine, query_mean[start : start + _BLOCK, None], key_mean[None], similarity=similarity),
-        )
+        rows = slice(start, start + _BLOCK)
+        cosine = queries[rows] @ keys.T
+        yield start, compared(cosine, query_mean[rows, None], key_mean[None], similarity=similarity)
 
 
 def compared(cosine: Tensor, query_mean: Tensor, key_mean: Tensor, *, similarity: str) -> Tensor:
-    """A similarity from cosines and the neighbour means of both sides, which ``cosine`` does not read."""
+    """Compute a similarity from cosines and the neighbour means of both sides; ``cosine`` does not read the means."""
     if similarity == "csls":
         return 2 * cosine - query_mean - key_mean
     if similarity == "margin":
         mean = (query_mean + key_mean) / 2
         ratio = cosine / mean.clamp(min=_LEAST_MEAN)
+        # Below the least mean `ratio` is cos / 0.1, and 1 + (cos − m) / 0.1 is that plus 1 − m / 0.1.
         return torch.where(mean < _LEAST_MEAN, ratio + 1 - mean / _LEAST_MEAN, ratio)
     return cosine
 
 
 def gold_ranks(queries: Tensor, keys: Tensor, *, similarity: str = "cosine") -> tuple[Tensor, Tensor]:
-    """Rank of key i for query i (1 the best; of equal keys the first is nearer), and the best key of each query.
+    """Rank key i among all keys of query i, and find the best key of each query.
 
-    A null vector is near to nothing: its rank is behind all keys, and as a query it has the best key −1.
+    1. The rank of the best key is 1.
+    2. Of keys that are equally near, the first is nearer.
+    3. A null vector is near to nothing: if key i or query i is null, the rank is ``len(keys) + 1``.
+    4. A null query has the best key −1.
     """
     ranks, best = [], []
-    null = ~queries.any(1), ~keys.any(1)
+    null_queries, null_keys = ~queries.any(1), ~keys.any(1)
     for start, block in similarity_blocks(queries, keys, similarity=similarity):
-        null_rows = null[0][start : start + len(block)]
-        block[null_rows] = -torch.inf
-        block[:, null[1]] = -torch.inf
+        block[null_queries[start : start + len(block)]] = -torch.inf
+        block[:, null_keys] = -torch.inf
         gold = torch.arange(start, start + len(block), device=block.device)
-        value = block.gather(1, gold[:, None])
-        before = torch.arange(block.shape[1], device=block.device)[None] < gold[:, None]
-        rank = 1 + ((block > value) | ((block == value) & before)).sum(1)
-        ranks.append(rank.masked_fill(value[:, 0] == -torch.inf, len(keys) + 1))
-        best.append(block.argmax(1).masked_fill(block.amax(1) == -torch.inf, -1))
+        similarity_of_gold = block.gather(1, gold[:, None])
+        before_gold = torch.arange(block.shape[1], device=block.device)[None] < gold[:, None]
+        nearer = (block > similarity_of_gold) | ((block == similarity_of_gold) & before_gold)  # 2
+        rank = 1 + nearer.sum(1)  # 1
+        ranks.append(rank.masked_fill(similarity_of_gold[:, 0] == -torch.inf, len(keys) + 1))  # 3
+        best.append(block.argmax(1).masked_fill(block.amax(1) == -torch.inf, -1))  # 4
     return torch.cat(ranks), torch.cat(best)
 
 
 def top_neighbours(
     queries: Tensor, keys: Tensor, count: int, *, similarity: str = "cosine", reference: Tensor | None = None
 ) -> Tensor:
-    """The nearest keys of each query, best first; see :func:`similarity_blocks`. **Shape**: (n, count)."""
+    """The numbers of each query's nearest keys, best first; see :func:`similarity_blocks`. **Shape**: (n, count)."""
     blocks = similarity_blocks(queries, keys, similarity=similarity, reference=reference)
     return torch.cat([block.topk(min(count, block.shape[1]), dim=1).indices for _, block in blocks])
 
@@ -121,10 +134,12 @@ def nearest_both_ways(
     device: torch.device | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Neighbours, Neighbours]:
-    """The nearest vectors of each set in the other by cosine, exactly, from one product of them in blocks.
+    """Find the nearest vectors of each set in the other by cosine: exactly, from one product of the sets, in blocks.
 
-    Either set may be mapped from a file: besides the results only some blocks are in memory. ``device``: Where they are
-    multiplied and the results are; by default where ``first`` is.
+    Either set may be mapped from a file: only the results and some blocks are in memory.
+
+    ``device``: where blocks are multiplied, and where the results are; by default the device of ``first``.
+    ``progress``: called with the number of vectors of ``first`` that are done, and of all.
 
     Example:
         >>> one, other = torch.eye(3), torch.eye(3)[[2, 0, 1]]
@@ -135,55 +150,70 @@ def nearest_both_ways(
     the other set has fewer vectors.
     """
     device = device or first.device
-    forward, backward = (none_found(*sides, count, device) for sides in ((first, second), (second, first)))
+    forward = none_found(first, second, count, device)
+    backward = none_found(second, first, count, device)
     step = _SEARCH_ROWS * (1 if device.type == "cpu" else _TIMES_ROWS)
-    for start in range(0, len(first), step):
-        rows = first[start : start + step].to(device)
+    for row in range(0, len(first), step):
+        rows = first[row : row + step].to(device)
         for column in range(0, len(second), _SEARCH_COLUMNS):
+            # One block serves both directions: its rows look among its columns, its columns among its rows.
             block = rows @ second[column : column + _SEARCH_COLUMNS].to(device).T
-            _improve(forward, start, block, column)
-            _improve(backward, column, block.T, start)
+            _improve(forward, block, first_row=row, first_column=column)
+            _improve(backward, block.T, first_row=column, first_column=row)
         if progress is not None:
-            progress(min(start + step, len(first)), len(first))
+            progress(min(row + step, len(first)), len(first))
     return forward, backward
 
 
 def none_found(queries: Tensor, keys: Tensor, count: int, device: torch.device | None = None) -> Neighbours:
-    """Room for the neighbours of each vector of a set in another set."""
+    """The neighbours of each query before a search: all places are free."""
     shape = len(queries), min(count, len(keys))
     numbers = torch.full(shape, -1, dtype=torch.long, device=device)
     return Neighbours(torch.full(shape, -torch.inf, device=device), numbers)
 
 
-def _improve(nearest: Neighbours, start: int, block: Tensor, first: int) -> None:
-    """Let the columns of a block, which are numbered from ``first``, compete with what its rows have found."""
+def _improve(nearest: Neighbours, block: Tensor, *, first_row: int, first_column: int) -> None:
+    """Enter the nearest columns of a block of similarities into ``nearest``, in place.
+
+    ``first_row``, ``first_column``: the numbers of the block's first row and column in the whole matrix.
+    """
     count = nearest.numbers.shape[1]
-    rows: slice | Tensor = slice(start, start + len(block))
-    # late in a search most rows have found nearer ones before; the others are copied only where they are few
+    rows: slice | Tensor = slice(first_row, first_row + len(block))
+    # Late in a search, most rows of a block have nothing nearer than what was found before. If fewer than half of the
+    # rows have, only those are copied and searched.
     better = (block.amax(1) > nearest.similarities[rows, -1]).nonzero()[:, 0]
     if 2 * len(better) < len(block):
-        rows, block = better + start, block[better]
+        rows, block = better + first_row, block[better]
     block = block.contiguous()
-    values, numbers = block.topk(min(count + 1, block.shape[1]), dim=1)
-    # of equal ones at the border topk takes any; in such rows, which are few, a stable sort takes the first
-    full = values.shape[1] > count
-    if full and len(tied := (values[:, count - 1] == values[:, count]).nonzero()[:, 0]):
-        exact = block[tied].sort(dim=1, descending=True, stable=True)
-        values[tied], numbers[tied] = (part[:, : count + 1] for part in exact)
-    keep_nearest(nearest, rows, values, numbers + first)
+    similarities, columns = block.topk(min(count + 1, block.shape[1]), dim=1)
+    # Where the last place and the next are equally near, topk takes any of the equal ones. A stable sort of such rows,
+    # which are few, takes the first. One column more than needed shows where that is.
+    if similarities.shape[1] > count:
+        tied = (similarities[:, count - 1] == similarities[:, count]).nonzero()[:, 0]
+        if len(tied):
+            exact = block[tied].sort(dim=1, descending=True, stable=True)
+            similarities[tied] = exact.values[:, : count + 1]
+            columns[tied] = exact.indices[:, : count + 1]
+    keep_nearest(nearest, rows, similarities, columns + first_column)
 
 
-def keep_nearest(nearest: Neighbours, rows: slice | Tensor, values: Tensor, numbers: Tensor) -> None:
-    """Let others compete with what some rows have found, in place; of equally near ones the first is kept."""
+def keep_nearest(nearest: Neighbours, rows: slice | Tensor, similarities: Tensor, numbers: Tensor) -> None:
+    """Enter further candidates of some rows into ``nearest``, in place; of equally near ones the first is kept.
+
+    ``similarities``, ``numbers``: the candidates of each row, (rows, candidates).
+    """
     count = nearest.numbers.shape[1]
-    values = torch.cat([nearest.similarities[rows], values], 1)
-    numbers, by_number = torch.cat([nearest.numbers[rows], numbers], 1).sort(dim=1)
-    values, order = values.gather(1, by_number).sort(dim=1, descending=True, stable=True)
-    nearest.similarities[rows] = values[:, :count]
-    nearest.numbers[rows] = numbers.gather(1, order)[:, :count]
+    similarities = torch.cat([nearest.similarities[rows], similarities], 1)
+    numbers = torch.cat([nearest.numbers[rows], numbers], 1)
+    # By number, then stably by similarity: equally near ones stay in the order of their numbers.
+    numbers, by_number = numbers.sort(dim=1)
+    similarities, by_similarity = similarities.gather(1, by_number).sort(dim=1, descending=True, stable=True)
+    nearest.similarities[rows] = similarities[:, :count]
+    nearest.numbers[rows] = numbers.gather(1, by_similarity)[:, :count]
 
 
 def _neighbour_means(queries: Tensor, keys: Tensor, k: int) -> Tensor:
+    """The neighbour mean of each query: its mean cosine to its k nearest keys, (n,)."""
     parts = [
         (queries[start : start + _BLOCK] @ keys.T).topk(min(k, len(keys)), dim=1).values.mean(1)
         for start in range(0, len(queries), _BLOCK)

@@ -1,4 +1,7 @@
-"""A BERT-like encoder that runs as it is packed, without the library: word embeddings become floats row by row."""
+"""A BERT-like encoder that runs from a packed file, without ``transformers``.
+
+The word embeddings, most of the file, stay in memory as packed: only the rows of an input are turned into floats.
+"""
 
 from __future__ import annotations
 
@@ -17,40 +20,45 @@ _WORDS = "embeddings.word_embeddings.weight"
 
 
 class PackedEmbedding(nn.Module):
-    """A table of 4 or 8 bits a value; what a lookup gives is what the restored table would, bit for bit.
+    """A table of embeddings of 4 or 8 bits per value; a lookup gives bit for bit the rows of the unpacked table.
+
+    8 bits: value = code · scale of the row. 4 bits: two codes in a byte, value = (code − 8) · scale of the block, with
+    the low halves of a block's bytes before the high ones.
 
     **Shape**: (any) -> (any, hidden).
     """
 
-    codes: Tensor
-    scale: Tensor
+    codes: Tensor  # (V, hidden) int8, or (V, hidden / 2) uint8
+    scale: Tensor  # one per row, or one per block of a row
 
     def __init__(self, codes: NDArray[Any], scale: NDArray[Any], *, dtype: torch.dtype) -> None:
         super().__init__()
         self.dtype, self.four_bits = dtype, str(codes.dtype) == "uint8"
-        # As whole numbers, which no change of the module's dtype rounds.
+        # The scale's bits as whole numbers: a change of the module's dtype rounds only floats.
         self.register_buffer("codes", torch.from_numpy(codes))
         self.register_buffer("scale", torch.from_numpy(scale.view("int16" if self.four_bits else "int32")))
 
     def forward(self, ids: Tensor) -> Tensor:
-        """The rows of some ids."""
+        """Look up the rows of some ids, as floats."""
         codes, scale = nn.functional.embedding(ids, self.codes), nn.functional.embedding(ids, self.scale)
         if not self.four_bits:
             return (codes.float() * scale.view(torch.float32)).to(self.dtype)
-        blocks = codes.unflatten(-1, (-1, BLOCK // 2))
-        whole = torch.cat([blocks & 15, blocks >> 4], dim=-1).float().sub_(8.0)
-        return whole.mul_(scale.view(torch.float16).float()[..., None]).flatten(-2).to(self.dtype)
+        bytes_of_blocks = codes.unflatten(-1, (-1, BLOCK // 2))
+        low, high = bytes_of_blocks & 15, bytes_of_blocks >> 4
+        values = torch.cat([low, high], dim=-1).float().sub_(8.0)
+        scale_of_blocks = scale.view(torch.float16).float()[..., None]
+        return values.mul_(scale_of_blocks).flatten(-2).to(self.dtype)
 
 
 class _Linear(nn.Linear):
-    """Whose weights are about to be replaced, and need not be drawn."""
+    """A linear layer without initial weights, which are about to be replaced."""
 
     def reset_parameters(self) -> None:
         """Leave the memory untouched."""
 
 
 class _Layer(nn.Module):
-    """A transformer layer with the tensor names of the library's."""
+    """A transformer layer of BERT, with the library's names of tensors."""
 
     def __init__(self, config: EncoderShape) -> None:
         super().__init__()
@@ -76,32 +84,35 @@ class _Layer(nn.Module):
 
 
 def _closing(inputs: int, size: int, eps: float) -> nn.ModuleDict:
+    """The end of both halves of a layer: a map, and a norm of its sum with the input of the half."""
     return nn.ModuleDict({"dense": _Linear(inputs, size), "LayerNorm": nn.LayerNorm(size, eps=eps)})
 
 
 def _closed(parts: Any, inner: Tensor, states: Tensor) -> Tensor:
+    """Run the parts of :func:`_closing` on the inner result of a half and the states that came into it."""
     closed: Tensor = parts["LayerNorm"](parts["dense"](inner) + states)
     return closed
 
 
 class PackedEncoder(nn.Module):
-    """The encoder of a packed file, with what :mod:`isoglot.modules.encoder` reads of the library's models.
+    """The encoder of a packed file, with the attributes that :mod:`isoglot.modules.encoder` reads of a model.
 
     Its hidden states are those of the library's model of the unpacked folder. It has no gradients.
 
     Args:
-        packed: What the file holds, checked.
+        packed: Content of the file, checked.
         source: Name of the file in errors.
-        dtype: What it computes in.
+        dtype: Type of the computation and the states.
 
     Raises:
-        ConfigurationError: Values that are not finite in this dtype.
+        ConfigurationError: values are not finite in this dtype.
     """
 
     def __init__(self, packed: PackedFile, *, source: Path, dtype: torch.dtype) -> None:
         super().__init__()
         self.config = shape = packed.shape
-        padding = shape.pad_token_id if shape.model_type != "bert" else None  # where positions count from
+        # BERT's positions count from 0; RoBERTa's from padding id + 1, and padding has the padding id.
+        padding = shape.pad_token_id if shape.model_type != "bert" else None
         positions = nn.Embedding(shape.max_position_embeddings, shape.hidden_size, padding_idx=padding)
         self.embeddings: Any = nn.ModuleDict(
             {
@@ -113,10 +124,10 @@ class PackedEncoder(nn.Module):
         self.encoder: Any = nn.ModuleDict(
             {"layer": nn.ModuleList(_Layer(shape) for _ in range(shape.num_hidden_layers))}
         )
-        codes, scale = (
-            packed.tensors[f"{_WORDS}.{part}"]
-            for part in ("q4" if f"{_WORDS}.q4" in packed.tensors else "q8", "scale")
-        )
+        # The word embeddings stay packed; all other tensors are unpacked now. The table joins last, as the names of its
+        # buffers are not in the file.
+        bits = "q4" if f"{_WORDS}.q4" in packed.tensors else "q8"
+        codes, scale = packed.tensors[f"{_WORDS}.{bits}"], packed.tensors[f"{_WORDS}.scale"]
         words = PackedEmbedding(codes, scale, dtype=dtype)
         rest = {name: values for name, values in packed.tensors.items() if not name.startswith(_WORDS)}
         loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(rest)}
@@ -128,17 +139,17 @@ class PackedEncoder(nn.Module):
 
     @property
     def base_model(self) -> PackedEncoder:
-        """Itself, which has no head."""
+        """The encoder itself, which has no head."""
         return self
 
     @property
     def dtype(self) -> torch.dtype:
-        """What it computes in."""
+        """Type of the computation and the states."""
         return cast(torch.dtype, self.embeddings["LayerNorm"].weight.dtype)
 
     @property
     def device(self) -> torch.device:
-        """Where it computes."""
+        """Device of the weights."""
         return cast(torch.device, self.embeddings["LayerNorm"].weight.device)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
@@ -147,10 +158,11 @@ class PackedEncoder(nn.Module):
         **Shape**: ids and mask (batch, length) -> (batch, length, hidden).
         """
         parts = self.embeddings
-        words, padding = parts["word_embeddings"](input_ids), parts["position_embeddings"].padding_idx
+        words = parts["word_embeddings"](input_ids)
+        padding = parts["position_embeddings"].padding_idx
         if padding is None:
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)[None]
-        else:  # counted from the padding id, which padding has
+        else:
             real = input_ids.ne(padding)
             positions = real.cumsum(1) * real + padding
         states = words + parts["token_type_embeddings"].weight[0] + parts["position_embeddings"](positions)

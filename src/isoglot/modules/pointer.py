@@ -13,8 +13,8 @@ class Pointer(nn.Module):
 
     .. math:: a_i = \mathrm{softmax}(q_i^\top K / \sqrt{d_h}),\quad q_i = W_q h_i + b_q,\quad K = W_k H + b_k
 
-    Two separate linear maps, each with bias and each shared by both directions, as in the released code. Weights start
-    uniform in ±1/√d_h.
+    W_q and W_k are two linear maps, each with bias; both directions use the same two, as in the released code. Weights
+    start uniform in ±1/√d_h.
     """
 
     def __init__(self, hidden_size: int, *, generator: torch.Generator | None = None) -> None:
@@ -27,19 +27,21 @@ class Pointer(nn.Module):
                 parameter.uniform_(-bound, bound, generator=generator)
 
     def forward(self, hidden: Tensor, rows: Tensor, positions: Tensor, allowed: Tensor) -> Tensor:
-        """Scores of the query positions alone, in float32, −inf where not ``allowed``.
+        """Score every position of its row for each query, in float32; −inf where not ``allowed``.
 
-        ``rows`` are ascending; a position may come more than once.
+        ``rows`` are ascending; a position may ask more than once.
 
         **Shape**: hidden (batch, length, hidden); rows and positions (queries,); allowed and result (queries, length).
         """
         hidden = hidden.to(self.key.weight.dtype)
         queries, keys = self.query(hidden[rows, positions]), self.key(hidden)
-        # Queries of one row stand side by side in a (batch, slots, hidden) block, so that one batched product
-        # serves all; gathering each query's keys instead would hold queries · length · hidden numbers.
-        counts = torch.bincount(rows, minlength=hidden.shape[0])
-        slots = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[rows]
-        width = int(counts.max()) if len(counts) else 0
+        # The queries of a row stand side by side in a block (batch, slots, hidden), so that one batched product
+        # serves all; gathering the keys of each query instead would hold queries · length · hidden numbers.
+        # The slot of a query: its number among all queries less that of the first query of its row.
+        queries_of_row = torch.bincount(rows, minlength=hidden.shape[0])
+        first_of_row = queries_of_row.cumsum(0) - queries_of_row
+        slots = torch.arange(len(rows), device=rows.device) - first_of_row[rows]
+        width = int(queries_of_row.max()) if len(queries_of_row) else 0
         with torch.autocast(hidden.device.type, enabled=False):
             block = queries.new_zeros(hidden.shape[0], width, hidden.shape[2], dtype=torch.float32)
             block = block.index_put((rows, slots), queries.float())
@@ -51,9 +53,10 @@ class Pointer(nn.Module):
 def pointer_alignment(
     pointer: Pointer, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Alignment probabilities of a trained pointer for whole sentences, both directions.
+    """Alignment probabilities of a trained pointer for whole sentences, in both directions.
 
-    Real rows of the forward ones sum to 1 (each source token over the target), real columns of the backward ones.
+    Forward, each source token asks: its row sums to 1 over the target. Backward, each target token asks: its column
+    sums to 1 over the source. Cells of padding are 0.
 
     **Shape**: source (batch, n, hidden), target (batch, m, hidden), masks (batch, n) and (batch, m); results
     (batch, n, m) in float32.

@@ -1,4 +1,10 @@
-"""Word links of a concatenated pair from the encoder's own states (XLM-Align, section 3.1)."""
+"""Word links of a concatenated pair from the encoder's own states (XLM-Align, section 3.1).
+
+    states of the pair ──split by side──> similarity (batch, n, m) ──sinkhorn──> plan ──filter──> LinkedPositions
+
+Positions in a :class:`LinkedPositions` count within the whole sequence; rows and columns of the matrices count within
+one sentence.
+"""
 
 from __future__ import annotations
 
@@ -23,33 +29,44 @@ Filtering = Literal["itermax", "printed", "intersection", "union"]
 
 @dataclass(frozen=True)
 class LinkedPositions:
-    """Links between the two sentences of each row, by the positions of their tokens; rows ascend."""
+    """Links between the two sentences of each pair of a batch. **Shape**: (links,) each.
 
-    batch: int
-    rows: Tensor
-    source: Tensor
-    target: Tensor
+    Pair 0 with the links 1–4 and 2–5 and pair 1 with the link 1–3 are ``rows`` ``[0, 0, 1]``, ``source`` ``[1, 2, 1]``
+    and ``target`` ``[4, 5, 3]``.
+    """
+
+    batch: int  # number of pairs
+    rows: Tensor  # the pair of each link, ascending
+    source: Tensor  # position of the linked source token in the sequence
+    target: Tensor  # position of the linked target token
 
     def partners(self, length: int) -> Tensor:
-        """One linked position for each position, −1 for none; of several links the last one, as in XLM-Align's code."""
+        """For each position the one that it is linked to, −1 for none: (batch, length).
+
+        Of several links of a token the last in the other sentence, as in XLM-Align's code: the largest position.
+        """
         partner = torch.full((self.batch * length,), -1, dtype=torch.int64, device=self.rows.device)
-        for side, opposite in ((self.source, self.target), (self.target, self.source)):
-            partner.scatter_reduce_(0, self.rows * length + side, opposite, "amax")
+        row_start = self.rows * length
+        partner.scatter_reduce_(0, row_start + self.source, self.target, "amax")
+        partner.scatter_reduce_(0, row_start + self.target, self.source, "amax")
         return partner.view(self.batch, length)
 
     @classmethod
     def of_ids(cls, link_ids: Tensor) -> LinkedPositions:
-        """The links of :meth:`link_ids`."""
+        """Read links written as one tensor (batch, links, 2), −1 pads: the inverse of :meth:`link_ids`."""
         rows, item = (link_ids >= 0).all(-1).nonzero(as_tuple=True)
-        return cls(len(link_ids), rows, *link_ids[rows, item].T)
+        source, target = link_ids[rows, item].T
+        return cls(len(link_ids), rows, source, target)
 
     def link_ids(self) -> Tensor:
         """The links as one tensor: (batch, links, 2), −1 pads."""
-        counts = torch.bincount(self.rows, minlength=self.batch)
-        ids = self.source.new_full((self.batch, int(counts.max()) if self.batch else 0, 2), -1)
-        first = (counts.cumsum(0) - counts)[self.rows]
-        offset = torch.arange(len(self.rows), device=self.rows.device) - first
-        ids[self.rows, offset] = torch.stack([self.source, self.target], dim=1)
+        links_of_pair = torch.bincount(self.rows, minlength=self.batch)
+        most = int(links_of_pair.max()) if self.batch else 0
+        # The n-th link of its pair: its number among all links less that of the pair's first link.
+        first_of_pair = links_of_pair.cumsum(0) - links_of_pair
+        number = torch.arange(len(self.rows), device=self.rows.device) - first_of_pair[self.rows]
+        ids = self.source.new_full((self.batch, most, 2), -1)
+        ids[self.rows, number] = torch.stack([self.source, self.target], dim=1)
         return ids
 
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -68,30 +85,36 @@ def self_label(
     passes: int = 2,
     **transport: float,
 ) -> LinkedPositions:
-    """Self-labelled links of a batch of concatenated, unmasked pairs.
+    """Find links in the encoder's states of a batch of concatenated, unmasked pairs.
 
-    Similarities are raw dot products in float32; Sinkhorn and the filter run on the whole padded batch at
-    once. Pieces, not words, are aligned; special tokens take no part. Rows of the matrices are the tokens of
-    the sentence that stands first, as in the released code, whose data hold every pair in both orders: a plan
-    after a few iterations, and so its links, depend on which side is which.
+    Similarities are raw dot products in float32 (Eq. 1). Sinkhorn (Eq. 3-6) and the filter (Eq. 7-9) run on the whole
+    padded batch at once. Pieces, not words, are aligned; special tokens take no part.
 
+    Rows of the matrices are the tokens of the sentence that stands first, whichever side it is. The released code does
+    the same, and its data hold every pair in both orders. After a few iterations a plan, and so its links, still
+    depends on which side the rows are.
+
+    ``side_ids``: 1 source, 2 target, 0 special tokens and padding.
     ``filtering``: ``itermax`` (the authors' code) or ``printed`` (Eq. 7-9 to the letter), both in ``passes`` with
     discount ``alpha``; ``intersection`` of π's rows and ξ's columns (the released aligner);
     ``union`` of both argmaxes of the plan (the ablation "without filtering").
     ``**transport``: ``iterations``, ``mu`` and ``epsilon`` of :func:`~isoglot.modules.sinkhorn.sinkhorn`.
 
+    Returns:
+        The links. ``source`` has the positions of the first sentence, ``target`` those of the second.
+
     **Shape**: states (batch, length, hidden), side_ids (batch, length).
     """
-    (source, source_mask), (target, target_mask) = (_positions(side) for side in _as_they_stand(side_ids))
-    mask = pair_mask(source_mask, target_mask)
+    in_first, in_second = _first_and_second(side_ids)
+    first, first_mask = _positions(in_first)
+    second, second_mask = _positions(in_second)
+    mask = pair_mask(first_mask, second_mask)
     with torch.autocast(states.device.type, enabled=False):
-        first, second = (
-            states.gather(1, positions[:, :, None].expand(-1, -1, states.shape[2])).float()
-            for positions in (source, target)
-        )
-        similarity = first @ second.transpose(1, 2)
+        first_states = _states_at(states, first).float()
+        second_states = _states_at(states, second).float()
+        similarity = first_states @ second_states.transpose(1, 2)
     pi, xi = sinkhorn(similarity, mask, order=order, **transport)  # type: ignore[arg-type]
-    plan = pi if order == "official" else xi
+    plan = pi if order == "official" else xi  # the one that was normalised last
     if filtering == "intersection":
         links = intersection_links(pi, mask, xi)
     elif filtering == "union":
@@ -100,33 +123,47 @@ def self_label(
         grow = printed_links if filtering == "printed" else itermax_links
         links = grow(plan, mask, alpha=alpha, max_count=passes)
     rows, i, j = links.nonzero(as_tuple=True)
-    return LinkedPositions(len(links), rows, source[rows, i], target[rows, j])
+    return LinkedPositions(len(links), rows, first[rows, i], second[rows, j])
 
 
 def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
-    """Links that came with the corpus, pairs of a source and a target position or −1, each once.
+    """Read links that came with the corpus, [source, target] positions, −1 pads; each link once.
+
+    Links whose positions are not a source and a target token are left out.
 
     **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
     """
-    named = LinkedPositions.of_ids(link_ids)
-    rows, source, target = named.pairs()
+    rows, source, target = LinkedPositions.of_ids(link_ids).pairs()
     real = (side_ids[rows, source] == 1) & (side_ids[rows, target] == 2)
-    return LinkedPositions(len(link_ids), *torch.unique(torch.stack([rows, source, target])[:, real], dim=1))
+    distinct = torch.unique(
+        torch.stack([rows, source, target])[:, real], dim=1
+    )  # sorted by pair, then position
+    return LinkedPositions(len(link_ids), *distinct)
 
 
-def _as_they_stand(side_ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Which positions belong to the sentence that stands first in its row, and which to the other one."""
-    sides = side_ids == 1, side_ids == 2
+def _first_and_second(side_ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Masks of the positions of the sentence that stands first in its row, and of the other: (batch, length) each."""
+    is_source, is_target = side_ids == 1, side_ids == 2
     if not side_ids.numel():
-        return sides
-    opening = side_ids.gather(1, first_argmax((side_ids > 0).int(), 1)[:, None])
-    turned = opening == 2
-    return torch.where(turned, sides[1], sides[0]), torch.where(turned, sides[0], sides[1])
+        return is_source, is_target
+    first_token = first_argmax((side_ids > 0).int(), 1)
+    target_is_first = side_ids.gather(1, first_token[:, None]) == 2
+    in_first = torch.where(target_is_first, is_target, is_source)
+    in_second = torch.where(target_is_first, is_source, is_target)
+    return in_first, in_second
 
 
 def _positions(member: Tensor) -> tuple[Tensor, Tensor]:
-    """Positions of a side, real ones first, cut to the longest row, and which are real."""
+    """The positions at which ``member`` is true, row by row, and a mask of those that are no filling.
+
+    ``[[0, 1, 1, 0], [0, 0, 1, 0]]`` gives ``[[1, 2], [2, _]]`` and ``[[1, 1], [1, 0]]``.
+    """
     counts = member.sum(1)
     width = int(counts.max()) if len(counts) else 0
-    order = (~member).int().argsort(dim=1, stable=True)[:, :width]
-    return order, torch.arange(width, device=member.device) < counts[:, None]
+    members_first = (~member).int().argsort(dim=1, stable=True)
+    return members_first[:, :width], torch.arange(width, device=member.device) < counts[:, None]
+
+
+def _states_at(states: Tensor, positions: Tensor) -> Tensor:
+    """The states at some positions of each row: (batch, length, hidden), (batch, n) -> (batch, n, hidden)."""
+    return states.gather(1, positions[:, :, None].expand(-1, -1, states.shape[2]))

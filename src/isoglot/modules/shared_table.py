@@ -1,13 +1,23 @@
 """A table of rows that several parts of one forward read, with one buffer for the gradient of all of them."""
 
-# Each use of a V × h parameter hands autograd a dense gradient of its own, and autograd sums them: at V = 120,000 and
-# h = 768 that is 367 MB a use to make (mostly page faults on a CPU) and to read again. Here the uses stand in a chain
-# instead. Every link of it has an output that only says "the gradient of later uses comes in here": in the backward
-# it adds its own part to that gradient in place and passes it on. That is ordinary autograd: what reaches the
-# parameter is one dense gradient through one edge, as DDP, FSDP, accumulation and hooks expect it.
+# A reader is a part of the forward that uses W, a parameter of V × h numbers: the word embeddings look up rows, a
+# masked-LM head multiplies with all of them. Usually each reader hands autograd a dense gradient of its own, and
+# autograd adds them up: at V = 120,000 and h = 768 that is 367 MB per reader to make (mostly page faults on a CPU) and
+# to read again.
 #
-# In place is safe because nobody else can hold the incoming tensor: these outputs never leave this module and are
-# read by one later link, or summed by autograd into a tensor of its own.
+# Here the readers form a chain instead, in the order in which they read:
+#
+#     W ──> reader 1 ──> reader 2 ──> reader 3      forward: each passes a tail on, a tensor without memory
+#     W <── reader 1 <── reader 2 <── reader 3      backward: the gradient of a tail is the sum of the later readers'
+#                                                   gradients; each adds its own, in place, and passes the sum on
+#
+# This is ordinary autograd: W gets one dense gradient through one edge, as DDP, FSDP, accumulation and hooks expect.
+#
+# Adding in place is safe because nobody else can hold the incoming tensor: tails never leave this module, and each is
+# read by one later reader, or summed by autograd into a tensor of its own.
+#
+# A *slot* is an input of a reader's own autograd function that is never read: it only gives that function a place to
+# return a gradient to, the whole one (`dense_slot`) or its factors (`product_slots`).
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -19,10 +29,10 @@ _PRODUCT = {"cpu": 1 << 18, "cuda": 1 << 28}
 
 
 class SharedTable:
-    """One parameter W for all its readers in a forward; ``Encodings.table`` gives it.
+    """One parameter W for all its readers in a forward pass; ``Encodings.table`` makes it.
 
-    Make a new one for each forward: it remembers who has read. Results and gradients are those of reading W
-    itself; sums over readers are in fp32 also where W is in half precision.
+    Make a new one for each forward pass, because the chain of readers is kept here. Results and gradients are those of
+    reading W itself; the readers' gradients are added up in fp32 even if W is in half precision.
 
     Args:
         weight: W; its values must stay as they are until the backward.
@@ -32,7 +42,7 @@ class SharedTable:
 
     def __init__(self, weight: Tensor) -> None:
         self.weight = weight
-        self._tail = weight  # what the next reader's gradient goes to
+        self._tail = weight  # the next reader reads this, and its gradient goes there
         self._cast: Tensor | None = None
 
     @property
@@ -41,7 +51,7 @@ class SharedTable:
         return torch.is_grad_enabled() and self.weight.requires_grad
 
     def values(self, dtype: torch.dtype) -> Tensor:
-        """W without gradient; a conversion to another type is kept for the next reader."""
+        """W in some type, without gradient; a conversion to another type is kept for the next reader."""
         values = self.weight.detach()
         if values.dtype == dtype:
             return values
@@ -50,7 +60,9 @@ class SharedTable:
         return self._cast
 
     def rows(self, ids: Tensor, padding: int | None = None) -> Tensor:
-        """W[ids], with gradient; an id may stand several times, and ``padding`` is one that gets no gradient.
+        """Look up W[ids], with gradient; an id may come several times.
+
+        ``padding``: an id whose row gets no gradient.
 
         **Shape**: (n) → (n, h).
         """
@@ -60,19 +72,18 @@ class SharedTable:
         return cast(Tensor, rows)
 
     def dense_slot(self) -> tuple[Tensor, ...]:
-        """What a reader hands its whole (V, h) gradient to: an input of its autograd function, never read."""
+        """The slot to which a reader returns its whole (V, h) gradient; none where no gradient is needed."""
         return (self._tail,) if self.trained else ()
 
     def product_slots(self, rows: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        """What a reader hands its gradient to as ``scale · leftᵀ right``, so that it need not be multiplied out.
+        """Three slots to which a reader returns its gradient as ``scale · leftᵀ right``, not multiplied out.
 
         Args:
-            rows: n.
-            dtype: of the two factors.
+            rows: n, rows of both factors.
+            dtype: type of both factors.
 
         Returns:
-            Inputs of the reader's autograd function, never read, whose gradients are left (n, V), right (n, h) and
-            scale (fp32 scalar); nothing where no gradient is needed.
+            Slots for left (n, V), right (n, h) and scale (fp32 scalar); none where no gradient is needed.
         """
         if not self.trained:
             return ()
@@ -81,7 +92,7 @@ class SharedTable:
 
 
 def _slot(like: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """A tensor of a shape that takes no memory: only its gradient matters."""
+    """A tensor of a shape that takes no memory, for a tail or a slot: only its gradient matters."""
     return torch.zeros((), dtype=dtype, device=like.device).expand(shape)
 
 
@@ -91,7 +102,7 @@ def _sums(dtype: torch.dtype) -> torch.dtype:
 
 
 class _Rows(torch.autograd.Function):
-    """Chosen rows; the backward adds to these rows only."""
+    """A reader of chosen rows; the backward adds to these rows alone."""
 
     @staticmethod
     def forward(
@@ -119,7 +130,7 @@ class _Rows(torch.autograd.Function):
 
 
 class _Product(torch.autograd.Function):
-    """Nothing in the forward; the backward multiplies out the factors that the reader's backward hands over."""
+    """A reader that only has slots; its backward multiplies out the factors that were returned to them, and adds."""
 
     @staticmethod
     def forward(ctx: Any, tail: Tensor, rows: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
@@ -149,16 +160,18 @@ def add_product(
     scale: Tensor | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    """``total + scale · leftᵀ right``, in place; the sum is in ``dtype`` whatever the type of the factors.
+    """Add ``scale · leftᵀ right`` to ``total``, in place; the sum is in ``dtype`` whatever the type of the factors.
 
-    The first product needs no zeros to be added to: at 120,000 rows each pass over the matrix is worth saving.
+    ``total``: ``None`` stands for zeros, which need not be made: at 120,000 rows each pass over the matrix counts.
     """
     if total is not None:
-        total = total.contiguous()  # no copy, but for the stand-ins that torch.compile traces with
+        total = total.contiguous()  # copies nothing, but for the stand-ins that torch.compile traces with
     with torch.autocast(left.device.type, enabled=False):
         if left.dtype == dtype:
-            right = right if scale is None else right * scale.to(dtype)
+            if scale is not None:
+                right = right * scale.to(dtype)
             return torch.mm(left.t(), right) if total is None else total.addmm_(left.t(), right)
+        # Factors in half precision: some rows of the product at a time, so that little of it is held in that type.
         new = total is None
         if total is None:
             total = torch.empty((left.shape[1], right.shape[1]), dtype=dtype, device=left.device)

@@ -27,44 +27,52 @@ def sinkhorn(
 
     .. math:: K_{ij} = \max(\epsilon, h_i^\top h_j)^{1/\mu}
 
-    ``order="official"`` (the released code) normalises columns, then rows, in each iteration and takes ε for
-    similarities that are not positive; ``order="paper"`` (Eq. 6) normalises rows, then columns, and takes
-    max(ε, ·). After a few iterations neither is doubly stochastic.
+    An iteration divides the rows and the columns of K by their sums, one after the other. After a few iterations only
+    the ones that were divided last sum to 1.
 
-    ``similarity``: (batch, n, m) raw dot products.
+    ``similarity``: raw dot products.
+    ``mask``: cells whose row and column are real tokens.
     ``iterations``: k; 2 in the paper, 0 returns K twice (plain argmax alignment).
     ``mu``: μ of the entropic term; 1 in the paper. Other values are computed in log space.
-    ``epsilon``: ε, 1e-6 in the code; ``None``: no floor, as XLM-Align's released aligner runs (its floor is set in
-    a copy and lost), so that the plan keeps the signs of the similarities. It takes μ = 1.
+    ``order``: ``official`` (the released code): columns first, then rows; ε replaces similarities that are not
+    positive. ``paper`` (Eq. 6): rows first, then columns; K is at least ε.
+    ``epsilon``: ε, 1e-6 in the code; ``None``: no floor, as in XLM-Align's released aligner (which sets its floor in
+    a copy that it then ignores), so that the plan keeps the signs of the similarities. It takes μ = 1.
 
     Returns:
-        π, whose real rows were normalised last, and ξ, whose real columns were normalised last. The plan of
-        the last half-step is π for ``official`` and ξ for ``paper``. Both are 0 outside the mask.
+        π, whose rows were normalised last, and ξ, whose columns were normalised last. The plan of the last half of the
+        last iteration is π for ``official`` and ξ for ``paper``; the other one is half an iteration older. Both are 0
+        outside the mask.
+
+    **Shape**: similarity and mask (batch, n, m); results the same, in float64.
     """
     if epsilon is None and mu != 1.0:
         raise ConfigurationError(
             f"Sinkhorn epsilon: null needs mu: 1.0, got mu {mu}; without a floor the similarities have no logarithm"
         )
-    kernel = scores = similarity.double()  # sums, and so an argmax, do not depend on padding
+    scores = similarity.double()  # float64: sums, and so an argmax, do not depend on padding
+    official = order == "official"
+    kernel = scores
     if epsilon is not None:
         floor = torch.full((), epsilon, dtype=scores.dtype, device=scores.device)
-        official = order == "official"
         kernel = torch.where(scores > 0, scores, floor) if official else torch.maximum(scores, floor)
-    axes = (1, 2) if order == "official" else (2, 1)
-    logarithms = mu != 1.0
-    first = second = (kernel.log() / mu if logarithms else kernel).masked_fill(
-        ~mask, -torch.inf if logarithms else 0.0
-    )
+    in_logarithms = mu != 1.0  # K itself would overflow or underflow
+    plan = kernel.log() / mu if in_logarithms else kernel
+    plan = plan.masked_fill(~mask, -torch.inf if in_logarithms else 0.0)
+
+    # Summing over axis 1 normalises the columns, summing over axis 2 the rows.
+    first_axis, second_axis = (1, 2) if official else (2, 1)
+    half_way = plan
     for _ in range(iterations):
-        first = _normalised(second, axes[0], logarithms)
-        second = _normalised(first, axes[1], logarithms)
-    pi, xi = (second, first) if axes == (1, 2) else (first, second)
-    return (pi.exp(), xi.exp()) if logarithms else (pi, xi)
+        half_way = _normalise(plan, first_axis, in_logarithms)
+        plan = _normalise(half_way, second_axis, in_logarithms)
+    pi, xi = (plan, half_way) if official else (half_way, plan)
+    return (pi.exp(), xi.exp()) if in_logarithms else (pi, xi)
 
 
-def _normalised(plan: Tensor, axis: int, logarithms: bool) -> Tensor:
-    """An empty row or column stays 0. On logarithms for μ that would overflow or underflow K."""
-    if logarithms:
+def _normalise(plan: Tensor, axis: int, in_logarithms: bool) -> Tensor:
+    """Divide the rows or columns by their sums; one that is all 0 (padding) stays 0."""
+    if in_logarithms:
         total = plan.logsumexp(axis, keepdim=True)
         return plan - total.masked_fill(total == -torch.inf, 0.0)
     total = plan.sum(axis, keepdim=True)

@@ -10,27 +10,29 @@ from torch import Tensor
 from isoglot.modules.extraction import softmax_probabilities
 
 _LIKELY = 0.5
-"""Least probability of the links that the path is laid through."""
+"""The path runs through links above this probability (the geometric mean of both directions)."""
 _WIDTH = 16.0
-"""Pieces beside the path at which a similarity loses 1, and four times as much at twice the distance."""
+"""Distance from the path, in pieces, at which a score loses 1; at twice the distance it loses 4."""
 _IN_ORDER = 0.7
-"""Share of the likely links that must stand near the path; else the texts are in another order, and nothing is lost."""
+"""Least share of the likely links, by weight, near the path. Below it the sentences of the two texts are in different
+orders, and the scores stay unchanged."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 def near_path(scores: Tensor, mask: Tensor, *, longer_than: int) -> Tensor:
-    r"""Scores of long pairs less a penalty for the distance to their path; those of all others as they are.
+    r"""Lower the scores of long pairs by a penalty for the distance to their path; shorter pairs stay unchanged.
 
     .. math:: S'_{ij} = S_{ij} - \left(\frac{\min(|j - f(i)|, |i - g(j)|)}{16}\right)^2
 
-    A softmax over a long row divides its weight among many words, and a word that occurs again and again in the text
-    is as similar each time. The path is the heaviest chain of likely links, increasing on both sides; f and g
-    interpolate between them. It holds for a text whose sentences are in the order of its translation; where the likely
-    links say otherwise, the scores stay.
+    A softmax over a long row divides its weight among many words, and a word that occurs several times in the text is
+    as similar each time. The path is the heaviest chain of likely links that increases on both sides; f and g
+    interpolate between its links, f(i) giving the column of row i and g(j) the row of column j. A path exists if the
+    sentences of the text are in the order of their translations; if the likely links say otherwise, the scores stay
+    unchanged.
 
-    ``longer_than``: pieces of the longer side from which a pair is long.
+    ``longer_than``: a pair is long if its longer side has more pieces than this.
 
     **Shape**: scores to be exponentiated, and mask (batch, n, m) -> (batch, n, m).
     """
@@ -47,41 +49,60 @@ def near_path(scores: Tensor, mask: Tensor, *, longer_than: int) -> Tensor:
 
 
 def _penalty(scores: Tensor, mask: Tensor) -> Tensor:
-    """(n, m), of one pair without padding."""
+    """The penalty of each cell of one pair without padding, (1, n, m) -> (n, m); 0 where the texts are not in order."""
+    # Likely links, as points of the matrix.
     forward, backward = softmax_probabilities(scores, mask)
     probability = (forward * backward).sqrt()[0]
     i, j = (probability > _LIKELY).nonzero().T
     weight = probability[i, j].double().cpu().numpy()
     rows, columns = i.cpu().numpy(), j.cpu().numpy()
+
+    # The path through the heaviest chain of them, from before the first piece of both sides to behind the last.
     n, m = probability.shape
     chosen = heaviest_chain(rows, columns, weight)
-    on_rows, on_columns = np.r_[-1, rows[chosen], n], np.r_[-1, columns[chosen], m]
-    column_of = np.interp(np.arange(n), on_rows, on_columns)
-    row_of = np.interp(np.arange(m), on_columns, on_rows)
-    near = np.minimum(np.abs(columns - column_of[rows]), np.abs(rows - row_of[columns])) <= 2 * _WIDTH
+    path_rows = np.r_[-1, rows[chosen], n]
+    path_columns = np.r_[-1, columns[chosen], m]
+    column_of = np.interp(np.arange(n), path_rows, path_columns)  # f
+    row_of = np.interp(np.arange(m), path_columns, path_rows)  # g
+
+    distance = np.minimum(np.abs(columns - column_of[rows]), np.abs(rows - row_of[columns]))
+    near = distance <= 2 * _WIDTH
     if weight[near].sum() < _IN_ORDER * weight.sum():
         return torch.zeros_like(probability)
-    beside, above = (torch.from_numpy(path).to(probability) for path in (column_of, row_of))
-    across = (torch.arange(m, device=scores.device)[None] - beside[:, None]).abs()
-    along = (torch.arange(n, device=scores.device)[:, None] - above[None]).abs()
-    return (torch.minimum(across, along) / _WIDTH) ** 2
+
+    # The same distance for every cell, on the scores' device.
+    f, g = torch.from_numpy(column_of).to(probability), torch.from_numpy(row_of).to(probability)
+    in_row = (torch.arange(m, device=scores.device)[None] - f[:, None]).abs()
+    in_column = (torch.arange(n, device=scores.device)[:, None] - g[None]).abs()
+    return (torch.minimum(in_row, in_column) / _WIDTH) ** 2
 
 
 def heaviest_chain(rows: Ints, columns: Ints, weight: Floats) -> Ints:
-    """Points of the largest total weight of which each has a larger row and column than the one before.
+    """Find the points of the largest total weight, each of which has a larger row and column than the one before.
+
+    Returns:
+        Numbers of the points, in the order of the chain.
 
     Example:
         >>> heaviest_chain(np.array([0, 1, 2, 3]), np.array([5, 0, 1, 1]), np.ones(4)).tolist()
         [1, 2]
     """
-    # best[c]: the heaviest chain so far that ends before column c, and its last point.
-    best, last = np.zeros(int(columns.max(initial=-1)) + 2), np.full(int(columns.max(initial=-1)) + 2, -1)
-    before = np.full(len(rows), -1)
-    for point in np.lexsort((-columns, rows)).tolist():  # no two points of a row in a chain
+    # best[c] is the weight of the heaviest chain so far whose columns are all below c, and last[c] its last point, −1
+    # for the empty chain. best never decreases with c.
+    size = int(columns.max(initial=-1)) + 2
+    best = np.zeros(size)
+    last = np.full(size, -1)
+    before = np.full(len(rows), -1)  # the point before each in the heaviest chain that ends with it
+    # By row; within a row from right to left, so that a chain has only one point of a row.
+    for point in np.lexsort((-columns, rows)).tolist():
         column = int(columns[point])
-        total, before[point] = best[column] + weight[point], last[column]
-        heavier = slice(column + 1, column + 1 + int(np.searchsorted(best[column + 1 :], total)))
-        best[heavier], last[heavier] = total, point
+        total = best[column] + weight[point]
+        before[point] = last[column]
+        # Behind this column, the chain replaces those that are lighter. Of equally heavy ones the earlier stays.
+        heavier_from = column + 1 + int(np.searchsorted(best[column + 1 :], total))
+        best[column + 1 : heavier_from] = total
+        last[column + 1 : heavier_from] = point
+
     chain, point = [], int(last[-1])
     while point >= 0:
         chain.append(point)

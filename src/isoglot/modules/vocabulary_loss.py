@@ -26,11 +26,14 @@ def vocabulary_loss(
 ) -> tuple[Tensor, Tensor]:
     """Summed cross-entropy of a tied output layer, and how many labels have the highest logit.
 
-    −Σ_i log softmax(W x_i + b)[y_i]. The rows go through in chunks, and each chunk's gradient is computed
-    with its logits at hand, so that the memory is chunk × V instead of N × V and nothing is computed twice.
-    Up to h rows, W's gradient is left as its two factors until the backward, N × (V + h) numbers instead of V × h.
-    Logits are products in the states' type (in the autocast type under autocast); softmax, loss and the
-    weight's gradient accumulate in fp32.
+    −Σ_i log softmax(W x_i + b)[y_i]. The logits of a chunk of rows are computed, then the loss and the gradients from
+    them, then they are dropped. So the memory is chunk × V instead of N × V, and nothing is computed twice.
+
+    The gradient of W is Δᵀ x, with Δ = softmax − one-hot the gradient of the logits (N, V). For N ≤ h rows it is kept
+    as these two factors until the backward: N × (V + h) numbers instead of V × h.
+
+    Logits are products in the type of the states (in the autocast type under autocast); softmax, loss and the gradient
+    of W accumulate in fp32.
 
     Args:
         states: x, the transformed hidden states of the positions that carry a loss.
@@ -42,7 +45,7 @@ def vocabulary_loss(
 
     Returns:
         The sum (fp32 scalar; an exact 0 connected to states, weight and bias where there is no row) and the
-        number correct (int64 scalar, no gradient; a tie with another entry counts).
+        number of labels that have the highest logit (int64 scalar, no gradient; a tie with another entry counts).
 
     **Shape**: states (N, h); labels (N,); weight (V, h); bias (V,).
 
@@ -62,15 +65,19 @@ def vocabulary_loss(
     if chunk is None:
         chunk = max(1, _LOGITS.get(kind, _LOGITS["cuda"]) // max(1, shared.weight.shape[0]))
     grad = torch.is_grad_enabled()
-    factors = states.shape[0] <= states.shape[1]
-    slots = shared.product_slots(states.shape[0], states.dtype) if factors else shared.dense_slot()
+    # The gradient of W goes to one slot (dense) or to three (two factors and a scale), or to none if W is not trained.
+    keeps_factors = states.shape[0] <= states.shape[1]
+    slots = shared.product_slots(states.shape[0], states.dtype) if keeps_factors else shared.dense_slot()
     table = shared.values(states.dtype)
     result = _Loss.apply(states, labels, bias, shared.weight.detach(), table, chunk, grad, *slots)  # type: ignore[no-untyped-call]
     return cast(tuple[Tensor, Tensor], result)
 
 
 class _Loss(torch.autograd.Function):
-    """Sum and number correct; gradients are made in the forward, chunk by chunk, and scaled in the backward."""
+    """The sum and the number correct. The forward computes the gradients, chunk by chunk; the backward scales them.
+
+    ``weight`` is W as it is stored, ``table`` the same in the type of the states.
+    """
 
     @staticmethod
     def forward(
@@ -85,28 +92,29 @@ class _Loss(torch.autograd.Function):
         *slots: Tensor,
     ) -> tuple[Tensor, Tensor]:
         needs = ctx.needs_input_grad
-        kinds = {
-            "states": needs[0] and grad,
-            "bias": needs[2] and grad,
-            "weight": len(slots) == 1,
-            "delta": len(slots) > 1,
-        }
-        names = {name for name, needed in kinds.items() if needed}
-        total, correct, gradients = _run(states, labels, table, bias, chunk, names)
+        wanted: set[str] = set()  # the gradients to compute
+        if needs[0] and grad:
+            wanted.add("states")
+        if needs[2] and grad:
+            wanted.add("bias")
+        if len(slots) == 1:
+            wanted.add("weight")
+        elif len(slots) > 1:
+            wanted.add("delta")
+        total, correct, gradients = _run(states, labels, table, bias, chunk, wanted)
         ctx.save_for_backward(states, labels, weight, bias)
-        ctx.chunk, ctx.names, ctx.gradients = chunk, names, gradients
+        ctx.chunk, ctx.wanted, ctx.gradients = chunk, wanted, gradients
         ctx.mark_non_differentiable(correct)
         return total, correct
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
-        scale = outer[0]
+        scale = outer[0]  # the gradient of the sum
         states, labels, weight, bias = ctx.saved_tensors
         gradients, ctx.gradients = ctx.gradients, None
-        if (
-            gradients is None
-        ):  # a second backward through a retained graph: the first one gave the buffers away
-            *_, gradients = _run(states, labels, weight.to(states.dtype), bias, ctx.chunk, ctx.names)
+        # A second backward through a retained graph computes them again: the first one gave the buffers away.
+        if gradients is None:
+            *_, gradients = _run(states, labels, weight.to(states.dtype), bias, ctx.chunk, ctx.wanted)
         of_states = gradients["states"].mul_(scale).to(states.dtype) if "states" in gradients else None
         of_bias = gradients["bias"].mul_(scale).to(bias.dtype) if "bias" in gradients else None
         of_slots: tuple[Tensor | None, ...] = ()
@@ -114,25 +122,28 @@ class _Loss(torch.autograd.Function):
             of_slots = (gradients["weight"].mul_(scale),)  # autograd converts it to the slot's type
         elif "delta" in gradients:
             of_slots = (gradients["delta"], states, scale)
+        # In the order of forward's arguments.
         return of_states, None, of_bias, None, None, None, None, *of_slots
 
 
 def _run(
-    states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, names: Set[str]
+    states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, wanted: Set[str]
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """One pass over the rows: sum, number correct and the gradients that are wanted, unscaled in fp32.
+    """One pass over the rows: the sum, the number correct and the gradients of the sum that are wanted.
 
-    W's is ``weight``, or the factor ``delta`` of its product: that of the logits (N, V), in the type of the products.
+    ``wanted``: of ``states``, ``bias`` and ``weight``, in fp32; or instead of the weight's its factor ``delta``, the
+    gradient of the logits (N, V), in the type of the products.
     """
     offset = None if bias is None else bias.detach().to(states.dtype)
     total = states.new_zeros((), dtype=torch.float32)
     correct = states.new_zeros((), dtype=torch.int64)
+    single_chunk = 0 < states.shape[0] <= chunk
     gradients: dict[str, Tensor] = {}
-    if "states" in names:
+    if "states" in wanted:
         gradients["states"] = torch.empty(states.shape, dtype=torch.float32, device=states.device)
-    if bias is not None and "bias" in names:
+    if bias is not None and "bias" in wanted:
         gradients["bias"] = torch.zeros(bias.shape, dtype=torch.float32, device=bias.device)
-    if "delta" in names and not 0 < states.shape[0] <= chunk:
+    if "delta" in wanted and not single_chunk:
         gradients["delta"] = states.new_empty((states.shape[0], table.shape[0]))
     with torch.autocast(states.device.type, enabled=False):
         for start in range(0, states.shape[0], chunk):
@@ -142,25 +153,27 @@ def _run(
             correct += (logits.gather(1, gold)[:, 0] == logits.amax(dim=1)).sum()
             log_p = torch.log_softmax(logits, dim=1, dtype=torch.float32)
             total -= log_p.gather(1, gold).sum()
-            if not names:
+            if not wanted:
                 continue
-            delta = log_p.exp_()  # softmax − one-hot is the gradient of the logits
+            # The gradient of the logits, softmax − one-hot, in the memory of the logarithms.
+            delta = log_p.exp_()
             delta.scatter_add_(1, gold, delta.new_full(gold.shape, -1.0))
             if "bias" in gradients:
                 gradients["bias"] += delta.sum(dim=0)
             delta = delta.to(table.dtype)
             if "states" in gradients:
                 gradients["states"][rows] = torch.mm(delta, table)
-            if "weight" in names:
+            if "weight" in wanted:
                 gradients["weight"] = add_product(gradients.get("weight"), delta, part)
-            elif "delta" in gradients:
-                gradients["delta"][rows] = delta
-            elif "delta" in names:  # a single chunk, the usual case, is not copied
+            elif "delta" in wanted and single_chunk:  # the usual case, without a copy
                 gradients["delta"] = delta
+            elif "delta" in wanted:
+                gradients["delta"][rows] = delta
     return total, correct, gradients
 
 
 def _check(states: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    """Refuse shapes that do not fit, which broadcasting could hide."""
     fits = (
         states.dim() == 2
         and labels.shape == states.shape[:1]

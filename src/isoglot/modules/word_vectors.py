@@ -1,4 +1,7 @@
-"""Word vectors from piece vectors, and piece links turned into word links, batched."""
+"""Word vectors from piece vectors, and word links from piece links, for a whole batch at once.
+
+A batch of sentences in the pieces *the house ##boat* has word ids ``[[0, 1, 1]]``: word 0 is *the*, word 1 *houseboat*.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -30,75 +33,92 @@ class WordIndex:
 
 
 def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
-    """Index the words of a batch of word and input ids, both (batch, length)."""
+    """Index the words of a batch: which pieces make which word, and which words are equal.
+
+    ``word_ids``: the word of each piece, from 0; −1 for special tokens and padding.
+    ``input_ids``: ids of the pieces.
+
+    **Shape**: (batch, length) each.
+    """
     batch, length = word_ids.shape
-    words = max(1, int(word_ids.max()) + 1 if word_ids.numel() else 0)
-    present = word_ids >= 0
+    words = max(1, int(word_ids.max()) + 1 if word_ids.numel() else 0)  # of the sentence with most
+    in_word = word_ids >= 0
+    # Every position is scattered to some word: those outside words to word 0, with a value that changes nothing.
     slot = word_ids.clamp(min=0)
     position = torch.arange(length, device=word_ids.device).expand(batch, length)
     first = position.new_full((batch, words), length).scatter_reduce(
-        1, slot, torch.where(present, position, length), "amin"
+        1, slot, torch.where(in_word, position, length), "amin"
     )
     last = position.new_full((batch, words), -1).scatter_reduce(
-        1, slot, torch.where(present, position, -1), "amax"
+        1, slot, torch.where(in_word, position, -1), "amax"
     )
-    # Polynomial hash over the position inside the word: order matters, and it needs no loop over words.
-    inside = (position - first.gather(1, slot)).clamp(min=0)
-    powers = [pow(_HASH_BASE, k, _HASH_MODULUS) for k in range(length)]
-    weight = torch.tensor(powers, device=word_ids.device)[inside]
-    mixed = ((input_ids + 1) * weight) % _HASH_MODULUS
-    fingerprint = position.new_zeros((batch, words)).scatter_add(1, slot, torch.where(present, mixed, 0))
-    return WordIndex(word_ids, first, last, fingerprint % _HASH_MODULUS)
+    # Polynomial hash, Σ (id + 1) · base^k over the k-th pieces of a word: order matters, and no loop over words.
+    place_in_word = (position - first.gather(1, slot)).clamp(min=0)
+    powers = torch.tensor([pow(_HASH_BASE, k, _HASH_MODULUS) for k in range(length)], device=word_ids.device)
+    summands = ((input_ids + 1) * powers[place_in_word]) % _HASH_MODULUS
+    sums = position.new_zeros((batch, words)).scatter_add(1, slot, torch.where(in_word, summands, 0))
+    return WordIndex(word_ids, first, last, sums % _HASH_MODULUS)
 
 
 def pool_words(hidden: Tensor, index: WordIndex, *, pooling: WordPooling) -> Tensor:
-    """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``; any where it has no piece.
+    """One vector per word: that of its ``last`` piece, of its ``first`` piece, or the ``mean`` of its pieces.
+
+    A word that is not ``present`` (padding of the shorter sentences) has some vector or other.
 
     **Shape**: (batch, length, hidden) → (batch, words, hidden).
     """
     size = hidden.size(-1)
     if pooling in ("last", "first"):
-        at = (index.last if pooling == "last" else index.first).clamp(min=0, max=hidden.size(1) - 1)
-        return hidden.gather(1, at.unsqueeze(-1).expand(-1, -1, size))
-    present = index.of_piece >= 0
+        position = (index.last if pooling == "last" else index.first).clamp(min=0, max=hidden.size(1) - 1)
+        return hidden.gather(1, position.unsqueeze(-1).expand(-1, -1, size))
+    in_word = index.of_piece >= 0
     slot = index.of_piece.clamp(min=0)
     words = index.last.size(1)
     total = hidden.new_zeros((hidden.size(0), words, size)).scatter_add(
-        1, slot.unsqueeze(-1).expand(-1, -1, size), hidden * present.unsqueeze(-1).to(hidden.dtype)
+        1, slot.unsqueeze(-1).expand(-1, -1, size), hidden * in_word.unsqueeze(-1).to(hidden.dtype)
     )
-    pieces = slot.new_zeros((hidden.size(0), words)).scatter_add(1, slot, present.long())
+    pieces = slot.new_zeros((hidden.size(0), words)).scatter_add(1, slot, in_word.long())
     return total / pieces.clamp(min=1).unsqueeze(-1).to(hidden.dtype)
 
 
 def mean_rows(rows: Tensor, lengths: Tensor) -> Tensor:
-    """The mean of each run of rows, 0 of an empty one: (sum of the lengths, hidden), (runs,) -> (runs, hidden)."""
-    order = torch.arange(len(rows), device=rows.device)
-    return torch.nn.functional.embedding_bag(order, rows, lengths.cumsum(0) - lengths, mode="mean")
+    """The mean of each run of rows, 0 for an empty run: (sum of the lengths, hidden), (runs,) -> (runs, hidden).
+
+    Five rows and ``lengths`` ``[2, 3]`` give the mean of the first two and that of the last three.
+    """
+    every_row = torch.arange(len(rows), device=rows.device)
+    starts = lengths.cumsum(0) - lengths
+    return torch.nn.functional.embedding_bag(every_row, rows, starts, mode="mean")
 
 
 def word_links(
     links: Tensor, query: WordIndex, key: WordIndex, *, one_to_one: bool = True, drop_identical: bool = True
 ) -> Tensor:
-    """Piece links [query position, key position] (−1 pads) as distinct, sorted word links: row, query word, key word.
+    """Turn piece links into distinct word links, sorted: row of the batch, query word, key word.
 
-    ``drop_identical``: leave out pairs of equal words (names, numbers, punctuation).
+    ``links``: positions of linked pieces [query, key]; −1 pads. Links of special tokens are left out.
+    ``one_to_one``: leave out every link of a word that has several.
+    ``drop_identical``: then leave out links of equal words (names, numbers, punctuation).
+
+    **Shape**: (batch, links, 2) -> (found, 3).
     """
-    valid = (links >= 0).all(dim=-1)
-    row = torch.arange(links.size(0), device=links.device).unsqueeze(1).expand(valid.shape)[valid]
-    first = query.of_piece[row, links[..., 0][valid]]
-    second = key.of_piece[row, links[..., 1][valid]]
-    triples: Tensor = torch.stack([row, first, second], dim=1)[(first >= 0) & (second >= 0)]
-    triples = torch.unique(triples, dim=0)
-    if one_to_one and triples.numel():
-        keep = torch.ones(triples.size(0), dtype=torch.bool, device=triples.device)
+    real = (links >= 0).all(dim=-1)
+    row = torch.arange(links.size(0), device=links.device).unsqueeze(1).expand(real.shape)[real]
+    query_word = query.of_piece[row, links[..., 0][real]]
+    key_word = key.of_piece[row, links[..., 1][real]]
+    in_words = (query_word >= 0) & (key_word >= 0)
+    found: Tensor = torch.stack([row, query_word, key_word], dim=1)[in_words]
+    found = torch.unique(found, dim=0)  # several pieces of two words may be linked
+    if one_to_one and found.numel():
+        single = torch.ones(found.size(0), dtype=torch.bool, device=found.device)
         for column in (1, 2):
-            word = triples[:, 0] * (triples[:, column].max() + 1) + triples[:, column]
-            _, inverse, times = torch.unique(word, return_inverse=True, return_counts=True)
-            keep &= times[inverse] == 1
-        triples = triples[keep]
-    if drop_identical and triples.numel():
-        equal = (
-            query.fingerprint[triples[:, 0], triples[:, 1]] == key.fingerprint[triples[:, 0], triples[:, 2]]
-        )
-        triples = triples[~equal]
-    return triples
+            # One number for each word of the batch; its count is the number of the word's links.
+            word = found[:, 0] * (found[:, column].max() + 1) + found[:, column]
+            _, number, links_of_word = torch.unique(word, return_inverse=True, return_counts=True)
+            single &= links_of_word[number] == 1
+        found = found[single]
+    if drop_identical and found.numel():
+        row, query_word, key_word = found.unbind(dim=1)
+        equal = query.fingerprint[row, query_word] == key.fingerprint[row, key_word]
+        found = found[~equal]
+    return found

@@ -1,8 +1,20 @@
-"""Objectives: the encodings of one batch go in, one loss comes out. A recipe combines any of them by weight.
+"""Objectives: the encodings of one batch go in, one loss comes out. A recipe adds several up by weight.
 
-Open ``base.py`` first, then ``masked_lm.py``, the simplest. An objective reads encodings, which run each forward pass
-once for all objectives, and inherits its loss over tensors from ``isoglot.losses``. ``links.py`` says where word links
-come from: the corpus, or the encoder itself; ``teacher.py`` keeps the vectors of a frozen teacher.
+    encoder inputs of each view ──> Encodings ──hidden states──> Objective ──> its loss ──> sum, count, metrics
+                                    (isoglot.modules)               ^          (isoglot.losses)
+    labels, masks, word links ──────────────────────────────────────┘
+
+Read ``base.py`` first, then ``masked_lm.py``, the simplest. An objective chooses the states, labels and links that its
+loss needs; the loss, a class of ``isoglot.losses`` that the objective inherits from, computes. ``links.py`` says where
+word links come from: the corpus, or the encoder itself. ``teacher.py`` keeps the vectors of a frozen teacher.
+
+- *view*: one way to make encoder inputs of an example (``isoglot.views``); ``pair`` and ``sentences`` are usual names.
+- *side*: a sentence of a ``sentence_pair`` view. ``source`` and ``target`` are the corpus's columns; ``query`` and
+  ``key`` are the two in the order of this example.
+- *piece*: a token of the tokenizer; a *word* has one or more. *Position*: the place of a piece in an encoder input.
+- *link*: two positions (or words), one in each sentence, that translate each other.
+- *item*: a summand of a loss: a masked token, a link, a sentence pair. *count*: the number that the sum is divided by.
+- *rank*: a process of distributed training.
 """
 
 from isoglot.objectives.anchor import AnchorObjective

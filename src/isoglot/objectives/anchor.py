@@ -27,16 +27,16 @@ class AnchorObjective(Objective):
     Equation: ``L = (1/n) Σ_t ‖f(t) − f₀(t)‖² / h`` over the n words t of the pivot language, with f₀ the initial
     encoder
 
-    A word's vector, of h numbers, is the last layer's at its last piece. With ``reduction: sum`` nothing is divided by
-    h.
+    The vector of a word, h numbers, is the last layer's state at the word's last piece. With ``reduction: sum`` nothing
+    is divided by h.
 
-    Without it :class:`~isoglot.losses.ContextualAlignment` is solved by mapping every word to one point.
+    Use it together with :class:`~isoglot.losses.ContextualAlignment`, which alone could map every word to one point.
 
     Args:
         model: encoder with its masked-LM head; its base is copied when the objective is made, before any step.
         view: a ``sentence_pair`` view that does not shuffle.
-        side: where the pivot language (``pivot`` of the view, the source by default) stands: ``query`` with ``order:
-            source_is_query``.
+        side: the side of the pivot language (the view's option ``pivot``, the source by default): ``query`` if the view
+            has ``order: source_is_query``.
         reduction: ``mean`` over the dimensions or ``sum``.
 
     **Batch**: ``query_input_ids``, ``query_attention_mask``, ``query_word_ids``.
@@ -44,7 +44,7 @@ class AnchorObjective(Objective):
     **Metrics**: ``cosine`` between the vectors and the initial ones.
 
     Raises:
-        ConfigurationError: the side holds another language too (a shuffled view), or an option has an unknown value.
+        ConfigurationError: the side also holds another language (a shuffled view), or an option has an unknown value.
 
     Source: Cao, Kitaev, Klein 2020, *Multilingual Alignment of Contextual Word Representations*, §3, the regularisation
     term with λ = 1.
@@ -61,38 +61,46 @@ class AnchorObjective(Objective):
         self.initial = deepcopy(base_of(model)).requires_grad_(False).eval()
 
     def train(self, mode: bool = True) -> AnchorObjective:
-        """The frozen copy stays without dropout."""
+        """Set the mode of the objective; the frozen copy stays without dropout."""
         super().train(mode)
         self.initial.eval()
         return self
 
     def count(self, batch: Batch) -> Tensor | None:
-        """Words of the pivot side."""
+        """The number of words of the pivot side."""
         return side_words(batch, self.view, self.side).present.sum()
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Summed squared distances from the initial vectors."""
-        self._check(batch)
-        hidden = encodings.last(self.view, self.side)
-        inputs = encodings.inputs(self.view, self.side)
-        layer = num_layers(self.initial)
-        with torch.no_grad():  # language embeddings are not the encoder's: both sides have those of now
-            before = encode(
-                self.initial, inputs, layers=(layer,), language_embeddings=encodings.language_embeddings
-            )[layer]
+        """Sum the squared distances of the words' vectors from the initial ones."""
+        self._require_pivot(batch)
+        states = encodings.last(self.view, self.side)
+        initial_states = self._initial_states(encodings)
         words = side_words(batch, self.view, self.side)
-        present = words.present
-        now, initial = (
-            pool_words(states, words, pooling="last")[present].float() for states in (hidden, before)
-        )
-        total = squared_distances(now, initial, self.reduction).sum() + no_loss(hidden)
-        count = present.sum()
-        cosine = torch.cosine_similarity(now.detach(), initial, dim=1).sum() / count.clamp(min=1)
-        return LossOutput(total, count, {"cosine": cosine})
+        vectors = pool_words(states, words, pooling="last")[words.present].float()
+        initial_vectors = pool_words(initial_states, words, pooling="last")[words.present].float()
 
-    def _check(self, batch: Batch) -> None:
-        is_pivot = batch[self.view].get("query_is_pivot_mask")
-        if is_pivot is None or bool((is_pivot == int(self.side == "query")).all()):
+        total = squared_distances(vectors, initial_vectors, self.reduction).sum() + no_loss(states)
+        count = words.present.sum()
+        cosine = torch.cosine_similarity(vectors.detach(), initial_vectors, dim=1).sum()
+        return LossOutput(total, count, {"cosine": cosine / count.clamp(min=1)})
+
+    @torch.no_grad()
+    def _initial_states(self, encodings: Encodings) -> Tensor:
+        """The last states of the frozen encoder, f₀.
+
+        Language embeddings do not belong to the encoder and have no frozen copy: f and f₀ both get the current ones.
+        """
+        layer = num_layers(self.initial)
+        inputs = encodings.inputs(self.view, self.side)
+        return encode(
+            self.initial, inputs, layers=(layer,), language_embeddings=encodings.language_embeddings
+        )[layer]
+
+    def _require_pivot(self, batch: Batch) -> None:
+        """Refuse a batch whose side is not the pivot language in every pair."""
+        query_is_pivot = batch[self.view].get("query_is_pivot_mask")
+        expected = int(self.side == "query")
+        if query_is_pivot is None or bool((query_is_pivot == expected).all()):
             return
         raise ConfigurationError(
             f"anchor: the {self.side} side of view {self.view!r} holds another language than its pivot; for a pivot on "

@@ -17,7 +17,7 @@ from isoglot.modules.encodings import Encodings
 Batch = Mapping[str, Mapping[str, Tensor]]
 """View name to that view's collated tensors."""
 OpenBatch = Mapping[str, MutableMapping[str, Tensor]]
-"""The same, to which tensors may be added."""
+"""A batch to whose views tensors may be added (:meth:`Objective.look_ahead`)."""
 
 
 class Objective(OptionsModule, ABC):
@@ -38,12 +38,13 @@ class Objective(OptionsModule, ABC):
 
     An option is kept as an attribute of the same name, so that ``isoglot pretrain --check`` can show the value in use.
     A dataclass (``eq=False, repr=False``) names each option once; its ``__post_init__`` begins with :meth:`settle`.
-    One that inherits from a loss of :mod:`isoglot.losses` has that loss's options and hands :meth:`measure` what it
-    reads. Options that exclude each other are refused by a method ``check_options``, which reads options alone.
+    An objective that inherits from a loss of :mod:`isoglot.losses` has that loss's options too, and its
+    :meth:`forward` passes tensors of the batch to the loss's ``measure``. Options that exclude each other are refused
+    by a method ``check_options``, which reads options alone.
 
     Attributes:
-        top_layer: the highest layer that it reads with gradient; ``None``: the last. Layers that no objective of a
-            run reads are neither computed nor trained.
+        top_layer: the highest layer that the objective reads with gradient; ``None``: the last. Layers that no
+            objective of a run reads are neither computed nor trained.
     """
 
     top_layer: int | None = None
@@ -53,35 +54,37 @@ class Objective(OptionsModule, ABC):
         """The loss of one batch."""
 
     def count(self, batch: Batch) -> Tensor | None:
-        """The number of items of a batch, if it is known before the forward pass; else ``None``.
+        """The count of :meth:`forward`'s result, if it is known before the forward pass; else ``None``.
 
         A known count lets the trainer divide by the number of items of the whole optimiser step (all ranks, all
-        accumulated batches), which makes the gradient independent of how the step is split.
+        accumulated batches), which makes the gradient independent of how the step is split. Masked tokens, for
+        example, can be counted in the labels; links that the encoder itself finds cannot.
         """
         return None
 
     def look_ahead(self, encodings: Encodings, batch: OpenBatch) -> None:
-        """Called before the first loss on each micro-batch of a step with several, where :meth:`count` is ``None``.
+        """Find the items of a batch with the encoder, so that :meth:`count` knows them.
 
-        An objective that reads the encoder without gradient to know its items may do so here, and add what it finds to
-        its view of ``batch`` for :meth:`count` and :meth:`forward`. ``encodings`` are of a copy on the encoder's
-        device.
+        The trainer calls this where :meth:`count` is ``None`` and an optimiser step has several micro-batches: for
+        each of them, before the first loss. An objective may read the encoder here, without gradient, and add tensors
+        to its view of ``batch``, where :meth:`count` and :meth:`forward` find them. ``batch`` may be on another device
+        than the encoder; ``encodings`` are of a copy of it on the encoder's.
         """
 
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Called once after each optimiser step (momentum updates, schedules)."""
 
     def aligner_options(self) -> Mapping[str, Any] | None:
-        """Options of an embedding aligner that suit the trained encoder; ``None``: no opinion.
+        """Options of ``isoglot align`` that suit the trained encoder; ``None``: no recommendation.
 
-        They are written to ``aligner.json`` beside the exported encoder, where ``isoglot align --model`` finds them,
-        unless objectives of one model disagree.
+        The options are written to ``aligner.json`` beside the exported encoder, where ``isoglot align --model`` finds
+        them. If two objectives of one model recommend different options, no file is written.
         """
         return None
 
 
 def require_objective(kind: type, name: str) -> None:
-    """Refuse a class that is no objective's; ``name`` is where it stands."""
+    """Refuse a class that is not an objective; the message begins with ``name``, where a recipe names the class."""
     if not issubclass(kind, Objective):
         raise ConfigurationError(
             f"{name}: {kind.__name__} is not an objective, which inherits from isoglot.Objective"
@@ -90,7 +93,9 @@ def require_objective(kind: type, name: str) -> None:
 
 @dataclass(eq=False, repr=False)
 class LayerObjective(Objective):
-    """An objective that reads one layer of a view with gradient; as the first base, before its loss.
+    """An objective that reads one layer of a view with gradient.
+
+    Among several base classes it comes before the loss: ``class X(LayerObjective, WordContrast)``.
 
     Args:
         model: encoder with its masked-LM head; it is looked at, not kept.
@@ -105,14 +110,14 @@ class LayerObjective(Objective):
     top_layer: int = field(init=False)
 
     usual_depth: ClassVar[float] = 1.0
-    """Where the layer is by default, as a share of the encoder's depth."""
+    """The default of ``layer`` as a share of the encoder's layers: 2/3 of 12 layers is layer 8."""
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         super().__post_init__()
         self.layer = self.top_layer = chosen_layer(model, self.layer, share=self.usual_depth)
 
     def states(self, encodings: Encodings, side: str | None = None) -> Tensor:
-        """Its hidden states, of a side where the view has two: (batch, length, hidden)."""
+        """The hidden states of the layer; ``side`` where the view has two: (batch, length, hidden)."""
         return encodings.hidden(self.view, self.top_layer, side)
 
     def pooled(self, encodings: Encodings, side: str, pooling: Literal["cls", "mean"]) -> Tensor:
@@ -124,12 +129,21 @@ class LayerObjective(Objective):
 def chosen_layer(
     model: PreTrainedModel, layer: int | None, *, share: float = 1.0, name: str = "layer"
 ) -> int:
-    """The layer that the option ``name`` gives, by default the one at a share of the encoder's depth."""
-    return layer_number(model, round(share * num_layers(model)) if layer is None else layer, name=name)
+    """Check a layer, or choose the one at a ``share`` of the encoder's depth where ``layer`` is ``None``.
+
+    ``name`` is the option that a message about a missing layer names.
+    """
+    if layer is None:
+        layer = round(share * num_layers(model))
+    return layer_number(model, layer, name=name)
 
 
 def tensor_of(batch: Batch, view: str, key: str) -> Tensor:
-    """A tensor of a view; an error where the view does not make it."""
+    """A tensor of a view.
+
+    Raises:
+        ConfigurationError: the view does not make this tensor; the message names a view that does.
+    """
     tensors = batch.get(view, {})
     if key in tensors:
         return tensors[key]

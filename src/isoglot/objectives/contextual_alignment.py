@@ -32,23 +32,25 @@ class ContextualAlignmentObjective(ContextualAlignment, Objective):
         super().__post_init__()
 
     def count(self, batch: Batch) -> Tensor | None:
-        """Linked pairs, with those of the special tokens."""
-        query, key = (side_words(batch, self.view, side) for side in ("query", "key"))
+        """The number of links of words, and of the [CLS] and [SEP] pairs if those count as links."""
+        query = side_words(batch, self.view, "query")
+        key = side_words(batch, self.view, "key")
         links = self.word_links(tensor_of(batch, self.view, "link_ids"), query, key)
         mask = batch[self.view]["query_attention_mask"]
         special = 2 * mask.size(0) if self.special_tokens else 0
         return torch.tensor(links.size(0) + special, device=mask.device)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Summed squared distances."""
-        query, key = (encoded_side(encodings, batch, self.view, side) for side in ("query", "key"))
+        """Sum the squared distances of the links."""
+        query = encoded_side(encodings, batch, self.view, "query")
+        key = encoded_side(encodings, batch, self.view, "key")
         return self.measure(query, key, tensor_of(batch, self.view, "link_ids"))
 
 
 def encoded_side(
     encodings: Encodings, batch: Batch, view: str, side: str, *, layer: int | None = None
 ) -> EncodedSentences:
-    """One side of a sentence-pair view with its states of a layer, by default the last."""
+    """One side of a ``sentence_pair`` view with its states of a layer, by default the last."""
     tensors = batch[view]
     states = encodings.last(view, side) if layer is None else encodings.hidden(view, layer, side)
     mask, ids = tensors[f"{side}_attention_mask"], tensors[f"{side}_input_ids"]
@@ -56,10 +58,13 @@ def encoded_side(
 
 
 def word_ids(batch: Batch, view: str, side: str) -> Tensor:
-    """The word of each piece of one side of a sentence-pair view, −1 for none."""
-    return tensor_of(batch, view, f"{side}_word_ids") - 1  # the view counts words from 1, so that 0 can pad
+    """The word of each piece of one side of a ``sentence_pair`` view, from 0; −1 for special tokens and padding.
+
+    ``[CLS] a b ##c [SEP]`` is ``[0, 1, 2, 2, 0]`` in the view, which pads with 0, and ``[-1, 0, 1, 1, -1]`` here.
+    """
+    return tensor_of(batch, view, f"{side}_word_ids") - 1
 
 
 def side_words(batch: Batch, view: str, side: str) -> WordIndex:
-    """The words of one side of a sentence-pair view."""
+    """The words of one side of a ``sentence_pair`` view."""
     return word_index(word_ids(batch, view, side), batch[view][f"{side}_input_ids"])

@@ -20,8 +20,8 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
     """Point from masked tokens to those they are linked to: :class:`~isoglot.losses.DenoisingWordAlignment`.
 
     The states are those of the masked pair that masked-LM objectives on the same view read, so they cost no forward of
-    their own; the links come from the encoder itself (one forward of the unmasked pair up to ``label_layer``, no
-    gradient, dropout off), from the corpus, or from both in turn.
+    their own (Eq. 10). The links come from the encoder itself (one forward of the unmasked pair up to ``label_layer``,
+    no gradient, dropout off), from the corpus, or first from the corpus and then from the encoder.
 
     Args:
         view: a masked pair.
@@ -41,44 +41,48 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.hidden_size = hidden_size(model)
         super().__post_init__(model)
-        layer = None if self.labels == "corpus" else self.label_layer  # not read then
+        # With corpus links no layer labels anything, so a layer that this encoder lacks is no error.
+        layer = None if self.labels == "corpus" else self.label_layer
         self.label_layer = self._label_layer = chosen_layer(model, layer, share=10 / 12, name="label_layer")
-        # Saved beside the pointer, for the aligner that reads it.
+        # Saved beside the pointer, for the aligner that reads the pointer.
         self.register_buffer("pointer_layer", torch.tensor(self.layer))
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Summed cross-entropy over the queries of both directions."""
-        hidden, side_ids = self.states(encodings), tensor_of(batch, self.view, "side_ids")
-        links = self._links(batch) or self._labelled(encodings, batch)
-        return self.measure(
-            hidden, side_ids, links, batch[self.view].get("labels"), input_ids=self._unmasked(batch)
-        )
+        """Sum the cross-entropy over the queries of both directions."""
+        hidden = self.states(encodings)
+        side_ids = tensor_of(batch, self.view, "side_ids")
+        links = self._known_links(batch)
+        if links is None:
+            links = self._label_with_encoder(encodings, batch)
+        labels = batch[self.view].get("labels")
+        return self.measure(hidden, side_ids, links, labels, input_ids=self._unmasked_ids(batch))
 
     def count(self, batch: Batch) -> Tensor | None:
-        """How many queries there are: with corpus links, and with own ones that it found ahead."""
-        links = self._links(batch)
+        """The number of queries; ``None`` while the encoder's own links are not found yet."""
+        links = self._known_links(batch)
         if links is None:
             return None
         side_ids = tensor_of(batch, self.view, "side_ids")
-        queries = self.choose(links, side_ids, batch[self.view].get("labels"), self._unmasked(batch))
+        queries = self.choose(links, side_ids, batch[self.view].get("labels"), self._unmasked_ids(batch))
         return torch.tensor(len(queries.rows), device=queries.rows.device)
 
     def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
-        """The links of the encoder's states of the unmasked pair, as positions."""
-        return self._labelled(encodings, batch).link_ids()
+        """The links that the encoder's states of the unmasked pair give, as positions: (batch, links, 2)."""
+        return self._label_with_encoder(encodings, batch).link_ids()
 
-    def _labelled(self, encodings: Encodings, batch: Batch) -> LinkedPositions:
-        side_ids = tensor_of(batch, self.view, "side_ids")
-        return self.label(encodings.layer(self.view, self._label_layer, clean=True), side_ids)
+    def _label_with_encoder(self, encodings: Encodings, batch: Batch) -> LinkedPositions:
+        states = encodings.layer(self.view, self._label_layer, clean=True)
+        return self.label(states, tensor_of(batch, self.view, "side_ids"))
 
-    def _links(self, batch: Batch) -> LinkedPositions | None:
-        """The links that are known without the encoder."""
+    def _known_links(self, batch: Batch) -> LinkedPositions | None:
+        """The links known without running the encoder: the corpus's, or those found ahead; ``None``: not known."""
         if self.from_corpus():
             link_ids = tensor_of(batch, self.view, "link_ids")
             return corpus_links(link_ids, tensor_of(batch, self.view, "side_ids"))
         links = self.links_ahead(batch)
         return None if links is None else LinkedPositions.of_ids(links)
 
-    def _unmasked(self, batch: Batch) -> Tensor:
+    def _unmasked_ids(self, batch: Batch) -> Tensor:
+        """The ids before masking: ``input_ids`` of a view that masks nothing."""
         tensors = batch[self.view]
         return tensors.get("original_ids", tensors["input_ids"])

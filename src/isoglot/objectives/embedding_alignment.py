@@ -31,8 +31,9 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
         lexicon: a LEXICON data set (MUSE and the like).
         copied_vocabulary: instead of a lexicon: the size ``V`` of a vocabulary whose copy stands at ``id + V``, as
             in transliterated derived languages.
-        share: the part of the dictionary that is drawn; the paper's default is 25 %.
-        pieces: ``mean`` averages the embeddings of a multi-piece entry; ``single`` keeps one-piece pairs only.
+        share: the part of the dictionary that is drawn at random and kept; the paper's default is 25 %.
+        pieces: ``mean`` averages the embeddings of the pieces of a longer entry; ``single`` leaves out pairs in which
+            a side has several pieces.
 
     Raises:
         ConfigurationError: not exactly one dictionary is given, or no entry can be used.
@@ -50,8 +51,8 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
 
     def __post_init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
         self.settle()
-        lexicon, self.lexicon = self.lexicon, None  # its pieces are kept, not the corpus
-        pairs = self._pairs(input_embeddings(model).num_embeddings, tokenizer, lexicon)
+        pairs = self._drawn_pairs(input_embeddings(model).num_embeddings, tokenizer)
+        self.lexicon = None  # only the pieces of its entries are needed from here on
         if not pairs:
             raise ConfigurationError(
                 "embedding_alignment: the dictionary has no entry that this tokenizer can use (every entry is "
@@ -61,16 +62,16 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
         self.set_dictionary(pairs)
 
     def check_options(self) -> None:
-        """There is one dictionary."""
+        """Require one dictionary, not none and not two."""
         if (self.lexicon is None) == (self.copied_vocabulary is None):
             raise ConfigurationError(
                 "embedding_alignment: give exactly one dictionary, `lexicon: STREAM` or `copied_vocabulary: SIZE`"
             )
 
-    def _pairs(
-        self, rows: int, tokenizer: PreTrainedTokenizerBase | None, lexicon: Dataset | None
+    def _drawn_pairs(
+        self, rows: int, tokenizer: PreTrainedTokenizerBase | None
     ) -> list[tuple[EntryPieces, EntryPieces]]:
-        """The drawn part of the dictionary; ``rows`` is the number of the encoder's embeddings."""
+        """The drawn part of the dictionary; ``rows`` is the number of rows of the encoder's embedding table."""
         if self.copied_vocabulary is not None:
             special = set() if tokenizer is None else set(tokenizer.all_special_ids)
             if rows < 2 * self.copied_vocabulary:
@@ -83,16 +84,16 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
             )
         if tokenizer is None:
             raise ConfigurationError("embedding_alignment: a lexicon needs the tokenizer as well")
-        every = lexicon_pairs(lexicon, tokenizer, single=self.pieces == "single")
-        count = max(1, int(len(every) * self.share))
-        return [every[i] for i in _drawn(len(every), count, self.lexicon_seed)]
+        usable = lexicon_pairs(self.lexicon, tokenizer, single=self.pieces == "single")
+        count = max(1, int(len(usable) * self.share))
+        return [usable[i] for i in _draw(len(usable), count, self.lexicon_seed)]
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs read in a step."""
         return torch.tensor(self.entries)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Minus the summed cosine over the dictionary."""
+        """Sum minus the cosine over the dictionary."""
         return self.measure(encodings.table(input_embeddings(encodings.model).weight))
 
     def after_step(self, encoder: PreTrainedModel) -> None:
@@ -103,47 +104,60 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
 def lexicon_pairs(
     lexicon: Dataset, tokenizer: PreTrainedTokenizerBase, *, single: bool = False
 ) -> list[tuple[EntryPieces, EntryPieces]]:
-    """Each usable entry as piece ids, in the lexicon's order, duplicates left out.
+    """The usable entries of a lexicon as piece ids, in the lexicon's order, each once.
 
-    Entries are cut as words inside a sentence. An entry is unusable if a side is empty or holds the unknown token, if
-    both sides have the same pieces (their cosine is 1 already), or, with ``single``, if a side has several pieces.
+    Entries are cut as words inside a sentence: *Haus* and *house* may become ``([512], [733])``, *Hausboot* and
+    *houseboat* ``([512, 98], [733, 41])``. An entry is left out
+
+    1. if a side is empty;
+    2. if both sides have the same pieces: their cosine is 1 already;
+    3. if a side holds the unknown token;
+    4. with ``single``, if a side has several pieces.
     """
     require(lexicon, LEXICON, role="the lexicon of embedding_alignment")
     encoder = PieceEncoder(tokenizer)
-    sides = [entry_pieces(encoder, list(lexicon[column])) for column in ("source", "target")]
+    sources = entry_pieces(encoder, list(lexicon["source"]))
+    targets = entry_pieces(encoder, list(lexicon["target"]))
     unknown = tokenizer.unk_token_id
-    seen: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
-    for source, target in zip(*sides, strict=True):
-        if not source or not target or source == target:
+    usable: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}  # a set that keeps the order
+    for source, target in zip(sources, targets, strict=True):
+        if not source or not target or source == target:  # 1, 2
             continue
-        if unknown in source or unknown in target:
+        if unknown in source or unknown in target:  # 3
             continue
-        if single and (len(source) > 1 or len(target) > 1):
+        if single and (len(source) > 1 or len(target) > 1):  # 4
             continue
-        seen[tuple(source), tuple(target)] = None
-    return [(list(s), list(t)) for s, t in seen]
+        usable[tuple(source), tuple(target)] = None
+    return [(list(source), list(target)) for source, target in usable]
 
 
 def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[EntryPieces]:
-    """The pieces of dictionary entries, cut as words inside a sentence; none of an empty one."""
+    """The pieces of dictionary entries, cut as words inside a sentence; an empty text has none."""
     words = [text.strip() for text in texts]
     entries = encoder.entries(words)
-    ends = entries.lengths.cumsum().tolist()
+    # `entries.ids` has the pieces of all entries in one array.
     ids: list[int] = entries.ids.tolist()
+    ends = entries.lengths.cumsum().tolist()
+    lengths = entries.lengths.tolist()
     return [
-        ids[end - int(length) : end] if word else []
-        for word, end, length in zip(words, ends, entries.lengths, strict=True)
+        ids[end - length : end] if word else []
+        for word, end, length in zip(words, ends, lengths, strict=True)
     ]
 
 
 def copied_vocabulary_pairs(
     size: int, *, share: float, seed: int, special: set[int] | None = None
 ) -> list[tuple[EntryPieces, EntryPieces]]:
-    """A drawn part of the pairs ``(id, id + size)``; special tokens are removed *after* the draw, as in the code."""
-    drawn = _drawn(size, int(size * share), seed)
+    """A random part of the pairs ``(id, id + size)``: ``([7], [407])`` for a vocabulary of 400.
+
+    Special tokens are removed *after* the draw, as in ALIGN-MLM's code, so there may be fewer than ``share · size``
+    pairs.
+    """
+    drawn = _draw(size, int(size * share), seed)
     return [([i], [i + size]) for i in drawn if i not in (special or set())]
 
 
-def _drawn(size: int, count: int, seed: int) -> list[int]:
+def _draw(size: int, count: int, seed: int) -> list[int]:
+    """``count`` different numbers below ``size``, ascending; equal seeds give equal numbers."""
     order = torch.randperm(size, generator=generator_for(seed, "dictionary"))
     return sorted(order[:count].tolist())

@@ -16,8 +16,8 @@ from isoglot.objectives.base import Batch, LayerObjective
 class InBatchContrastObjective(LayerObjective, InBatchContrast):
     """Symmetric InfoNCE of each sentence with its translation: :class:`~isoglot.losses.InBatchContrast`.
 
-    Both sides go through the shared encoder with gradient. With a queue and a momentum copy instead:
-    :class:`~isoglot.objectives.sentence_contrast.SentenceContrastObjective`.
+    Both sides go through the shared encoder with gradient.
+    :class:`~isoglot.objectives.sentence_contrast.SentenceContrastObjective` has a queue and a momentum copy instead.
 
     Args:
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
@@ -29,8 +29,9 @@ class InBatchContrastObjective(LayerObjective, InBatchContrast):
     pooling: Literal["cls", "mean"] = "cls"
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Summed InfoNCE of this rank's pairs."""
-        query, key = (self.pooled(encodings, side, self.pooling) for side in ("query", "key"))
+        """Sum the InfoNCE of this rank's pairs."""
+        query = self.pooled(encodings, "query", self.pooling)
+        key = self.pooled(encodings, "key", self.pooling)
         return self.measure(query, key)
 
     def count(self, batch: Batch) -> Tensor | None:

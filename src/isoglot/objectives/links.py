@@ -18,9 +18,12 @@ Labels = Literal["self", "corpus", "corpus_then_self"]
 class LinkObjective(LayerObjective):
     """An objective whose links come from the corpus or from the encoder itself.
 
+    A subclass defines :meth:`own_links` and has a buffer ``step``. With ``labels: corpus_then_self`` and
+    ``self_after_step: 10000`` the links of steps 0 to 9,999 are the corpus's, those from step 10,000 on the encoder's.
+
     Args:
         labels: Where the links come from: ``self``, the encoder's states; ``corpus``, the view's links; or
-            ``corpus_then_self``, which changes after ``self_after_step``.
+            ``corpus_then_self``, which changes from corpus to self after ``self_after_step``.
         self_after_step: Number of optimiser steps with corpus links, for ``corpus_then_self``.
     """
 
@@ -29,7 +32,7 @@ class LinkObjective(LayerObjective):
     self_after_step: int | None = None
 
     def check_options(self) -> None:
-        """A change of labels has its step."""
+        """Require ``self_after_step`` for ``labels: corpus_then_self``, and refuse it otherwise."""
         if (self.labels == "corpus_then_self") != (self.self_after_step is not None):
             text = (
                 f"got {self.labels} with self_after_step: {self.self_after_step}; corpus_then_self needs a step and "
@@ -39,28 +42,31 @@ class LinkObjective(LayerObjective):
 
     @abstractmethod
     def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
-        """The links that the encoder itself finds in a batch."""
+        """Find the links of a batch with the encoder itself, as one tensor of the subclass's own form."""
 
     def look_ahead(self, encodings: Encodings, batch: OpenBatch) -> None:
-        """Have the encoder find its links now, so that they can be counted."""
+        """Let the encoder find its links now and keep them in the batch, so that they can be counted."""
         if not self.from_corpus():
             view = batch[self.view]
+            # The batch may still be on the CPU while `encodings` are of its copy on the GPU.
             device = next(iter(view.values())).device
-            view[self._ahead] = self.own_links(encodings, encodings.batch).to(device)
+            view[self._key_of_links] = self.own_links(encodings, encodings.batch).to(device)
 
     def links_ahead(self, batch: Batch) -> Tensor | None:
-        """What :meth:`look_ahead` found; ``None`` where it was not called."""
-        return batch[self.view].get(self._ahead)
+        """The links that :meth:`look_ahead` kept in the batch; ``None`` where it was not called."""
+        return batch[self.view].get(self._key_of_links)
 
     @property
-    def _ahead(self) -> str:
-        return f"links_{id(self)}"  # another objective on the view finds others
+    def _key_of_links(self) -> str:
+        """The key of this objective's links in its view: another objective on the same view finds other links."""
+        return f"links_{id(self)}"
 
     def after_step(self, encoder: PreTrainedModel) -> None:
-        """Count the step, for the change of links."""
+        """Count the step, which decides when ``corpus_then_self`` changes."""
         self.step += 1
 
     def from_corpus(self) -> bool:
-        """Whether links are the corpus's at this step."""
-        changes = self.self_after_step
-        return self.labels == "corpus" or (changes is not None and int(self.step) < changes)
+        """Whether the links of this optimiser step are the corpus's."""
+        if self.labels == "corpus":
+            return True
+        return self.self_after_step is not None and int(self.step) < self.self_after_step

@@ -17,16 +17,16 @@ from isoglot.objectives.base import Batch, Objective, tensor_of
 class MaskedLMObjective(VocabularyLoss, Objective):
     """Predict the masked tokens with the encoder's own head: :class:`~isoglot.losses.VocabularyLoss`.
 
-    The view decides what it is: on text, MLM (Devlin et al. 2019); on concatenated translation pairs, TLM
-    (Conneau and Lample 2019, §3.4); with labels swapped for dictionary entries, DICT-MLM. Logits are computed
-    at the masked positions only and never held whole; the loss equals the library's own.
+    The view decides the name of the task: on text it is MLM (Devlin et al. 2019), on concatenated translation pairs
+    TLM (Conneau and Lample 2019, §3.4), with labels swapped for dictionary entries DICT-MLM. Logits are computed at the
+    masked positions only and never held whole; the loss equals that of ``transformers``.
 
     Args:
         model: the encoder with its masked-LM head; it is looked at, not kept.
         view: a masked view, which gives ``labels`` (−100 at positions without a loss).
         head: ``model``: the encoder's own head; ``literal``: WEAM's Eq. 3-4, dense, GELU, linear and the tied
-            decoder without bias. It starts untrained, is kept in ``objectives.safetensors``, and is shared by
-            all objectives of the model that use it: ``share_linear`` of
+            decoder without bias. The literal head starts untrained, is kept in ``objectives.safetensors``, and is
+            shared by all objectives of the model that use it: ``share_linear`` of
             :class:`~isoglot.losses.WordExchange` takes its ``linear``. The exported encoder's own head is then not
             trained.
 
@@ -60,15 +60,13 @@ class MaskedLMObjective(VocabularyLoss, Objective):
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Sum over the masked tokens of the view, their number, and the accuracy."""
         labels = tensor_of(batch, self.view, "labels")
-        hidden, head = encodings.last(self.view), masked_lm_head(encodings.model)
-        untransformed = self.transform is None
-        return self.measure(
-            hidden,
-            labels,
-            encodings.table(head.weight),
-            head.bias if untransformed else None,
-            transform=head.transform if untransformed else self.transform,
-        )
+        hidden = encodings.last(self.view)
+        head = masked_lm_head(encodings.model)
+        # One table per step for all objectives, so that its gradient is added up once.
+        table = encodings.table(head.weight)
+        if self.transform is not None:  # the literal head, which has no bias
+            return self.measure(hidden, labels, table, transform=self.transform)
+        return self.measure(hidden, labels, table, head.bias, transform=head.transform)
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of masked tokens of the view."""

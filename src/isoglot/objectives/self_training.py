@@ -33,33 +33,38 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def check_options(self) -> None:
-        """A change of labels has its step, a threshold its comparison."""
+        """Check the options of the links and those of the loss."""
         LinkObjective.check_options(self)
         SelfTraining.check_options(self)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Summed loss over the pairs, or over the linked pieces with ``loss: likelihood``."""
-        query, key = (self.states(encodings, side) for side in ("query", "key"))
-        links = self._links(batch)
-        links = self.own_links(encodings, batch) if links is None else links
+        """Sum the loss over the pairs, or over the linked pieces with ``loss: likelihood``."""
+        query = self.states(encodings, "query")
+        key = self.states(encodings, "key")
+        links = self._known_links(batch)
+        if links is None:
+            links = self.own_links(encodings, batch)
         return self.measure(query, key, *self._masks(batch), links)
 
     def count(self, batch: Batch) -> Tensor | None:
-        """Pairs, or linked pieces where the links are known before the forward."""
+        """The number of pairs; with ``loss: likelihood`` that of linked pieces, if the links are known already."""
         if self.loss == "probability":
             return torch.tensor(len(batch[self.view]["query_input_ids"]))
-        links = self._links(batch)
+        links = self._known_links(batch)
         return None if links is None else self.items(links)
 
     def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
-        """The links of the encoder's states of both sentences, as a matrix of each pair."""
-        forward_links, backward_links = (
-            encodings.layer(self.view, self.top_layer, clean=True, side=side) for side in ("query", "key")
-        )
-        return self.label(forward_links, backward_links, *self._masks(batch))
+        """The links that the encoder's states without dropout give: a matrix of each pair, bool (batch, n, m)."""
+        query = encodings.layer(self.view, self.top_layer, clean=True, side="query")
+        key = encodings.layer(self.view, self.top_layer, clean=True, side="key")
+        return self.label(query, key, *self._masks(batch))
 
     def aligner_options(self) -> Mapping[str, Any]:
-        """The links whose probability was trained; for the cosine the likely ones and what stands beside them."""
+        """The aligner that reads the trained probabilities: softmax at the same layer and temperature.
+
+        With ``compare: dot`` the links above ``threshold``. With ``compare: cosine`` the links whose probability is at
+        least 0.2, and for words that have none, links beside those (``alone``).
+        """
         options = {
             "method": "softmax",
             "layer": self.layer,
@@ -70,13 +75,13 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
             return {**options, "min_probability": 0.2, "alone": 0.5, "word_weights": True}
         return {**options, "threshold": self.threshold}
 
-    def _links(self, batch: Batch) -> Tensor | None:
-        """The links that are known without the encoder."""
+    def _known_links(self, batch: Batch) -> Tensor | None:
+        """The links known without running the encoder: the corpus's, or those found ahead; ``None``: not known."""
         if not self.from_corpus():
             return self.links_ahead(batch)
         return link_matrix(tensor_of(batch, self.view, "link_ids"), *self._masks(batch))
 
     def _masks(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Pieces of both sides that are not special tokens."""
+        """Masks of the query's and the key's pieces: 1 and 2 are sides, 0 special tokens and padding."""
         tensors = batch[self.view]
         return tensors["query_side_ids"] > 0, tensors["key_side_ids"] > 0

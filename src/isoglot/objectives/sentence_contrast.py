@@ -22,10 +22,12 @@ from isoglot.objectives.base import Batch, LayerObjective, tensor_of
 class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
     """InfoNCE between a sentence and its translation (PPA, InfoXLM): :class:`~isoglot.losses.KeyQueueContrast`.
 
-    The query comes from the shared encoder, the key from a momentum copy of it without gradient. MoCo averages the
-    weights before each key forward; here that happens right after each optimiser step, which is the same sequence
-    (before the first step both copies are equal), and leaves a step that accumulates several batches with one average,
-    not several. Keys are enqueued batch by batch, in training mode only.
+    The query comes from the shared encoder, the key from a momentum copy of it without gradient. Keys are enqueued
+    batch by batch, in training mode only.
+
+    MoCo's code moves the copy before each key forward. Here the copy moves right after each optimiser step. That is the
+    same sequence, as both are equal before the first step; and a step that accumulates several batches moves the copy
+    once, not once a batch.
 
     The defaults are PPA's. InfoXLM's XlCo (Chi et al. 2021) is layer 8 of 12, one matrix, no normalisation, mixed
     sentences, K = 131,072, m = 0.9999: the recipe ``xlco``. Without queue and copy:
@@ -35,7 +37,7 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
         key_dropout: dropout in the momentum encoder too, as in MoCo's code.
         mask_duplicates: ``same_source_id``: keys that are translations of the query's own sentence (corpora
-            of several languages share their English side) are not negatives; ``none``: PPA.
+            of several languages share their English side) are not negatives; ``none``: every key is one (PPA).
         mixup: contrast concatenations of two sentences of the batch (InfoXLM; its pairs are the batch's items
             2i and 2i + 1), each side in its own random order. The mixed queries need a separate forward pass.
         seed: Seed of the projection's weights, the random keys and the orders of ``mixup``.
@@ -43,8 +45,8 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
     **Batch**: ``query_*`` and ``key_*`` encoder inputs; ``source_key_ids`` for ``mask_duplicates``.
 
     Raises:
-        ConfigurationError: an option or layer that does not exist, options that exclude each other, or a
-            queue smaller than the global batch.
+        ConfigurationError: an option or layer does not exist, options exclude each other, or the queue is smaller than
+            the global batch.
     """
 
     _: KW_ONLY
@@ -62,7 +64,7 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base_of(model), self.momentum)
 
     def check_options(self) -> None:
-        """A mixed sentence has two sources."""
+        """Refuse ``mask_duplicates`` with ``mixup``, as a mixed sentence has two sources."""
         if self.mixup and self.mask_duplicates != "none":
             text = (
                 "true does not go with mask_duplicates: same_source_id, as a mixed sentence has two sources; write "
@@ -71,7 +73,7 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
             raise ConfigurationError(Problem(text, ("mixup",)))
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Summed InfoNCE of the batch's pairs."""
+        """Sum the InfoNCE of the batch's pairs."""
         if self.mixup:
             encodings = self._mixed(encodings)
         queries = self.pooled(encodings, "query", self.pooling)
@@ -87,14 +89,14 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
 
     @torch.no_grad()
     def after_step(self, encoder: PreTrainedModel) -> None:
-        """Move the momentum copies one step towards the encoder and the projection (Eq. 1)."""
+        """Move the momentum copies one step towards the encoder and the projection (PPA, Eq. 1)."""
         self.step += 1
         self.momentum_encoder.update(base_of(encoder))
         self.advance()
 
     @torch.no_grad()
     def _keys(self, encodings: Encodings) -> Tensor:
-        """H of the translations, by the momentum encoder."""
+        """Sentence vectors h of the translations (PPA, Eq. 2), by the momentum encoder: (batch, hidden)."""
         inputs = encodings.inputs(self.view, "key")
         states = encode_to_layer(
             self.momentum_encoder.module,
@@ -106,16 +108,17 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         return pool(states, inputs["attention_mask"], self.pooling)
 
     def _mixed(self, encodings: Encodings) -> Encodings:
-        """Encodings of concatenated sentences; the encoder's own run through the same class."""
-        tensors: dict[str, Tensor] = {}
-        longest = max_length(encodings.model)
-        padding_id = int(getattr(encodings.model.config, "pad_token_id", None) or 0)
+        """Encodings of concatenated sentences 2i and 2i + 1; a batch of one pair stays as it is."""
         if len(encodings.inputs(self.view, "query")["input_ids"]) < 2:
             return encodings
-        for salt, side in enumerate(("query", "key")):
+        longest = max_length(encodings.model)
+        padding_id = int(getattr(encodings.model.config, "pad_token_id", None) or 0)
+        tensors: dict[str, Tensor] = {}
+        for salt, side in enumerate(("query", "key")):  # the salt gives each side its own orders
             inputs = encodings.inputs(self.view, side)
-            key = sentence_key(inputs["input_ids"], inputs["attention_mask"])[::2]
-            swap = hashed_uniform(key, self.seed, self.step.to(key.device), salt) < 0.5
+            # One draw per mixed sentence, from the hash of the first of the two.
+            hashes = sentence_key(inputs["input_ids"], inputs["attention_mask"])[::2]
+            swap = hashed_uniform(hashes, self.seed, self.step.to(hashes.device), salt) < 0.5
             mixed = mixed_inputs(inputs, swap, padding_id=padding_id, longest=longest)
             tensors |= {f"{side}_{name}": tensor for name, tensor in mixed.items()}
         return Encodings(

@@ -24,18 +24,18 @@ from isoglot.objectives.teacher import Teacher, taught_vectors
 class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
     """Distance from a teacher's vector of the pivot sentence: :class:`~isoglot.losses.SentenceDistillation`.
 
-    The teacher may be any encoder, with its own tokenizer. It runs once for each sentence, before training; its
-    vectors are kept in the cache.
+    The teacher may be any encoder, with its own tokenizer. It encodes the pivot sentence of each pair of ``bitext``
+    once, before training; its vectors are kept in the cache.
 
     Args:
         bitext: the stream that the view reads.
         teacher: folder or hub name of an encoder.
-        tokenizer: the student's.
-        view: a sentence pair of that stream.
-        sides: ``both`` sentences learn the vector, or the ``translation`` alone.
+        tokenizer: the student's tokenizer.
+        view: a ``sentence_pair`` view of that stream.
+        sides: ``both`` sentences of a pair learn the vector, or the ``translation`` alone.
         pivot: the side that the teacher reads, as in the view: ``source`` or ``target``.
-        pooling: of the student: ``cls``, the first token's state, or ``mean``.
-        teacher_pooling: of the teacher: ``cls`` or ``mean``.
+        pooling: the student's sentence vector: ``cls``, the first token's state, or ``mean``.
+        teacher_pooling: the teacher's sentence vector: ``cls`` or ``mean``.
         teacher_prefix: text before each sentence that the teacher reads, such as "query: ".
         teacher_length: most tokens of a sentence that the teacher reads.
         project: learn a linear map from the student's width to the teacher's, if they differ.
@@ -43,7 +43,7 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
     **Batch**: ``query_*`` and ``key_*`` encoder inputs, ``source_key_ids``, ``query_is_pivot_mask``.
 
     Raises:
-        ConfigurationError: student and teacher differ in width, or a sentence that the teacher has not read.
+        ConfigurationError: student and teacher differ in width, or the teacher has no vector of a sentence.
     """
 
     _: KW_ONLY
@@ -65,8 +65,8 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
                 "sentence_distillation: the student's tokenizer is needed too: tokenizer=..."
             )
         teacher = Teacher(self.teacher, self.teacher_pooling, self.teacher_prefix, self.teacher_length)
-        corpus, self.bitext = self.bitext, None  # its vectors are kept, not the corpus
-        self.taught = taught_vectors(teacher, corpus, tokenizer, side=self.pivot)
+        self.taught = taught_vectors(teacher, self.bitext, tokenizer, side=self.pivot)
+        self.bitext = None  # only the teacher's vectors are needed from here on
         size = hidden_size(model)
         if size != self.taught.size and not self.project:
             raise ConfigurationError(
@@ -76,23 +76,31 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
         self.map = nn.Linear(size, self.taught.size) if self.project else None
 
     def check_options(self) -> None:
-        """The teacher is there."""
+        """Look for the teacher, so that a wrong path is an error before anything is loaded."""
         checkpoint_folder(self.teacher)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Summed distances of this rank's sentences."""
+        """Sum the distances of this rank's sentences from their pairs' taught vectors."""
         tensors = batch[self.view]
-        is_pivot = tensors["query_is_pivot_mask"].bool().reshape(-1)
+        query_is_pivot = tensors["query_is_pivot_mask"].bool().reshape(-1)
         taught = self.taught.of(tensor_of(batch, self.view, "source_key_ids").reshape(-1))
-        rows = [torch.ones_like(is_pivot)] * 2 if self.sides == "both" else [~is_pivot, is_pivot]
-        sides = list(zip(("query", "key"), rows, strict=True))
-        # FSDP needs as many forwards on every rank, and a gradient where there are no rows
-        anywhere = gather_rows(torch.stack([real.any() for real in rows])[None].int()).any(0).tolist()
-        needed = [pair for pair, some in zip(sides, anywhere, strict=True) if some] or sides[:1]
-        pooled = torch.cat([self.pooled(encodings, side, self.pooling)[real] for side, real in needed])
+        if self.sides == "both":
+            learns = {"query": torch.ones_like(query_is_pivot), "key": torch.ones_like(query_is_pivot)}
+        else:
+            # The translation is the query where the pivot is the key.
+            learns = {"query": ~query_is_pivot, "key": query_is_pivot}
+
+        # A side is encoded if it learns anything on any rank: FSDP needs equally many forwards on every rank. A batch
+        # in which nothing learns still encodes the queries, so that the loss of 0 has a gradient.
+        learns_here = torch.stack([rows.any() for rows in learns.values()])
+        learns_anywhere = gather_rows(learns_here[None].int()).any(0).tolist()
+        encoded = [side for side, some in zip(learns, learns_anywhere, strict=True) if some] or ["query"]
+        pooled = torch.cat([self.pooled(encodings, side, self.pooling)[learns[side]] for side in encoded])
+
         vectors = pooled if self.map is None else self.map(pooled)
-        return self.measure(vectors, torch.cat([taught[real] for real in rows]))
+        return self.measure(vectors, torch.cat([taught[rows] for rows in learns.values()]))
 
     def count(self, batch: Batch) -> Tensor | None:
-        """The number of sentences."""
-        return torch.tensor((2 if self.sides == "both" else 1) * len(batch[self.view]["query_input_ids"]))
+        """The number of sentences that learn: two of each pair, or one."""
+        sentences_of_pair = 2 if self.sides == "both" else 1
+        return torch.tensor(sentences_of_pair * len(batch[self.view]["query_input_ids"]))

@@ -1,4 +1,10 @@
-"""A frozen teacher's vectors of a corpus: made once, kept in the cache, found by the pieces of a sentence."""
+"""A frozen teacher's vectors of a corpus: made once, kept in the cache, found by the pieces of a sentence.
+
+    side of the corpus ──> distinct sentences by key ──teacher──> keys.npy, vectors.npy in the cache ──> TaughtVectors
+
+A key is a hash of a sentence's pieces in the *student's* tokenizer, which is what a batch has of a sentence
+(``source_key_ids`` of a ``sentence_pair`` view). The teacher itself reads the text, with its own tokenizer.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -25,7 +31,9 @@ from isoglot.runs.cache import cache_folder
 from isoglot.runs.folder import hash_checkpoint
 from isoglot.runs.record import Record
 
-_ROWS, _VECTORS, _KEYS = 10_000, "vectors.npy", "keys.npy"
+_VECTORS = "vectors.npy"
+_KEYS = "keys.npy"
+_SENTENCES_IN_MEMORY = 10_000
 _BATCH = 64
 Side = Literal["source", "target"]
 Pooling = Literal["cls", "mean"]
@@ -33,13 +41,13 @@ Pooling = Literal["cls", "mean"]
 
 @dataclass(frozen=True)
 class Teacher:
-    """An encoder whose sentence vectors are learnt, as it is written in a recipe.
+    """An encoder whose sentence vectors the student learns, and the way it makes them.
 
     Args:
         path: folder or hub name.
-        pooling: ``cls`` or ``mean``.
-        prefix: put before each sentence, such as "query: ".
-        max_length: tokens of a sentence, special ones included.
+        pooling: ``cls``, the first token's state, or ``mean``.
+        prefix: text before each sentence, such as "query: ".
+        max_length: most tokens of a sentence, special ones included; further tokens are cut off.
     """
 
     path: str
@@ -51,27 +59,33 @@ class Teacher:
     def vectors(
         self, texts: Sequence[str], model: Any, tokenizer: PreTrainedTokenizerBase
     ) -> NDArray[np.float32]:
-        """One vector a text, of its first ``max_length`` tokens. **Shape**: (texts, hidden)."""
+        """Encode each text, cut to ``max_length`` tokens, as one vector. **Shape**: (texts, hidden)."""
         longest = min(self.max_length, max_length(model) or self.max_length)
         vectors = np.zeros((len(texts), model.config.hidden_size), np.float32)
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        for start in range(0, len(order), _BATCH):
-            rows = order[start : start + _BATCH]
-            prefixed = [self.prefix + texts[row] for row in rows]
+        # Texts of similar length share a batch, so that little of it is padding.
+        by_length = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+        for start in range(0, len(by_length), _BATCH):
+            rows = by_length[start : start + _BATCH]
             inputs = tokenizer(
-                prefixed, truncation=True, max_length=longest, padding=True, return_tensors="pt"
+                [self.prefix + texts[row] for row in rows],
+                truncation=True,
+                max_length=longest,
+                padding=True,
+                return_tensors="pt",
             )
             inputs = inputs.to(model.device)
             states = encode_to_layer(model, inputs, num_layers(model), training=False).float()
-            pooled = require_finite(
-                pool(states, inputs["attention_mask"], self.pooling), f"{self.path}: vectors"
-            )
-            vectors[rows] = pooled.cpu().numpy()
+            pooled = pool(states, inputs["attention_mask"], self.pooling)
+            vectors[rows] = require_finite(pooled, f"{self.path}: vectors").cpu().numpy()
         return vectors
 
 
 class TaughtVectors:
-    """The vectors of a corpus's sentences by the key of their pieces; on disk, read as they are asked for."""
+    """The teacher's vectors of a corpus, by the keys of its sentences.
+
+    ``keys`` are sorted; row r of ``vectors`` belongs to ``keys[r]``. The vectors stay on disk and are read when asked
+    for.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.keys = np.load(folder / _KEYS)
@@ -83,16 +97,17 @@ class TaughtVectors:
         return int(self.vectors.shape[1])
 
     def of(self, keys: Tensor) -> Tensor:
-        """The vectors of sentences, on the keys' device. **Shape**: (n,) -> (n, hidden).
+        """Look up the vectors of sentences; they come to the keys' device. **Shape**: (n,) -> (n, hidden).
 
         Raises:
-            ConfigurationError: A sentence that is not in the corpus.
+            ConfigurationError: a sentence is not in the corpus.
         """
-        numbers = keys.detach().cpu().numpy()
-        rows = np.searchsorted(self.keys, numbers).clip(max=len(self.keys) - 1)
-        if unknown := int((self.keys[rows] != numbers).sum()):
+        wanted = keys.detach().cpu().numpy()
+        # The row where each key would stand among the sorted ones: its own, if it is there.
+        rows = np.searchsorted(self.keys, wanted).clip(max=len(self.keys) - 1)
+        if unknown := int((self.keys[rows] != wanted).sum()):
             raise ConfigurationError(
-                f"sentence_distillation: the teacher has no vector of {unknown} of {len(numbers)} sentences; let the "
+                f"sentence_distillation: the teacher has no vector of {unknown} of {len(wanted)} sentences; let the "
                 "objective and the view read the same stream and the same `pivot`, without `overlong: truncate`"
             )
         return torch.from_numpy(self.vectors[rows].copy()).to(keys.device)
@@ -101,12 +116,15 @@ class TaughtVectors:
 def taught_vectors(
     teacher: Teacher, corpus: Dataset, tokenizer: PreTrainedTokenizerBase, *, side: Side
 ) -> TaughtVectors:
-    """The teacher's vectors of one side of a corpus, each sentence once; made now unless the cache holds them.
+    """Encode each distinct sentence of one side of a corpus with the teacher, unless the cache holds the vectors.
 
-    ``tokenizer``: The student's, whose pieces a sentence is found by.
+    ``tokenizer``: the student's tokenizer, whose pieces make the key of a sentence.
     """
-    columns = [side, *(c for c in (f"{side}_words",) if c in corpus.column_names)]
+    columns: list[str] = [side]
+    if f"{side}_words" in corpus.column_names:  # the words into which the text was cut already
+        columns.append(f"{side}_words")
     pieces = PieceEncoder(tokenizer)
+    # The cache's folder is named by a hash of everything that decides a vector or its key.
     made_from = (
         hash_checkpoint(checkpoint_folder(teacher.path)),
         repr(teacher),
@@ -117,30 +135,37 @@ def taught_vectors(
     key = hashlib.blake2b("|".join(made_from).encode(), digest_size=10).hexdigest()
     folder = cache_folder() / "teachers" / key
 
-    def make(folder: Path) -> dict[str, Any]:
-        model, tokenizer = load_encoder(teacher.path)
-        texts = _sentences(corpus, columns, pieces)
-        keys = np.array(sorted(texts), np.int64)
+    def write(temporary: Path) -> dict[str, Any]:
+        """Fill the folder in the cache."""
+        model, teachers_tokenizer = load_encoder(teacher.path)
+        sentences = distinct_sentences(corpus, columns, pieces)
+        keys = np.array(sorted(sentences), np.int64)
         vectors = np.lib.format.open_memmap(
-            folder / _VECTORS, mode="w+", dtype=np.float32, shape=(len(keys), model.config.hidden_size)
+            temporary / _VECTORS, mode="w+", dtype=np.float32, shape=(len(keys), model.config.hidden_size)
         )
-        for start in range(0, len(keys), _ROWS):
-            chosen = [texts[k] for k in keys[start : start + _ROWS].tolist()]
-            vectors[start : start + _ROWS] = teacher.vectors(chosen, model, tokenizer)
+        for start in range(0, len(keys), _SENTENCES_IN_MEMORY):
+            rows = slice(start, start + _SENTENCES_IN_MEMORY)
+            texts = [sentences[key] for key in keys[rows].tolist()]
+            vectors[rows] = teacher.vectors(texts, model, teachers_tokenizer)
         vectors.flush()
-        np.save(folder / _KEYS, keys)
+        np.save(temporary / _KEYS, keys)
         return {"teacher": teacher.path, "sentences": len(keys)}
 
-    Record(folder, {}, what="teacher's vectors").make(make, cached=True)
+    Record(folder, {}, what="teacher's vectors").make(write, cached=True)
     return TaughtVectors(folder)
 
 
-def _sentences(corpus: Dataset, columns: Sequence[str], pieces: PieceEncoder) -> dict[int, str]:
-    """The distinct sentences of a corpus by the key of their pieces."""
+def distinct_sentences(corpus: Dataset, columns: Sequence[str], pieces: PieceEncoder) -> dict[int, str]:
+    """The distinct sentences of a corpus by the key of their pieces; of texts with equal pieces the first one.
+
+    ``columns``: the column of texts and, where the corpus has one, that of their words.
+    """
     sentences: dict[int, str] = {}
-    for batch in corpus.select_columns(list(columns)).iter(batch_size=_ROWS):
+    for batch in corpus.select_columns(list(columns)).iter(batch_size=_SENTENCES_IN_MEMORY):
         texts = batch[columns[0]]
-        cut = pieces.word_lists(batch[columns[1]], texts) if len(columns) > 1 else pieces.texts(texts)
-        for text, ids in zip(texts, np.split(cut.ids, np.cumsum(cut.lengths)[:-1]), strict=True):
+        encoded = pieces.word_lists(batch[columns[1]], texts) if len(columns) > 1 else pieces.texts(texts)
+        # `encoded.ids` has the pieces of all texts in one array.
+        pieces_of_texts = np.split(encoded.ids, np.cumsum(encoded.lengths)[:-1])
+        for text, ids in zip(texts, pieces_of_texts, strict=True):
             sentences.setdefault(piece_key(ids), text)
     return sentences

@@ -1,4 +1,4 @@
-"""Realignment by contrast: a linked word should be nearer to its translation than any other word of the batch."""
+"""Realignment by contrast: a linked word should be nearer to its translation than to any other word of the batch."""
 
 from dataclasses import dataclass
 
@@ -23,14 +23,14 @@ class WordContrastObjective(LayerObjective, WordContrast):
     """
 
     def count(self, batch: Batch) -> Tensor | None:
-        """Linked words of both sides."""
-        query, key = (side_words(batch, self.view, side) for side in ("query", "key"))
+        """Twice the number of links: each is an item in both directions."""
+        query = side_words(batch, self.view, "query")
+        key = side_words(batch, self.view, "key")
         links = self.word_links(tensor_of(batch, self.view, "link_ids"), query, key)
         return torch.tensor(2 * len(links), device=links.device)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Summed InfoNCE."""
-        query, key = (
-            encoded_side(encodings, batch, self.view, side, layer=self.top_layer) for side in ("query", "key")
-        )
+        """Sum the InfoNCE of the links, in both directions."""
+        query = encoded_side(encodings, batch, self.view, "query", layer=self.top_layer)
+        key = encoded_side(encodings, batch, self.view, "key", layer=self.top_layer)
         return self.measure(query, key, tensor_of(batch, self.view, "link_ids"))

@@ -16,9 +16,8 @@ class WordExchangeObjective(WordExchange, Objective):
     """Predict a masked token from its translation's states: :class:`~isoglot.losses.WordExchange`.
 
     Args:
-        view: a masked pair with links. The states are those that
-            :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` on the same view reads, so the pair is encoded
-            once.
+        view: a ``masked_pair`` view with links. A :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` on the same
+            view reads the same states, so each pair is encoded once for both.
 
     **Batch**: ``labels``, ``link_ids`` (batch, links, 2; −1 pads).
     """
@@ -27,14 +26,14 @@ class WordExchangeObjective(WordExchange, Objective):
     view: str = "pair"
 
     def count(self, batch: Batch) -> Tensor | None:
-        """What the sum is divided by: known before the forward."""
+        """The number of masked tokens, or with ``divide_by: linked`` of masked tokens that have a link."""
         masked = batch[self.view]["labels"] >= 0
         if self.divide_by == "masked":
             return masked.sum()
         return self.linked(tensor_of(batch, self.view, "link_ids"), masked)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Summed cross-entropy over the masked tokens that have a translation."""
+        """Sum the cross-entropy over the masked tokens that have a translation."""
         hidden = encodings.last(self.view)
         table = encodings.table(masked_lm_head(encodings.model).weight)
         links = tensor_of(batch, self.view, "link_ids")

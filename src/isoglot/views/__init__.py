@@ -1,11 +1,21 @@
 """Views: one example of a stream goes in, one encoder input comes out.
 
-A view draws what is random in an input, such as which tokens are masked, from the generator that it is given, so an
+    example (ids, word ids, links) ──> Instance: ids with special tokens ──masking──> arrays by key ──> tensors
+                                       (instance.py)                     (masking.py)
+
+A view draws what is random in an input, such as which tokens are masked, from the generator that it receives, so an
 example at one position of a run always gives the same input.
 
-Open ``base.py`` first: what a view is. ``masked_text.py`` (MLM), ``masked_pair.py`` (TLM, WEAM), ``sentence_pair.py``
-(two inputs, for sentence contrast) and ``code_switched_text.py`` (DICT-MLM) are the views of recipes; ``masking.py``
-chooses and replaces tokens for all of them, ``instance.py`` is an input before it is masked.
+Read ``base.py`` first, which defines a view, then ``masked_text.py`` (MLM), the simplest. The other views are
+``masked_pair.py`` (TLM, WEAM), ``sentence_pair.py`` (two inputs, for sentence contrast) and ``code_switched_text.py``
+(DICT-MLM, with the synonyms of ``lexicon.py``).
+
+- *piece*: a token of the text; *special token*: one that the tokenizer adds, such as [CLS]. A *token* is either.
+- *side*: ``source`` or ``target`` of a sentence pair; the *query* and the *key*, or the *first* and the *second*
+  sentence, are the same two in the order of this example, which the *coin* decides.
+- *selected*: chosen to be predicted; it is then masked, replaced by a random token, or kept.
+- *packed*: a block of several documents, or of many sentence pairs, that holds its special tokens already.
+- *key*: also a name in the dictionary that a view returns, such as ``input_ids``.
 """
 
 from typing import Any

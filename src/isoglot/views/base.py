@@ -1,4 +1,4 @@
-"""The base of views: one example in, one encoder input out, all randomness from the given generator."""
+"""The base of views: one example in, one encoder input out, everything random drawn from one generator."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -14,14 +14,14 @@ IGNORE_INDEX = -100
 
 @runtime_checkable
 class View(Protocol):
-    """Makes one encoder input from one example of a stream.
+    """Make one encoder input from one example of a stream.
 
-    **Columns** are the stream columns that :meth:`build` cannot do without.
-    Others (``links``, ``document_ids``, ``position_ids``) are read where the stream has them. A class attribute, or
-    a property where the options decide.
+    **Columns**: ``columns`` names the stream columns that :meth:`build` cannot do without, as a class attribute, or as
+    a property where the options decide. Further ones (``links``, ``document_ids``, ``position_ids``) are read where
+    the stream has them.
 
-    **Keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix.
-    A view with two inputs prefixes each input's keys with its side, ``query_input_ids`` and ``key_input_ids``.
+    **Keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix. A view with
+    two inputs prefixes the keys of each with its side: ``query_input_ids`` and ``key_input_ids``.
 
     **Constructor**. Its signature is the schema of the view's section in a recipe: name, default and type of each
     option, with choices (``Literal``) and bounds (``Annotated``). The tokenizer is the first argument. Filled in by
@@ -42,26 +42,27 @@ class View(Protocol):
     def build(
         self, example: Mapping[str, Any], *, coin: bool, generator: torch.Generator
     ) -> dict[str, Tensor]:
-        """One example's tensors, not padded, without a batch axis.
+        """Make the tensors of one example, not padded, without a batch axis.
 
-        ``coin`` is tossed once per stream and position, so that every view of that example can order its sides alike.
+        ``coin`` is tossed once per stream and position: all views of an example get the same coin, so that they can
+        put the same side first.
         """
         ...
 
 
 def require_view(kind: type, name: str) -> None:
-    """Refuse a class that is no view's; ``name`` is where it stands."""
+    """Refuse a class that is not a view; the message begins with ``name``, where a recipe names the class."""
     if not callable(getattr(kind, "build", None)):
         raise ConfigurationError(f"{name}: {kind.__name__} is not a view, which has `columns` and `build`")
 
 
 def padding_value(key: str, *, pad_token_id: int) -> int:
-    """The value that pads a batch key, decided by its suffix alone; a ValueError where it has none of them."""
+    """The value that pads the tensors of a key, by the key's suffix alone; a ValueError for another suffix."""
     if key.endswith("labels"):
         return IGNORE_INDEX
     if key.endswith("_mask"):
         return 0
-    if key.endswith("link_ids"):
+    if key.endswith("link_ids"):  # positions, of which 0 is one
         return -1
     if key.endswith(("input_ids", "original_ids")):
         return pad_token_id

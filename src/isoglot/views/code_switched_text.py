@@ -1,4 +1,7 @@
-"""Masked text in which masked tokens meet their synonyms in another language (DICT-MLM)."""
+"""Masked text in which some selected tokens are replaced by a synonym of another language, or predict it (DICT-MLM).
+
+A synonym is a dictionary's translation of a token: *Haus* for *house*.
+"""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field
@@ -27,21 +30,23 @@ class CodeSwitchedText(TextOptions):
     Equation: ``x̃_i = synonym(x_i), y_i = x_i`` with probability ½ for i ∈ M (``tang2022_input``), or
     ``x̃_i = [MASK], y_i = synonym(x_i)`` (``chaudhary_label``)
 
-    With ``synonym_probability`` (else the usual 80/10/10):
+    Each selected token is *switched* with ``synonym_probability``; the others are masked 80/10/10 and predict
+    themselves, as in a ``masked_text``. For a switched *house* with the synonym *Haus*:
 
-    * ``mode: tang2022_input``: the *input* becomes the synonym (and its language id the synonym's) if the lexicon
-      has one, and stays as it is if not; the label is the original token. This is what ALIGN-MLM's authors trained.
-    * ``mode: chaudhary_label``: the input is masked 80/10/10, the *label* becomes the synonym if there is one.
+    * ``mode: tang2022_input``: the *input* is *Haus* (with the language id of German), the label *house*. A token
+      without synonym stays unchanged in the input. ALIGN-MLM's authors trained in this mode.
+    * ``mode: chaudhary_label``: the input is masked 80/10/10, the *label* is *Haus*. A token without synonym predicts
+      itself.
 
     Args:
         tokenizer: the stream's tokenizer.
         lexicon: a LEXICON data set, or a :class:`~isoglot.views.lexicon.TokenLexicon`.
         copied_vocabulary: instead of a lexicon: the size V of a vocabulary whose copy stands at ``id + V``.
-        share: part of the usable entries of a data set or of a copied vocabulary that is drawn; 0.25 in ALIGN-MLM,
-            0.5 in its second setting. A TokenLexicon is used whole.
-        lexicon_seed: of the draw of that part.
+        share: part of the usable entries of a data set or of a copied vocabulary that is drawn at random and kept; 0.25
+            in ALIGN-MLM, 0.5 in its second setting. A TokenLexicon is used whole.
+        lexicon_seed: Seed of the draw of that part.
         mode: see above.
-        synonym_probability: 0.5 in DICT-MLM-50.
+        synonym_probability: Probability that a selected token is switched; 0.5 in DICT-MLM-50.
 
     The other options are those of :class:`~isoglot.views.masked_text.TextOptions` and
     :class:`~isoglot.views.masking.MaskingOptions`; DICT-MLM uses ``language_ids``.
@@ -76,12 +81,15 @@ class CodeSwitchedText(TextOptions):
         else:
             special = tokenizer.all_special_ids
             self._lexicon = copied_lexicon(self.copied_vocabulary or 0, special=special, **drawn)
-        self.lexicon = None  # its table is kept, not the corpus: loader workers get a copy
+        self.lexicon = (
+            None  # only its table is needed from here on, and loader workers get a copy of the view
+        )
+        # The language id of each language that the lexicon counts.
         names = self._lexicon.languages if self.language_ids is not None else ()
-        self._language_numbers = as_array([language_id(self.language_ids or {}, name) for name in names])
+        self._lexicon_language_ids = as_array([language_id(self.language_ids or {}, name) for name in names])
 
     def check_options(self) -> None:
-        """There is one lexicon."""
+        """Require one lexicon, not none and not two."""
         TextOptions.check_options(self)
         if (self.lexicon is None) == (self.copied_vocabulary is None):
             raise ConfigurationError(
@@ -96,12 +104,14 @@ class CodeSwitchedText(TextOptions):
     def build(
         self, example: Mapping[str, Any], *, coin: bool, generator: torch.Generator
     ) -> dict[str, Tensor]:
-        """One example's tensors."""
+        """Make the tensors of one example."""
         instance = self.instance(example, coin)
         arrays, masked = masked_tensors(instance, self, generator=generator)
         size = instance.ids.size
+        # After those of the masking, two more numbers for each token: whether it is switched, and to which synonym.
         uniform = torch.rand(2 * size, generator=generator, dtype=torch.float64).numpy()
-        chosen = masked.selected & (uniform[:size] < self.synonym_probability)
+        switched = masked.selected & (uniform[:size] < self.synonym_probability)
+
         language = example.get(f"{self.prefix(coin)}language")
         if language is None and None not in self._lexicon.tables:
             raise ConfigurationError(
@@ -109,30 +119,41 @@ class CodeSwitchedText(TextOptions):
             )
         table = self._lexicon.table(language)
         if table is None:
-            synonyms, languages, in_table = instance.ids, np.full(size, -1), np.zeros(size, dtype=bool)
+            synonyms, languages, has_synonym = instance.ids, np.full(size, -1), np.zeros(size, dtype=bool)
         else:
-            synonyms, languages, in_table = table.draw(instance.ids, uniform[size:])
+            synonyms, languages, has_synonym = table.draw(instance.ids, uniform[size:])
+
         if self.mode == "chaudhary_label":
-            arrays["labels"] = np.where(chosen & in_table, synonyms, masked.labels)
+            arrays["labels"] = np.where(switched & has_synonym, synonyms, masked.labels)
             return to_tensors(arrays)
-        arrays["input_ids"] = np.where(chosen, synonyms, masked.input_ids)
+        # A switched token without synonym shows itself: its "synonym" is the original id, also where it was masked.
+        arrays["input_ids"] = np.where(switched, synonyms, masked.input_ids)
         if self.language_ids is not None and "language_ids" in arrays:
-            arrays["language_ids"] = self._flipped(arrays["language_ids"], languages, chosen & in_table)
+            language_ids = arrays["language_ids"]
+            arrays["language_ids"] = self._with_synonyms(language_ids, languages, switched & has_synonym)
         return to_tensors(arrays)
 
-    def _flipped(self, language_ids: IntArray, languages: IntArray, swapped: NDArray[np.bool_]) -> IntArray:
-        """Language ids with those of swapped tokens set to the synonym's language, or to the other one of two."""
+    def _with_synonyms(
+        self, language_ids: IntArray, languages: IntArray, replaced: NDArray[np.bool_]
+    ) -> IntArray:
+        """Language ids in which each replaced token has the language of its synonym.
+
+        1. The lexicon names the synonym's language: the id of that language.
+        2. It does not (a copied vocabulary): the other one of the two ids that there are.
+
+        ``languages``: the synonym's language as the lexicon counts languages, −1 if not named.
+        """
         mapping = self.language_ids or {}
-        flipped = language_ids.copy()
-        known = swapped & (languages >= 0)
-        if known.any():
-            flipped[known] = self._language_numbers[languages[known]]
-        unknown = swapped & (languages < 0)
-        if unknown.any():
-            numbers = sorted(set(mapping.values()))
-            if len(numbers) != 2:
+        changed = language_ids.copy()
+        named = replaced & (languages >= 0)
+        if named.any():  # 1
+            changed[named] = self._lexicon_language_ids[languages[named]]
+        unnamed = replaced & (languages < 0)
+        if unnamed.any():  # 2
+            both = sorted(set(mapping.values()))
+            if len(both) != 2:
                 raise ConfigurationError(
                     f"language_ids: a lexicon that does not name its languages needs exactly two, got {dict(mapping)}"
                 )
-            flipped[unknown] = sum(numbers) - flipped[unknown]
-        return flipped
+            changed[unnamed] = sum(both) - changed[unnamed]
+        return changed

@@ -15,26 +15,27 @@ from isoglot.corpus.pack.packing import language_id
 from isoglot.views.masking import MaskedTokens, MaskingOptions, mask_tokens
 
 _DOCUMENT_STRIDE = 1 << 20
-"""Set between the word numbers of packed documents, which count from 0 in each."""
+"""More than a document has words. Words of packed documents count from 0 in each; with this times the number of the
+document added, they are different numbers."""
 
 
 @dataclass
 class Instance:
-    """One encoder input before masking; every array is as long as ``ids``, but ``link_ids`` (links, 2).
+    """One encoder input before masking. **Shape**: (length,), ``extras["link_ids"]`` (links, 2)."""
 
-    ``word_ids`` are −1 for no word; ``attention`` is 1 where there is a token, ``None`` where there is one everywhere.
-    """
-
-    ids: IntArray
-    word_ids: IntArray | None = None
-    attention: IntArray | None = None
-    extras: dict[str, IntArray] = field(default_factory=dict)
+    ids: IntArray  # with special tokens
+    word_ids: IntArray | None = None  # the word of each token, −1 for tokens of no word
+    attention: IntArray | None = None  # 1 for tokens, 0 for padding; None: no padding
+    extras: dict[str, IntArray] = field(
+        default_factory=dict
+    )  # further keys of the batch, not changed by masking
 
 
 def masked_tensors(
     instance: Instance, masking: MaskingOptions, *, generator: torch.Generator
 ) -> tuple[dict[str, IntArray], MaskedTokens]:
-    """Mask an instance: the arrays of its batch keys, and the selection."""
+    """Mask an instance: the arrays of its batch keys, and which tokens were selected."""
+    # Ids beyond the table, such as those of a copied vocabulary, get its last entry: not special.
     special = masking._specials.take(instance.ids, mode="clip")
     present = np.ones(instance.ids.size, dtype=np.int64) if instance.attention is None else instance.attention
     candidates = ~special & (present > 0)
@@ -55,7 +56,7 @@ def to_tensors(arrays: Mapping[str, IntArray]) -> dict[str, Tensor]:
 
 
 def is_packed(example: Mapping[str, Any]) -> bool:
-    """Whether an example is a packed block, whose specials are already inside."""
+    """Whether an example is a packed block, which has its special tokens already."""
     return "document_ids" in example or "attention_mask" in example
 
 
@@ -65,33 +66,33 @@ def packed_instance(
     language_ids: Mapping[str, int] | None,
     max_length: int,
 ) -> Instance:
-    """A packed block as an instance: many documents, or XLM's two padded halves, with padding inside.
+    """A packed block as an instance: several documents, or XLM's two halves with padding inside.
 
-    ``language_ids``: ids by language, for a block of one ``language``; a stream's own ``language_ids`` column is
-    used as it is.
+    ``language_ids``: id of each language, to be written over the whole block from the example's ``language``. A
+    ``language_ids`` column of the stream takes precedence.
     """
     ids = as_array(example["input_ids"])
     if ids.size > max_length:
         raise ConfigurationError(
             f"max_length: got {max_length}, but the stream is packed into blocks of {ids.size} tokens; raise max_length"
         )
-    columns = {
-        name: as_array(example[name])
-        for name in ("attention_mask", "document_ids", "position_ids", "language_ids", "side_ids", "word_ids")
-        if example.get(name) is not None
-    }
+    optional = ("attention_mask", "document_ids", "position_ids", "language_ids", "side_ids", "word_ids")
+    columns = {name: as_array(example[name]) for name in optional if example.get(name) is not None}
     wrong = [f"{name} has {values.size}" for name, values in columns.items() if values.size != ids.size]
     if wrong:
         raise ConfigurationError(
             f"packed block: input_ids has {ids.size} tokens, but {', '.join(wrong)}; encode the stream again"
         )
-    documents = columns.get("document_ids")
+
+    documents = columns.get("document_ids")  # counted from 1, 0 for padding
     attention = columns.pop("attention_mask", None)
     if attention is None:
         attention = np.ones(ids.size, dtype=np.int64) if documents is None else as_array(documents > 0)
     words = columns.pop("word_ids", None)
     if words is not None and documents is not None:
         words = np.where(words >= 0, words + documents * _DOCUMENT_STRIDE, words)
+
+    # The other columns become keys of the batch.
     if "position_ids" in columns:
         columns["position_ids"] = np.where(attention > 0, columns["position_ids"], 0)
     if language_ids is not None and "language_ids" not in columns:
@@ -110,11 +111,16 @@ def length_limit(tokenizer: PreTrainedTokenizerBase, max_length: int | None, tem
 
 
 def truncated_lengths(first: int, second: int, budget: int) -> tuple[int, int]:
-    """The lengths to which two sides are cut so that both fit; the longer side is cut first."""
-    length = min(first, max(budget - second, budget - budget // 2))
+    """The lengths to which two sides are cut so that both fit; the longer side is cut first.
+
+    For 10 tokens together, sides of 9 and 3 become 7 and 3, sides of 9 and 8 become 5 and 5. Of an odd budget the first
+    side may have the larger half.
+    """
+    half = budget - budget // 2
+    length = min(first, max(half, budget - second))
     return length, min(second, budget - length)
 
 
 def target_first(order: str, coin: bool) -> bool:
-    """Whether the target side comes first (is the query) under an order option."""
-    return coin if order == "shuffle" else order.startswith("target")
+    """Whether the target side comes first (is the query) under an option ``order``."""
+    return coin if order == "shuffle" else order.startswith("target")  # target_first, target_is_query

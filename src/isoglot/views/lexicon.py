@@ -23,75 +23,87 @@ Entry = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class SynonymTable:
-    """Synonyms by token id, as flat arrays: where an id's begin, how many it has, and the index of each one's language.
+    """Synonyms by token id, as flat arrays.
 
-    The last count, 0, stands for every larger id; a language is −1 if unknown.
+    The synonyms of ``id`` are ``synonyms[starts[id] : starts[id] + counts[id]]``. Ids 1 → 7 and 2 → 8, 9 are ``starts``
+    ``[0, 0, 1, 3]``, ``counts`` ``[0, 1, 2, 0]`` and ``synonyms`` ``[7, 8, 9]``. The last count, 0, stands for all
+    larger ids.
     """
 
     starts: IntArray
     counts: IntArray
     synonyms: IntArray
-    languages: IntArray
+    languages: IntArray  # of each synonym: index in `TokenLexicon.languages`, −1 if unknown
 
     @classmethod
     def from_entries(cls, entries: Iterable[Entry]) -> SynonymTable:
-        """A table of distinct entries, in their sorted order."""
+        """Make a table of entries, each once; the synonyms of an id ascend."""
         rows = np.asarray(sorted(set(entries)), dtype=np.int64).reshape(-1, 3)
-        size = int(rows[-1, 0]) + 2 if rows.size else 1
+        size = int(rows[-1, 0]) + 2 if rows.size else 1  # the largest id, and one more for the ids beyond
         counts = np.bincount(rows[:, 0], minlength=size).astype(np.int64)
         return cls(np.cumsum(counts) - counts, counts, rows[:, 1].copy(), rows[:, 2].copy())
 
     def draw(
         self, ids: IntArray, uniform: NDArray[np.float64]
     ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
-        """One synonym for each id, all of an id's equally likely; the index of its language; and whether there is one.
+        """Choose a synonym for each id, all synonyms of an id being equally likely.
 
-        An id without synonym keeps itself, with language −1.
+        ``uniform``: a number in [0, 1) for each id, which chooses its synonym.
+
+        Returns:
+            The synonyms, an id without one itself; their languages, −1 for an id without synonym; and whether an id
+            has a synonym.
 
         **Shape**: (length,) each.
         """
         counts = self.counts.take(ids, mode="clip")
-        present = counts > 0
-        synonyms, languages = ids.copy(), np.full(ids.size, -1, dtype=np.int64)
-        where = present.nonzero()[0]
-        index = self.starts.take(ids[where]) + (uniform[where] * counts[where]).astype(np.int64)
-        synonyms[where], languages[where] = self.synonyms[index], self.languages[index]
-        return synonyms, languages, present
+        has_synonym = counts > 0
+        places = has_synonym.nonzero()[0]
+        choice = (uniform[places] * counts[places]).astype(np.int64)
+        index = self.starts.take(ids[places]) + choice
+        synonyms = ids.copy()
+        synonyms[places] = self.synonyms[index]
+        languages = np.full(ids.size, -1, dtype=np.int64)
+        languages[places] = self.languages[index]
+        return synonyms, languages, has_synonym
 
 
 @dataclass(frozen=True)
 class TokenLexicon:
-    """Synonym tables by the language of the text they apply to (``None``: any), and the languages they count."""
+    """Synonyms for text of several languages."""
 
-    tables: Mapping[str | None, SynonymTable]
-    languages: tuple[str, ...] = ()
+    tables: Mapping[str | None, SynonymTable]  # by the language of the text, None: one table for any text
+    languages: tuple[str, ...] = ()  # languages of synonyms, counted from 0 in the tables
 
     def table(self, language: str | None) -> SynonymTable | None:
-        """The table for text of a language; ``None`` where the lexicon has nothing for it."""
-        return self.tables.get(None, self.tables.get(language and two_letters(language)))
+        """The table for text of a language; ``None`` where the lexicon has no entry for the language."""
+        if None in self.tables:
+            return self.tables[None]
+        return self.tables.get(language and two_letters(language))
 
 
 def token_lexicon(
     lexicon: Dataset, tokenizer: PreTrainedTokenizerBase, *, share: float = 1.0, seed: int = 0
 ) -> TokenLexicon:
-    """The drawn ``share`` of a LEXICON's entries whose two sides are one piece each, in both directions.
+    """A random ``share`` of a LEXICON's usable entries, in both directions.
 
-    Entries with an unknown or special piece and entries whose sides are the same piece are left out.
+    An entry is usable if each side is one piece that is neither unknown nor special, and the two pieces differ. The
+    entry *house*, *Haus* makes *Haus* a synonym in English text and *house* one in German text.
     """
     require(lexicon, LEXICON, role="lexicon")
-    source = _single_pieces(list(lexicon["source"]), tokenizer)
-    target = _single_pieces(list(lexicon["target"]), tokenizer)
-    languages = tuple(sorted({*lexicon["source_language"], *lexicon["target_language"]}))
+    source_languages, target_languages = list(lexicon["source_language"]), list(lexicon["target_language"])
+    languages = tuple(sorted({*source_languages, *target_languages}))
     number = {language: i for i, language in enumerate(languages)}
-    rows = sorted(
-        {
-            (a, b, x, y)
-            for a, b, x, y in zip(
-                source, target, lexicon["source_language"], lexicon["target_language"], strict=True
-            )
-            if a is not None and b is not None and a != b
-        }
-    )
+
+    source_pieces = _single_pieces(list(lexicon["source"]), tokenizer)
+    target_pieces = _single_pieces(list(lexicon["target"]), tokenizer)
+    usable: set[tuple[int, int, str, str]] = set()
+    for source, target, source_language, target_language in zip(
+        source_pieces, target_pieces, source_languages, target_languages, strict=True
+    ):
+        if source is not None and target is not None and source != target:
+            usable.add((source, target, source_language, target_language))
+    rows = sorted(usable)  # so that a draw does not depend on the order of the file
     if not rows:
         raise ConfigurationError(
             f"lexicon: none of its {len(lexicon)} entries is one known piece on each side for this tokenizer; give one "
@@ -99,11 +111,14 @@ def token_lexicon(
         )
     entries: dict[str, list[Entry]] = {}
     for i in _sample(len(rows), share, seed):
-        a, b, x, y = rows[i]
-        entries.setdefault(two_letters(x), []).append((a, b, number[y]))
-        entries.setdefault(two_letters(y), []).append((b, a, number[x]))
+        source, target, source_language, target_language = rows[i]
+        in_source_text: Entry = (source, target, number[target_language])
+        in_target_text: Entry = (target, source, number[source_language])
+        entries.setdefault(two_letters(source_language), []).append(in_source_text)
+        entries.setdefault(two_letters(target_language), []).append(in_target_text)
     tables: dict[str | None, SynonymTable] = {
-        language: SynonymTable.from_entries(pairs) for language, pairs in entries.items()
+        language: SynonymTable.from_entries(entries_of_language)
+        for language, entries_of_language in entries.items()
     }
     return TokenLexicon(tables, languages)
 
@@ -111,18 +126,24 @@ def token_lexicon(
 def copied_lexicon(
     vocabulary_size: int, *, special: Iterable[int] = (), share: float = 0.25, seed: int = 0
 ) -> TokenLexicon:
-    """The lexicon of a derived language whose token ``id`` is written ``id + vocabulary_size``, in both directions."""
+    """The lexicon of a derived language whose token ``id`` is written ``id + vocabulary_size``, in both directions.
+
+    Special tokens are left out before the draw of ``share``. The tables do not name languages.
+    """
     ids = np.setdiff1d(np.arange(vocabulary_size), np.asarray(sorted(special), dtype=np.int64))
     chosen = [int(ids[i]) for i in _sample(ids.size, share, seed)]
     if not chosen:
         text = f"{vocabulary_size} ids, share {share} leave an empty lexicon; raise the share"
         raise ConfigurationError(Problem(text, ("copied_vocabulary",)))
-    entries = [(i, i + vocabulary_size, -1) for i in chosen] + [(i + vocabulary_size, i, -1) for i in chosen]
+    entries: list[Entry] = []
+    for original in chosen:
+        copy = original + vocabulary_size
+        entries += [(original, copy, -1), (copy, original, -1)]
     return TokenLexicon({None: SynonymTable.from_entries(entries)})
 
 
 def _sample(size: int, share: float, seed: int) -> list[int]:
-    """``int(share · size)`` of the numbers below ``size`` (at least one), in order; the same for a seed everywhere."""
+    """Draw ``int(share · size)`` of the numbers below ``size``, at least one, ascending; equal seeds draw the same."""
     if share == 1 or size == 0:
         return list(range(size))
     drawn = torch.randperm(size, generator=generator_for(seed, "lexicon"))[: max(1, int(share * size))]
@@ -134,6 +155,10 @@ def _single_pieces(words: list[str], tokenizer: PreTrainedTokenizerBase) -> list
     if not words:
         return []
     special = set(tokenizer.all_special_ids)
-    # a leading space: the form a word has inside a sentence for byte-level tokenizers, no difference for others
+    # With a space in front, byte-level tokenizers cut a word as inside a sentence; for others it makes no difference.
     encoded = tokenizer([f" {word.strip()}" for word in words], add_special_tokens=False)["input_ids"]
-    return [ids[0] if len(ids) == 1 and ids[0] not in special else None for ids in encoded]
+    pieces: list[int | None] = []
+    for ids in encoded:
+        usable = len(ids) == 1 and ids[0] not in special  # the unknown token is special here
+        pieces.append(ids[0] if usable else None)
+    return pieces

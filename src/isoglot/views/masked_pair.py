@@ -26,7 +26,8 @@ from isoglot.views.instance import (
 from isoglot.views.masking import MaskingOptions
 
 _SECOND_WORDS = 1 << 20
-"""Added to the second sentence's word numbers, which count from 0 again."""
+"""More than a sentence has words. Words of both sentences count from 0; with this added to the second sentence's words,
+they are different numbers."""
 
 
 @dataclass(eq=False)
@@ -37,31 +38,32 @@ class MaskedPair(MaskingOptions):
 
     Args:
         tokenizer: the stream's tokenizer; only its special tokens are read here.
-        pair_template: ``hf``: the tokenizer's own pair; ``single``: one separator between the sides, as XLM-Align
-            has on XLM-R.
+        pair_template: ``hf``: the special tokens that the tokenizer itself puts around a pair (XLM-R has two between
+            the sides); ``single``: one separator between the sides, as XLM-Align's code does with XLM-R.
         segment_ids: ``zero``: all 0 (WEAM, PPA); ``pair``: 0 and 1 (BERT's fine-tuning; not for RoBERTa and XLM-R,
             whose models have one segment); ``none``: no segment ids in the batch.
         reset_positions: the second sentence counts its positions from 0 again (XLM; ALIGN-MLM's XLM). Positions
-            count from 0 in every view; :func:`~isoglot.modules.encoder.encode` adds what the family starts from
-            (RoBERTa and XLM-R: padding id + 1).
+            count from 0 in every view; :func:`~isoglot.modules.encoder.encode` adds the first position of the
+            model's family (RoBERTa and XLM-R: padding id + 1).
         language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
-        order: ``source_first``, ``target_first``, or ``shuffle`` by the coin (true: target first), the
-            same coin as the sentence pair's.
-        max_length: most tokens with specials; the tokenizer's limit by default. A safeguard: the longer side is
-            cut first, and links to what was cut are dropped. Filter long pairs out when preparing the corpus.
+        order: ``source_first``, ``target_first``, or ``shuffle`` by the coin (true: target first), which is the
+            same for a ``sentence_pair`` view of the example.
+        max_length: most tokens with special tokens; the tokenizer's limit by default. A safeguard: the longer side is
+            cut first, and links of pieces that were cut off are dropped. Filter long pairs out when preparing the
+            corpus.
 
     The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.
 
     **Columns**: ``source_ids``, ``target_ids``; with ``whole_word`` their word ids; with ``language_ids`` their
-    languages; ``links`` where present. Or a packed instance (XLM's 256+256): ``input_ids`` with specials,
-    ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), and ``side_ids`` to tell its halves
-    apart; its order and positions are the stream's, and so are its language ids unless ``language_ids`` is given here
-    and the stream names its languages.
+    languages; ``links`` where present. Or a packed block (XLM's 256 + 256 tokens): ``input_ids`` with special tokens,
+    ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), and ``side_ids``, which say where its
+    second half begins. The order and the positions of a packed block are the stream's; so are its language ids, unless
+    the option ``language_ids`` is set and the stream names its languages.
 
     **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``side_ids`` (1
-    source, 2 target, 0 specials and padding), ``token_type_ids`` unless ``none``, ``position_ids`` if they restart,
-    ``language_ids`` if asked for, and with links ``link_ids``, **Shape** (links, 2): source and target position in
-    the sequence.
+    source, 2 target, 0 special tokens and padding), ``token_type_ids`` unless ``none``, ``position_ids`` if they
+    restart, ``language_ids`` if asked for, and with links ``link_ids``, **Shape** (links, 2): positions of the source
+    and the target in the sequence.
 
     Source: Conneau and Lample 2019 (XLM), §3.4; WEAM, Eq. 1; the four papers' variants differ in the options alone.
     """
@@ -84,38 +86,49 @@ class MaskedPair(MaskingOptions):
     @property
     def columns(self) -> tuple[str, ...]:
         """The stream columns that :meth:`build` needs."""
-        names = ["ids", *(["word_ids"] if self.whole_word else [])]
-        names += ["language"] if self.language_ids is not None else []
+        names = ["ids"]
+        if self.whole_word:
+            names.append("word_ids")
+        if self.language_ids is not None:
+            names.append("language")
         return tuple(f"{side}_{name}" for side in ("source", "target") for name in names)
 
     @property
     def packed_columns(self) -> tuple[str, ...]:
-        """The columns that it needs of a packed stream instead."""
-        return ("input_ids", *(["word_ids"] if self.whole_word else []))
+        """The columns that :meth:`build` needs of a packed stream, instead of :attr:`columns`."""
+        return ("input_ids", "word_ids") if self.whole_word else ("input_ids",)
 
     def build(
         self, example: Mapping[str, Any], *, coin: bool, generator: torch.Generator
     ) -> dict[str, Tensor]:
-        """One example's tensors."""
+        """Make the tensors of one example."""
         instance = self._packed(example) if is_packed(example) else self._concatenated(example, coin)
         arrays, _ = masked_tensors(instance, self, generator=generator)
         return to_tensors(arrays)
 
     def _concatenated(self, example: Mapping[str, Any], coin: bool) -> Instance:
+        """Both sides of a pair, cut to the limit, as one sequence.
+
+        The example in the comments: source *a b*, target *x y z*, source first, ``[CLS] a b [SEP] x y z [SEP]``.
+        """
         template = self._template
         swapped = target_first(self.order, coin)
         sides = ("target", "source") if swapped else ("source", "target")
         first, second = (as_array(example[f"{side}_ids"]) for side in sides)
-        m, n = truncated_lengths(first.size, second.size, self._limit - template.size)
-        first, second = first[:m], second[:n]
+        first_size, second_size = truncated_lengths(first.size, second.size, self._limit - template.size)
+        first, second = first[:first_size], second[:second_size]
         ids = template.sequence(first, second)
-        start = template.prefix.size, template.prefix.size + m + template.middle.size
+
+        # side_ids 0 1 1 0 2 2 2 0
+        first_start = template.prefix.size
+        second_start = first_start + first_size + template.middle.size
         side_ids = np.zeros(ids.size, dtype=np.int64)
-        side_ids[start[0] : start[0] + m] = 2 if swapped else 1
-        side_ids[start[1] : start[1] + n] = 1 if swapped else 2
+        side_ids[first_start : first_start + first_size] = 2 if swapped else 1
+        side_ids[second_start : second_start + second_size] = 1 if swapped else 2
         extras = {"side_ids": side_ids}
 
-        border = template.border(m)
+        # token_type_ids 0 0 0 0 1 1 1 1, position_ids 0 1 2 3 0 1 2 3: the [SEP] of a sentence belongs to it.
+        border = template.border(first_size)
         if self.segment_ids != "none":
             extras["token_type_ids"] = np.zeros(ids.size, dtype=np.int64)
             extras["token_type_ids"][border:] = int(self.segment_ids == "pair")
@@ -127,43 +140,58 @@ class MaskedPair(MaskingOptions):
             languages = [language_id(self.language_ids, example.get(f"{side}_language")) for side in sides]
             extras["language_ids"] = np.full(ids.size, languages[0], dtype=np.int64)
             extras["language_ids"][border:] = languages[1]
+
+        # A link of the source's piece 1 (b) and the target's piece 2 (z) is [2, 6]; links stay [source, target].
         if example.get("links") is not None:
             links = as_array(example["links"]).reshape(-1, 2)
-            sizes, starts = ((n, m), start[::-1]) if swapped else ((m, n), start)
-            inside = (links[:, 0] < sizes[0]) & (links[:, 1] < sizes[1])
-            extras["link_ids"] = links[inside] + as_array(starts)
+            if swapped:
+                source_size, source_start = second_size, second_start
+                target_size, target_start = first_size, first_start
+            else:
+                source_size, source_start = first_size, first_start
+                target_size, target_start = second_size, second_start
+            kept = (links[:, 0] < source_size) & (links[:, 1] < target_size)  # others were cut off
+            extras["link_ids"] = links[kept] + as_array([source_start, target_start])
+
         words = None
         if self.whole_word and all(example.get(f"{side}_word_ids") is not None for side in sides):
-            first, second = (as_array(example[f"{side}_word_ids"]) for side in sides)
-            first, second = first[:m], np.where(second >= 0, second + _SECOND_WORDS, second)[:n]
-            words = template.surround(first, second, fill=-1)
+            first_words, second_words = (as_array(example[f"{side}_word_ids"]) for side in sides)
+            second_words = np.where(second_words >= 0, second_words + _SECOND_WORDS, second_words)
+            words = template.surround(first_words[:first_size], second_words[:second_size], fill=-1)
         return Instance(ids, words, None, extras)
 
     def _packed(self, example: Mapping[str, Any]) -> Instance:
+        """A packed block of many pairs, with the languages and segments of its halves."""
         instance = packed_instance(example, language_ids=None, max_length=self._limit)
         extras = instance.extras
         if "side_ids" not in extras:
             raise ConfigurationError(
                 "masked_pair: the packed stream has no 'side_ids'; pack it with `pack: {mode: xlm_pairs}`"
             )
-        second = _second_half(instance)
+        second_half = _second_half(instance)
         if self.language_ids is not None and example.get("source_language") is not None:
-            numbers = as_array(
-                [language_id(self.language_ids, example[f"{side}_language"]) for side in ("source", "target")]
-            )
-            extras["language_ids"] = numbers[second]
-        if self.segment_ids != "none":
-            extras["token_type_ids"] = second if self.segment_ids == "pair" else np.zeros_like(second)
+            source = language_id(self.language_ids, example["source_language"])
+            target = language_id(self.language_ids, example["target_language"])
+            extras["language_ids"] = as_array([source, target])[second_half]
+        if self.segment_ids == "pair":
+            extras["token_type_ids"] = second_half
+        elif self.segment_ids == "zero":
+            extras["token_type_ids"] = np.zeros_like(second_half)
         return instance
 
 
 def _second_half(instance: Instance) -> IntArray:
-    """1 from where the second half of a packed instance begins, 0 before."""
-    second = np.maximum.accumulate(instance.extras["side_ids"]) == 2
+    """1 for the tokens of the second half of a packed block and its padding, 0 before.
+
+    ``<s> a b </s> <pad> <s> x y </s>`` is ``0 0 0 0 0 1 1 1 1``. Sides are known of text alone (``0 1 1 0 0 0 2 2 0``),
+    so the half begins at the special token before *x* at which positions restart.
+    """
+    second = np.maximum.accumulate(instance.extras["side_ids"]) == 2  # from the first target piece on
     if "position_ids" in instance.extras and second.any():
-        # the half begins with its own opening special, where the positions restart
+        first_piece = int(second.argmax())
         attention = np.ones_like(instance.ids) if instance.attention is None else instance.attention
         restarts = (attention > 0) & (instance.extras["position_ids"] == 0)
-        opens = restarts[: second.argmax() + 1].nonzero()[0]
-        second[opens[-1] if opens.size else second.argmax() :] = True
+        restarts_before = restarts[: first_piece + 1].nonzero()[0]
+        start = restarts_before[-1] if restarts_before.size else first_piece
+        second[start:] = True
     return as_array(second)

@@ -29,9 +29,9 @@ class TextOptions(MaskingOptions):
 
     Args:
         language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
-        side: ``None`` for a text stream; of a bitext stream ``source``, ``target``, or by the coin
-            ``first`` or ``second`` (true: the target is first).
-        max_length: most tokens with specials, longer inputs are truncated; the tokenizer's limit by default.
+        side: ``None`` for a text stream; for a bitext stream the side that is read: ``source``, ``target``, or by the
+            coin ``first`` or ``second`` (true: the target is first).
+        max_length: most tokens with special tokens; longer inputs are truncated. The tokenizer's limit by default.
             Packed blocks are never truncated.
     """
 
@@ -40,7 +40,7 @@ class TextOptions(MaskingOptions):
     max_length: Annotated[int, Field(ge=3)] | None = None
 
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        """Check the options, and take from a tokenizer what the view needs of it."""
+        """Check the options, and keep the special tokens of a tokenizer and the limit of an input."""
         super().settle(tokenizer)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
@@ -49,10 +49,14 @@ class TextOptions(MaskingOptions):
     @property
     def columns(self) -> tuple[str, ...]:
         """The stream columns that ``build`` needs."""
-        names = ["word_ids"] if self.whole_word else []
-        names += ["language"] if self.needs_language else []
+        names = []
+        if self.whole_word:
+            names.append("word_ids")
+        if self.needs_language:
+            names.append("language")
         if self.side is None:
             return ("input_ids", *names)
+        # With `first` and `second` the coin decides, so both sides have to be there.
         sides = (self.side,) if self.side in ("source", "target") else ("source", "target")
         return tuple(f"{side}_{name}" for side in sides for name in ("ids", *names))
 
@@ -62,17 +66,19 @@ class TextOptions(MaskingOptions):
         return self.language_ids is not None
 
     def prefix(self, coin: bool) -> str:
-        """Prefix of the columns that are read; empty for a text stream."""
-        if self.side in ("first", "second"):
-            target = coin == (self.side == "first")
-            return "target_" if target else "source_"
+        """Prefix of the columns that are read: ``source_``, ``target_``, or nothing for a text stream."""
+        if self.side == "first":
+            return "target_" if coin else "source_"
+        if self.side == "second":
+            return "source_" if coin else "target_"
         return f"{self.side}_" if self.side else ""
 
     def instance(self, example: Mapping[str, Any], coin: bool) -> Instance:
-        """The text with its specials, cut to the limit, or a packed block as it is, before anything is masked."""
+        """The text with its special tokens, cut to the limit, or a packed block; nothing is masked yet."""
         if is_packed(example):
             return packed_instance(example, language_ids=self.language_ids, max_length=self._limit)
-        prefix, room = self.prefix(coin), self._limit - self._template.size
+        prefix = self.prefix(coin)
+        room = self._limit - self._template.size
         ids = as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]
         instance = Instance(self._template.sequence(ids))
         words = example.get(f"{prefix}word_ids")
@@ -98,7 +104,7 @@ class MaskedText(TextOptions):
     The other options are those of :class:`TextOptions` and :class:`~isoglot.views.masking.MaskingOptions`.
 
     **Columns**: ``input_ids``, or ``<side>_ids``; with ``whole_word`` the word ids; with ``language_ids`` the
-    language. A packed block (it has ``document_ids`` or ``attention_mask``) holds its specials already.
+    language. A packed block (it has ``document_ids`` or ``attention_mask``) has its special tokens already.
 
     **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``language_ids`` if
     asked for; of a packed block also ``document_ids`` and ``position_ids`` where the stream has them.
@@ -114,6 +120,6 @@ class MaskedText(TextOptions):
     def build(
         self, example: Mapping[str, Any], *, coin: bool, generator: torch.Generator
     ) -> dict[str, Tensor]:
-        """One example's tensors."""
+        """Make the tensors of one example."""
         arrays, _ = masked_tensors(self.instance(example, coin), self, generator=generator)
         return to_tensors(arrays)

@@ -1,4 +1,4 @@
-"""Choose the tokens that are masked, and what stands in their place."""
+"""Choose the tokens that are to be predicted, and replace most of them by the mask or a random token."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -25,14 +25,15 @@ class MaskingOptions:
         probability: share of the tokens (of the words with ``whole_word``) that are selected; 0.15 in BERT,
             XLM-Align and PPA, 0.30 in WEAM.
         mask_share: part of the selected tokens that become the mask token; 0.8.
-        random_share: part that becomes a random token; 0.1. The rest keeps its token. All of them are predicted.
+        random_share: part of the selected tokens that become a random token; 0.1. The others stay unchanged. All
+            selected tokens are predicted.
         count: ``bernoulli`` selects each token by its own draw (BERT's re-implementations, PPA, ALIGN-MLM);
             ``exact`` selects ``int(probability · tokens + u)`` tokens, ``u`` uniform in [0, 1) (fairseq, XLM-Align).
         whole_word: select words, from the stream's ``word_ids``, so for any tokenizer. Each piece of a selected word
             makes its own draw among mask, random and kept, as in BERT's own whole-word masking.
-        random_pool: ids that random tokens are drawn from: ``nonspecial``, ``all`` (specials too, as Hugging Face
-            does) or a range ``(low, high)``, ``high`` not included, from which special ids are left out (for a
-            vocabulary larger than the tokenizer's).
+        random_pool: ids that random tokens are drawn from: ``nonspecial``, ``all`` (special tokens too, as Hugging Face
+            does) or a range ``(low, high)``, ``high`` not included, without its special ids (for a vocabulary larger
+            than the tokenizer's).
     """
 
     probability: Share = 0.15
@@ -43,7 +44,7 @@ class MaskingOptions:
     random_pool: Literal["nonspecial", "all"] | tuple[int, int] = "nonspecial"
 
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        """Check the options, and take from a tokenizer what masking needs of it."""
+        """Check the options, and keep the mask token, the special tokens and the pool of random ids of a tokenizer."""
         require_options(self)
         if tokenizer.mask_token_id is None:
             raise ConfigurationError(
@@ -61,7 +62,7 @@ class MaskingOptions:
             raise ConfigurationError(Problem(text, ("random_pool",)))
 
     def check_options(self) -> None:
-        """Shares are parts of one whole, and a range of ids is one."""
+        """Require shares that add up to at most 1, and a range of ids that is not empty."""
         problems: list[str | Problem] = []
         if self.mask_share + self.random_share > 1 + 1e-9:
             problems.append(
@@ -75,20 +76,21 @@ class MaskingOptions:
 
 
 class MaskedTokens(NamedTuple):
-    """The ids after replacement, the labels, −100 where not selected, and the selection with random and kept tokens."""
+    """The result of :func:`mask_tokens`. **Shape**: (length,) each."""
 
-    input_ids: IntArray
-    labels: IntArray
-    selected: BoolArray
+    input_ids: IntArray  # after replacement
+    labels: IntArray  # the original id of a selected token, −100 of the others
+    selected: BoolArray  # which tokens are predicted: masked, random and kept ones
 
 
 def special_table(tokenizer: PreTrainedTokenizerBase) -> BoolArray:
-    """A boolean table, id → special token, to be read with ``take(ids, mode="clip")``.
+    """A boolean table by id: whether a token is special, to be read with ``take(ids, mode="clip")``.
 
-    The unknown token is text, not structure. Ids beyond the table (a copied vocabulary) are not special.
+    The unknown token is not special: it stands for a word of the text. Larger ids (of a copied vocabulary) are not
+    special either: with ``clip`` they read the last entry, which is false.
     """
     special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
-    table = np.zeros(max(special, default=0) + 2, dtype=bool)
+    table = np.zeros(max(special, default=0) + 2, dtype=bool)  # one more than the largest special id needs
     table[special] = True
     return table
 
@@ -103,8 +105,15 @@ def mask_tokens(
 ) -> MaskedTokens:
     """Select tokens and replace most of them: 80 % by the mask token, 10 % by a random one, 10 % not at all.
 
-    All numbers come from one draw of ``3 · length + 1`` uniforms, so the result depends on the generator and the
-    arguments alone. With ``whole_word`` a word is a run of equal ``word_ids``, −1 for a token of no word.
+    1. Selection. Each candidate token gets a number in [0, 1). ``bernoulli``: a number below ``probability`` selects
+       the token; ``exact``: the lowest numbers do. With ``whole_word`` all tokens of a word have one number; a word is
+       a run of equal ``word_ids``, and a token of no word (−1) is one by itself.
+    2. Kind. A second number of each token decides what a selected token becomes: below ``mask_share`` the mask token,
+       below ``mask_share + random_share`` a random one, else it stays.
+    3. Random token. A third number of each token chooses it from the pool.
+
+    The three numbers of each token, and one more for ``exact``, come from one draw of ``3 · length + 1`` uniforms, so
+    the result depends on the generator and the arguments alone.
 
     **Shape**: ids, candidates and word_ids (length,).
 
@@ -125,26 +134,32 @@ def mask_tokens(
     ).numpy()
     scores = uniform[:length]
     kind = uniform[length : 2 * length]
+    choice_in_pool = uniform[2 * length : 3 * length]
+
+    # 1
     if masking.whole_word:
         if word_ids is None:
             raise ConfigurationError(
                 "whole_word: the stream has no word_ids; encode it again with word maps, or set whole_word: false"
             )
-        starts = np.ones(length, dtype=bool)  # of runs of one word; a position outside words is its own run
-        starts[1:] = (word_ids[1:] != word_ids[:-1]) | (word_ids[1:] < 0)
-        scores = scores[starts.cumsum() - 1]
+        word_starts = np.ones(length, dtype=bool)
+        word_starts[1:] = (word_ids[1:] != word_ids[:-1]) | (word_ids[1:] < 0)
+        word_of_token = word_starts.cumsum() - 1
+        scores = scores[word_of_token]  # the n-th word has the n-th number
     if masking.count == "exact":
         selected = _exactly(scores, candidates, masking.probability, float(uniform[-1]))
     else:
         selected = candidates & (scores < masking.probability)
 
+    # 2, 3
     inputs = ids.copy()
     masked = selected & (kind < masking.mask_share)
     inputs[masked] = masking._mask_token_id
     if masking.random_share:
-        where = (selected & ~masked & (kind < masking.mask_share + masking.random_share)).nonzero()[0]
-        drawn = uniform[2 * length + where] * masking._pool.size
-        inputs[where] = masking._pool[drawn.astype(np.int64)]
+        is_random = selected & ~masked & (kind < masking.mask_share + masking.random_share)
+        places = is_random.nonzero()[0]
+        drawn = choice_in_pool[places] * masking._pool.size
+        inputs[places] = masking._pool[drawn.astype(np.int64)]
     labels = np.where(selected, ids, IGNORE_INDEX)
     return MaskedTokens(inputs, labels, selected)
 
@@ -152,8 +167,12 @@ def mask_tokens(
 def _exactly(
     scores: NDArray[np.float64], candidates: BoolArray, probability: float, extra: float
 ) -> BoolArray:
-    """The ``int(probability · units + extra)`` candidate units with the lowest scores; a unit shares one score."""
-    distinct = np.unique(scores[candidates])
+    """Select the candidates with the ``int(probability · n + extra)`` lowest of n different scores.
+
+    The tokens of a word share one score, so n counts words with ``whole_word`` and tokens without. ``extra`` in [0, 1)
+    rounds at random: of 10 tokens at 0.15, one or two are selected, each in half of the draws (fairseq).
+    """
+    distinct = np.unique(scores[candidates])  # ascending
     number = min(int(probability * distinct.size + extra), distinct.size)
     if number == 0:
         return np.zeros_like(candidates)
