@@ -21,7 +21,7 @@ from isoglot.derivation.labels import (
     tags_of_parse,
 )
 from isoglot.derivation.options import DeriverOptions
-from isoglot.derivation.order import sentence_bounds
+from isoglot.derivation.order import split_at_marks
 from isoglot.formats.labelled.splits import SPLIT_COLUMNS
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import is_blank, split_words
@@ -81,7 +81,7 @@ class Deriver:
                 yield row
             return
         words = split_words(row["text"], mode="whitespace")
-        for start, stop in sentence_bounds(words, self.options.end_marks):
+        for start, stop in split_at_marks(words, self.options.end_marks):
             yield {**row, "text": " ".join(words[start:stop])}
 
     def _read(self, text: str) -> Sentence:
