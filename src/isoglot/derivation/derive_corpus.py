@@ -82,9 +82,8 @@ def derive_corpus(
     files = [*names, *([request.parses] if request.parses else [])]
     refuse_overwriting(out, files)
     # A tokenizer or models on disk are recorded by their content: the same path may hold others later.
-    for path in (request.tokenizer, request.options.models):
-        if path is not None and Path(path).exists():
-            files.append(str(path))
+    made_with = (request.tokenizer, request.options.models)
+    files += [str(path) for path in made_with if path is not None and Path(path).exists()]
     inputs = [InputFile.of(file).recorded() for file in files]
     made_from = {"request": request.model_dump(mode="json", by_alias=True), "kind": kind, "inputs": inputs}
     record = Record(out, made_from, what="derived corpus", overwrite=overwrite)
@@ -100,17 +99,17 @@ def _write(
     schema = INPUT_KINDS[kind]
     names_of_transforms = parse_names(request.transform)
     transliterates = "trans" in names_of_transforms
-    if request.options.literal and schema != "pair":
-        raise ConfigurationError(
-            f"the literal inversion is the paper's XNLI code, got {schema} data; use it with [[kind='nli']] or "
-            "[[kind='paws']]"
-        )
 
     def read_input() -> Iterator[dict[str, Any]]:
         examples = read_rows(names, kind, languages=request.languages, options=request.source)
         return islice(examples, request.limit)
 
     tokenizer, copy = _load_tokenizer(request, draw=transliterates)
+    if request.options.literal and schema != "pair":
+        raise ConfigurationError(
+            f"the literal inversion is the paper's XNLI code, got {schema} data; use it with [[kind='nli']] or "
+            "[[kind='paws']]"
+        )
     options = _options_for_data(request, schema, tokenizer)
     # The input is read twice if a share of its words is drawn: first for the words, then to be derived.
     transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(read_input()))

@@ -21,7 +21,7 @@ _LABELS = "Labels of the trees: ud2 (renamed to UD 1.2) or literal (as they are)
 
 
 class TransformOptions(Options):
-    """Options of the transformations. ``needs`` names the one that a field is for."""
+    """Options of the transformations. ``needs`` names the transformation that a field is for."""
 
     seed: int = option(0, "Start of the random numbers.")
     tokenizer: Any = internal(None, exclude=True)
@@ -90,7 +90,7 @@ class DeriverOptions(Options):
         "source", "Side of sentence pairs to derive.", group=_ROWS, needs="bitext and aligned"
     )
     end_marks: str = internal(".!?")
-    """Where sentences are split: the marks of the transformation."""
+    """Marks at which sentences are split: those of the transformation."""
     single_spaces: bool = internal(False)
     """Cut the sentences of pairs at single spaces, as the literal inversion does."""
 

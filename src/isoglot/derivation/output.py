@@ -33,7 +33,7 @@ class DerivedFolder(ExitStack):
         self.folder, self.schema = folder, schema
         self.rows = 0
         self._has_lexicon = lexicon
-        # How often which words are linked, for the gold lexicon; the keys are all language pairs, in order of appearance.
+        # Of each language pair, in order of appearance: how often which words are linked (for the gold lexicon).
         self._linked_words: dict[LanguagePair, Counter[tuple[str, str]]] = {}
         self._open: dict[str, TextIO] = {}
 

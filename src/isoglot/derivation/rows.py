@@ -1,8 +1,8 @@
 """Rows of every kind of corpus, derived one by one: words move, and links, labels, trees and answers move along.
 
 :class:`Deriver` has a method for each schema, which :meth:`Deriver.rows` calls: ``_text``, ``_bitext``, ``_aligned``,
-``_treebank``, ``_tagged``, ``_pair`` (NLI, paraphrases), ``_span`` (questions). Each takes a row and its number,
-which is the key of its random draws, and returns the derived row together with its gold pairs. A *gold pair* is an original
+``_treebank``, ``_tagged``, ``_pair`` (NLI, paraphrases), ``_span`` (questions). Each takes a row and its number, which
+is the key of its random draws, and returns the derived row together with its gold pairs. A *gold pair* is an original
 sentence and its derived one, with the word links that follow from the origins.
 """
 
