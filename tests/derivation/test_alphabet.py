@@ -11,7 +11,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.alphabet import ALPHABETS, Transliteration
 from isoglot.derivation.base import Sentence
 from isoglot.derivation.options import TransformOptions
-from isoglot.derivation.sharing import draw_shared
+from isoglot.derivation.sharing import draw_positions
 from isoglot.derivation.spec import build
 
 LATIN = [
@@ -40,15 +40,15 @@ def test_overlap_is_exact_and_literal_draws_share_less() -> None:
     words = [f"w{i}" for i in range(1000)]
     copy = build("trans", TransformOptions(overlap=0.25, seed=3), words=lambda: words)
     assert sum(a == b for a, b in zip(copy(Sentence(tuple(words)), key=0).words, words, strict=True)) == 250
-    assert len(draw_shared(100_000, overlap=0.25, seed=0, with_replacement=True)) / 1e5 == pytest.approx(
+    assert len(draw_positions(100_000, share=0.25, seed=0, with_replacement=True)) / 1e5 == pytest.approx(
         0.2212, abs=0.005
     )
-    assert len(draw_shared(100_000, overlap=0.5, seed=0, with_replacement=True)) / 1e5 == pytest.approx(
+    assert len(draw_positions(100_000, share=0.5, seed=0, with_replacement=True)) / 1e5 == pytest.approx(
         0.3935, abs=0.005
     )
-    assert draw_shared(50, overlap=1, seed=0) == list(range(50))
-    assert draw_shared(50, overlap=0, seed=0) == []
-    assert draw_shared(50, overlap=0.5, seed=0) != draw_shared(50, overlap=0.5, seed=1)
+    assert draw_positions(50, share=1, seed=0) == list(range(50))
+    assert draw_positions(50, share=0, seed=0) == []
+    assert draw_positions(50, share=0.5, seed=0) != draw_positions(50, share=0.5, seed=1)
 
 
 def test_transliteration_keeps_words_in_place() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import reference
 
-from isoglot.derivation.base import Sentence, compose, moved
+from isoglot.derivation.base import Sentence, compose, with_derived_words
 from isoglot.derivation.labels import (
     carry_entities,
     flip_runs,
@@ -110,7 +110,7 @@ def test_moved_heads_point_to_the_same_words(size: int, key: int, data: st.DataO
     words = tuple(f"w{i}" for i in range(size))
     sentence = Sentence(words, ("X",) * size, tuple(heads), ("dep",) * size)
     derived = compose(Inversion(TransformOptions()), Permutation(TransformOptions()))(sentence, key=key)
-    out = moved(sentence, derived).heads or ()
+    out = with_derived_words(sentence, derived).heads or ()
     for new, old in enumerate(derived.origin):
         assert derived.words[new] == words[old]
         assert (out[new] == 0) == (heads[old] == 0)

@@ -10,7 +10,7 @@ from references import reference
 from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.base import Sentence, compose
 from isoglot.derivation.options import TransformOptions
-from isoglot.derivation.order import END_MARKS, Inversion, Permutation, sentence_bounds
+from isoglot.derivation.order import END_MARKS, Inversion, Permutation, split_at_marks
 from isoglot.testing import tiny_tokenizer
 
 WORDS = st.lists(st.sampled_from(["a", "b", "cat", "mat.", ".", "!", "?", "U.S."]), max_size=12).map(tuple)
@@ -73,7 +73,7 @@ def test_literal_nli_inversion_equals_a_naive_one(words: list[str]) -> None:
 )
 def test_inversion_splits_pretraining_text(text: str, expected: list[tuple[str, str]]) -> None:
     words = tuple(text.split())
-    bounds = list(sentence_bounds(words))
+    bounds = list(split_at_marks(words))
     found = [(words[a:b], Inversion(TransformOptions())(Sentence(words[a:b])).words) for a, b in bounds]
     assert [(" ".join(o), " ".join(d)) for o, d in found] == expected
     whole = Inversion(TransformOptions(split=True))(Sentence(words))
@@ -168,7 +168,7 @@ def test_inversion_examples() -> None:
         )
     for text, expected in reference("golden")["inversion_pretrain"]["cases"]:
         words = tuple(text.split())
-        parts = [words[start:stop] for start, stop in sentence_bounds(words)]
+        parts = [words[start:stop] for start, stop in split_at_marks(words)]
         found = [
             [" ".join(part), " ".join(Inversion(TransformOptions())(Sentence(part)).words)] for part in parts
         ]

@@ -7,7 +7,7 @@ import pytest
 from small_trees import CONLLU, SVO
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.derivation.base import Sentence, moved
+from isoglot.derivation.base import Sentence, with_derived_words
 from isoglot.derivation.options import OrderFitRequest, TransformOptions
 from isoglot.derivation.order_fit import fit, fit_order_models, observed_groups
 from isoglot.derivation.order_model import OrderModel
@@ -26,7 +26,7 @@ def test_fit_recovers_the_model_that_made_the_data() -> None:
     trees = []
     for key in range(2500):
         derived = syntax(phrase, key=key)
-        trees.append(moved(phrase, derived))
+        trees.append(with_derived_words(phrase, derived))
     counts = observed_groups(trees, "N")
     assert sum(sum(c.values()) for c in counts.values()) == 2500
     found = fit(counts, l2=0.1)

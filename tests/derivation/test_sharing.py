@@ -11,7 +11,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.base import Sentence
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.rows import Deriver
-from isoglot.derivation.sharing import draw_shared, gold_lexicon
+from isoglot.derivation.sharing import draw_positions, gold_lexicon
 from isoglot.derivation.spec import build
 from isoglot.derivation.vocabulary import TokenTransliteration, VocabularyCopy
 
@@ -69,11 +69,11 @@ def test_shared_ids_that_are_no_text_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("overlap", "real"), [(0.25, 0.221), (0.5, 0.394)])
-def test_draw_shared_with_replacement_repeats_ids(overlap: float, real: float) -> None:
+def test_draw_positions_with_replacement_repeats_ids(overlap: float, real: float) -> None:
     """40,000 draws with replacement share 22.1 % and 39.4 %, and a small vocabulary shares less than the exact draw."""
-    drawn = draw_shared(40_000, overlap=overlap, seed=3, with_replacement=True)
+    drawn = draw_positions(40_000, share=overlap, seed=3, with_replacement=True)
     assert len(drawn) / 40_000 == pytest.approx(real, abs=0.003)
-    assert len(draw_shared(40_000, overlap=overlap, seed=3)) == overlap * 40_000
+    assert len(draw_positions(40_000, share=overlap, seed=3)) == overlap * 40_000
     original = tokenizer_of("wordpiece")
     literal = VocabularyCopy.draw(original, TransformOptions(overlap=overlap, seed=5, with_replacement=True))
     assert len(literal.shared) < len(

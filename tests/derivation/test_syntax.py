@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from small_trees import SVO
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.derivation.base import Sentence, Underivable, moved
+from isoglot.derivation.base import Sentence, Underivable, with_derived_words
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order_model import OrderModel
 from isoglot.derivation.syntax import Syntax, is_projective, parse_spec, to_ud1
@@ -73,7 +73,7 @@ def test_syntax_keeps_trees_and_makes_them_projective(size: int, data: st.DataOb
         return
     assert is_projective(heads)
     assert sorted(derived.origin) == list(range(size))
-    assert is_projective(moved(tree, derived).heads or ())
+    assert is_projective(with_derived_words(tree, derived).heads or ())
 
 
 def naive_projective(heads: tuple[int, ...]) -> bool:
@@ -151,7 +151,7 @@ def test_syntax_gives_real_trees_french_order() -> None:
             derived = syntax(tree, key=key)
         except Underivable:
             continue
-        heads = moved(tree, derived).heads or ()
+        heads = with_derived_words(tree, derived).heads or ()
         for i, o in enumerate(derived.origin):
             if row["deprels"][o] == "amod" and row["upos"][row["heads"][o] - 1] == "NOUN":
                 after, before = after + (heads[i] - 1 < i), before + (heads[i] - 1 > i)

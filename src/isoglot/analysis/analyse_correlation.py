@@ -18,8 +18,9 @@ _SCORE, _DELTA = "alignment_score", "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"
 _Seeds = dict[int | None, float]
-"""Values by seed."""
+"""Scores or drops of one run and language, by seed."""
 _OURS, _THEIRS = "ours", PAPERS[_PAPER]
+"""Groups of points: those of the given results, and the paper's."""
 
 
 def analyse_correlation(
@@ -38,7 +39,11 @@ def analyse_correlation(
         raise ConfigurationError("no results; name files or folders of results, or add [[with_paper=True]]")
     rows = read(list(results)) if results else []
     ours = study_points(rows, each_seed=request.each_seed) if results else {}
-    tasks = list(request.tasks) or [*ours, *(t for t in _PAPER_TASKS if request.with_paper and t not in ours)]
+    tasks = list(request.tasks)
+    if not tasks:
+        tasks = list(ours)
+        if request.with_paper:
+            tasks += [task for task in _PAPER_TASKS if task not in ours]
     correlations: dict[str, dict[str, Correlation | None]] = {}
     for task in tasks:
         points = list(ours.get(task, []))
@@ -51,21 +56,37 @@ def analyse_correlation(
         groups: dict[str, list[ScatterPoint]] = defaultdict(list)
         for point in points:
             groups[point.group].append(point)
-        correlations[task] = {
-            group: rank_correlation([p.x for p in members], [-p.y for p in members])
-            for group, members in groups.items()
-        }
-        if len(groups) < 2:  # of one study each system is a group in the figure
-            systems = [point.label.replace(" / ", ", ").partition(", ")[0] for point in points]
-            points = [p.model_copy(update={"group": s}) for p, s in zip(points, systems, strict=True)]
+        correlations[task] = {}
+        for group, members in groups.items():
+            scores = [point.x for point in members]
+            negative_drops = [-point.y for point in members]
+            correlations[task][group] = rank_correlation(scores, negative_drops)
+        if len(groups) < 2:
+            points = _grouped_by_system(points)
+        note = "A point is a run on a derived language."
+        if _THEIRS in groups:
+            note += f" Points of {_THEIRS}: its Tables 3 and 8."
         figure = Scatter(
-            kind="scatter", title=f"Alignment and transfer: {task}", x_label="alignment score (%)",
-            y_label=f"Δ = SUP − ZS, {task} (points)", points=points, correlate="-y", each_group=len(groups) > 1,
-            note="A point is a run on a derived language."
-            + (f" Points of {_THEIRS}: its Tables 3 and 8." if _THEIRS in groups else ""),
-        )  # fmt: skip
+            kind="scatter",
+            title=f"Alignment and transfer: {task}",
+            x_label="alignment score (%)",
+            y_label=f"Δ = SUP − ZS, {task} (points)",
+            points=points,
+            correlate="-y",
+            each_group=len(groups) > 1,
+            note=note,
+        )
         job.figure(f"{request.name}-{task}", figure)
     return correlations
+
+
+def _grouped_by_system(points: Sequence[ScatterPoint]) -> list[ScatterPoint]:
+    """Make each system a group of the figure: of ``XLM / trans`` and ``XLM, en-x-inv`` that is ``XLM``."""
+    grouped = []
+    for point in points:
+        system = point.label.replace(" / ", ", ").partition(", ")[0]
+        grouped.append(point.model_copy(update={"group": system}))
+    return grouped
 
 
 def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[ScatterPoint]]:
@@ -75,21 +96,18 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
        run.
     2. Of these, to the score of the same language; where a run has one score only, its language does not matter
        (:func:`_matching`).
-    3. The seeds of a run are one point, their mean, or with ``each_seed`` one each.
+    3. Scores of the same recipe differ only in seeds that are not those of fine-tuning, so each drop gets their mean.
+       Of the same run, each drop gets the score of its seed, or the mean where no score has that seed.
+    4. The seeds of a run are one point, their mean, or with ``each_seed`` one point each.
     """
+    rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
+    _require_one_way(rows)
+    # Scores by run and by recipe, each then by language and seed; drops by point, then by recipe and seed.
     by_run: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     by_recipe: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     drops: dict[tuple[str, str, str], dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
-    rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
-    measured_on: dict[tuple[str, ...], tuple[str, dict[str, object]]] = {}  # split and options
     for row in rows:
         label = run_label(row)
-        known = measured_on.setdefault((row.task, row.metric, label, row.language), (row.split, row.options))
-        if known != (row.split, row.options):
-            raise ConfigurationError(
-                f"{row.metric} of {label} in {row.language} was measured in two ways ({known[0]} {known[1]}; "
-                f"{row.split} {row.options}); give results of one split and of the same options"
-            )
         if row.metric != _SCORE:
             drops[row.task, label, row.language][row.recipe_hash][row.seed] = row.value
             continue
@@ -101,35 +119,53 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
         raise ConfigurationError(f"the results have no {lacking}; a correlation needs both")
     points: dict[str, list[ScatterPoint]] = defaultdict(list)
     for (task, label, language), recipes in drops.items():
-        pairs: list[tuple[float, float, int | None]] = []  # score, drop, seed
-        for recipe, values in recipes.items():
-            of_recipe = _matching(by_recipe.get(recipe), language)
-            scores = of_recipe or _matching(by_run.get(label), language)  # 1
+        matched: list[tuple[float, float, int | None]] = []  # score, drop, seed
+        for recipe, drop_of_seed in recipes.items():
+            scores_of_recipe = _matching(by_recipe.get(recipe), language)
+            scores = scores_of_recipe or _matching(by_run.get(label), language)  # 1, 2
             if not scores:
                 continue
             mean = fmean(scores.values())
-            for seed, drop in values.items():
-                # The seeds of pre-training (scores) and of fine-tuning (drops) need not be the same numbers.
-                pairs.append((mean if of_recipe else scores.get(seed, mean), drop, seed))
+            for seed, drop in drop_of_seed.items():
+                score = mean if scores_of_recipe else scores.get(seed, mean)  # 3
+                matched.append((score, drop, seed))
+        if matched and not each_seed:  # 4
+            mean_score = fmean(score for score, _, _ in matched)
+            mean_drop = fmean(drop for _, drop, _ in matched)
+            matched = [(mean_score, mean_drop, None)]
         name = f"{label}, {language}"
-        if pairs and not each_seed:  # 3
-            pairs = [(fmean(score for score, _, _ in pairs), fmean(drop for _, drop, _ in pairs), None)]
-        for score, drop, point_seed in pairs:
+        for score, drop, point_seed in matched:
             point_label = name if point_seed is None else f"{name}, seed {point_seed}"
             points[task].append(ScatterPoint(x=score, y=drop, label=point_label, group=_OURS))
     if not any(points.values()):
+        labels_of_drops = sorted({label for _, label, _ in drops})
         raise ConfigurationError(
-            f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "
+            f"no drop belongs to an alignment score: drops are of {', '.join(labels_of_drops)}, "
             f"scores of {', '.join(sorted(by_run))}; give both the same run name ([[labels]])"
         )
     return dict(points)
+
+
+def _require_one_way(rows: Iterable[Result]) -> None:
+    """Refuse results of one run, metric and language that were measured on several splits or with several options."""
+    measured_on: dict[tuple[str, ...], tuple[str, dict[str, object]]] = {}
+    for row in rows:
+        label = run_label(row)
+        known = measured_on.setdefault((row.task, row.metric, label, row.language), (row.split, row.options))
+        if known != (row.split, row.options):
+            raise ConfigurationError(
+                f"{row.metric} of {label} in {row.language} was measured in two ways ({known[0]} {known[1]}; "
+                f"{row.split} {row.options}); give results of one split and of the same options"
+            )
 
 
 def paper_points(task: str) -> list[ScatterPoint]:
     """Make ALIGN-MLM's twelve points of xnli, ner or pos: four systems, three transformations (Tables 3 and 8)."""
     drops, scores = paper_table(f"{_PAPER}:Table3"), paper_table(f"{_PAPER}:Table8")
     column, alignment = drops.column(f"{task}.delta"), scores.column("alignment")
-    score_of = {(r.system, r.attributes["transformation"]): scores.value(r, alignment) for r in scores.rows}
+    score_of = {}
+    for row in scores.rows:
+        score_of[row.system, row.attributes["transformation"]] = scores.value(row, alignment)
     points = []
     for row in drops.rows:
         drop, score = drops.value(row, column), score_of[row.system, row.attributes["transformation"]]
@@ -139,16 +175,17 @@ def paper_points(task: str) -> list[ScatterPoint]:
 
 
 def _matching(by_language: Mapping[str, _Seeds] | None, language: str) -> _Seeds | None:
-    """Choose the scores of a run that belong to a language (rule 2).
+    """Choose the scores of a run that belong to a language.
 
-    Those of the language itself; else those of its only pair with the language (``en-de`` for ``de``, where a lexicon
-    was scored); else those of the only language that the run has.
+    1. Scores of the language itself.
+    2. Scores of the only pair that has the language: ``en-de`` for ``de``, where a lexicon was scored.
+    3. The scores of a run that has scores of one language only, whatever language that is.
     """
     if not by_language:
         return None
-    if language in by_language:
+    if language in by_language:  # 1
         return by_language[language]
     pairs = [name for name in by_language if name.startswith(f"{language}-") or name.endswith(f"-{language}")]
-    if len(pairs) == 1:
+    if len(pairs) == 1:  # 2
         return by_language[pairs[0]]
-    return next(iter(by_language.values())) if len(by_language) == 1 else None
+    return next(iter(by_language.values())) if len(by_language) == 1 else None  # 3

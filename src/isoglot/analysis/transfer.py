@@ -30,10 +30,11 @@ from isoglot.tasks.cards import origin
 from isoglot.tasks.description import identify
 
 _MEASURED = "measured.jsonl"
-"""Beside each fine-tuned model; not called results.jsonl, as a report would show it a second time."""
+"""Results of one fine-tuned model, in its folder; not called results.jsonl, as a report would show them twice."""
 
 _TESTED = "tested.json"
-"""Written once a model is tested on all its languages: what stands for the model when its weights are deleted."""
+"""Results of a model that was tested on all its languages; with this file the model is not trained again, even if its
+weights were deleted."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class TransferOptions:
 
     train: FinetuneOptions | None = None
     split: str = "dev"
-    keep: bool = False  # the fine-tuned weights after their tests; by default they are deleted
+    keep: bool = False  # whether fine-tuned weights are kept after their tests; by default they are deleted
     swept: Mapping[str, Any] = field(default_factory=dict)  # values of a sweep, by which reports name the run
 
 
@@ -84,38 +85,50 @@ def transfer(
     settings = options or TransferOptions()
     folder = Path(out)
     require_writable(folder / FILE_NAME)
-    sources = check_locations(
-        task, [(code, split) for code in languages for split in ("train", settings.split)]
-    )
-    trained = {code: sources[code, "train"] for code in languages}
-    different_files = {tuple(path.path for path in paths) for paths in trained.values()}
-    if len(different_files) < len(
-        languages
-    ):  # one file may hold several languages, but not the same rows for two
-        require_distinct_rows({code: load_rows(task, code, "train") for code in languages}, trained)
+    _require_own_training_data(task, languages, settings.split)
     folders = {code: inside(folder, f"trained-on-{code}") for code in languages}
-    by_setting: dict[tuple[str, str], Result] = {}  # by setting and tested language
-    for trained_on in (source, *targets):
-        tested = targets if trained_on == source else [trained_on]
-        setting = "zero_shot" if trained_on == source else "supervised"
-        with occupied(path := folders[trained_on]):
+
+    def fine_tuned_and_tested(trained_on: str, tested: Sequence[str]) -> dict[str, Result]:
+        path = folders[trained_on]
+        with occupied(path):
             tuning = FineTuning(
                 checkpoint, task, trained_on, seed, settings.train, path, progress, swept=settings.swept
             )
             rows = _tested(tuning, task, tested, settings)
-        by_setting |= {(setting, row.language): row for row in rows}
+        return {row.language: row for row in rows}
+
+    # One model of the source language for all targets, then a model of each target.
+    zero_shot = fine_tuned_and_tested(source, targets)
+    supervised: dict[str, Result] = {}
+    for target in targets:
+        supervised |= fine_tuned_and_tested(target, [target])
     results: list[Result] = []
     for target in targets:
-        results += _with_gap(by_setting["zero_shot", target], by_setting["supervised", target])
+        results += _with_gap(zero_shot[target], supervised[target])
     if measured is not None:
         measured(results)
     append(folder / FILE_NAME, results, only_new=True)
     return results
 
 
+def _require_own_training_data(task: TrainableTask, languages: Sequence[str], split: str) -> None:
+    """Refuse data that is missing, and training data that two languages share.
+
+    One file may hold several languages, but not the same rows for two of them: a model "of the target" would be one of
+    the source. Only then are rows read here.
+    """
+    sources = check_locations(task, [(code, name) for code in languages for name in ("train", split)])
+    training_sources = {code: sources[code, "train"] for code in languages}
+    different_files = {tuple(path.path for path in paths) for paths in training_sources.values()}
+    if len(different_files) < len(languages):
+        rows = {code: load_rows(task, code, "train") for code in languages}
+        require_distinct_rows(rows, training_sources)
+
+
 def _with_gap(zero_shot: Result, supervised: Result) -> list[Result]:
-    """The results of a language under the names of their settings, and the gap, which is of no single checkpoint."""
+    """Name the two results of a language by their settings, and add the gap: ``f1_zero_shot``, …, ``f1_delta``."""
     metric = supervised.metric
+    # The gap is of two checkpoints, so it has the hash of neither.
     gap = {"metric": f"{metric}_delta", "value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
     return [
         zero_shot.model_copy(update={"metric": f"{metric}_zero_shot"}),
@@ -127,7 +140,10 @@ def _with_gap(zero_shot: Result, supervised: Result) -> list[Result]:
 def _tested(
     tuning: FineTuning, task: TrainableTask, languages: Sequence[str], options: TransferOptions
 ) -> list[Result]:
-    """Train on a language and test on some; return results by the task's primary metric. What is on file is read."""
+    """Train on a language and test on some; return results by the task's primary metric.
+
+    Results are read from :data:`_TESTED` if that was written for the same fine-tuning and the same tests.
+    """
     folder, report = tuning.folder, tuning.report
     key = key_of(
         {
@@ -144,10 +160,10 @@ def _tested(
     else:
         tuned = tuning.run()
         measuring = EvaluateOptions(out=folder / _MEASURED)
-        every = evaluate(
+        all_rows = evaluate(
             tuned, task, languages=languages, split=options.split, options=measuring, progress=report
         )
-        rows = [row for row in every if row.metric == task.primary_metric]
+        rows = [row for row in all_rows if row.metric == task.primary_metric]
         write_json(folder / _TESTED, {"key": key, "rows": [row.model_dump() for row in rows]})
     if not options.keep:
         remove_weights(folder)
@@ -174,14 +190,21 @@ def transfer_runs(
 ) -> list[list[Result]]:
     """Measure the transfer of every job; a job that fails leaves the others going.
 
-    ``measured``: Receives the rows of each job: in this process before they are written, of others as they come.
+    ``measured``: Receives the rows of each job: before they are written if jobs run in this process, or when a job is
+    done if each has a process of its own.
     """
-    are_apart = workers > 1 and len(jobs) > 1
+    in_processes = workers > 1 and len(jobs) > 1
     by_label = {job.run.label: job for job in jobs}
-    make = partial(_transfer_one, by_label, languages, None if are_apart else measured)
-    done = measured if are_apart else None
-    report, runs = reporter_of(progress), [job.run for job in jobs]
-    return run_each(runs, make, workers=workers, progress=report, verb="transfer", done=done)
+    runs = [job.run for job in jobs]
+    make = partial(_transfer_one, by_label, languages, None if in_processes else measured)
+    return run_each(
+        runs,
+        make,
+        workers=workers,
+        progress=reporter_of(progress),
+        verb="transfer",
+        done=measured if in_processes else None,
+    )
 
 
 def _transfer_one(
@@ -206,7 +229,10 @@ def _transfer_one(
 
 
 def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, str | Path]:
-    """Name the runs of checkpoints, by which results and folders are called; return checkpoints by name."""
+    """Give each checkpoint the name that its results and folder have; return checkpoints by name.
+
+    ``names``: Names in the order of the checkpoints; by default the names of the runs that made them.
+    """
     if names and len(names) != len(checkpoints):
         raise ConfigurationError(
             f"got {len(names)} names for {len(checkpoints)} checkpoints; give [[runs]] once for each, in the same order"

@@ -4,9 +4,10 @@
                                                                                 │
     folder <── output.py ── derived row, and sentence pairs with gold links <── rows.py, labels.py
 
-Read ``base.py`` first: a :class:`~isoglot.derivation.base.Transform` is a function from a sentence to a derived one,
-and the *origins* of its words are all that links, labels and trees need to follow. ``spec.py`` makes the transform that
-a name such as ``trans+inv`` asks for; ``derive_corpus.py`` has the order of ``isoglot derive``.
+Read ``base.py`` first: a :class:`~isoglot.derivation.base.Transform` is a function from a sentence to a derived one.
+The derived sentence has an *origin* for each word, and gold links, labels and trees follow from the origins alone. Then
+read ``derive_corpus.py``, which has the order of ``isoglot derive``, and ``spec.py``, which makes the transform that a
+name such as ``trans+inv`` asks for.
 
 - *trans*, another script: ``alphabet.py`` (letters), ``vocabulary.py`` and ``shared_pieces.py`` (a tokenizer's pieces).
 - *inv*, *perm*, another order: ``order.py``.
@@ -16,8 +17,12 @@ a name such as ``trans+inv`` asks for; ``derive_corpus.py`` has the order of ``i
 The words of this room:
 
 - *origin*: of a derived word, the number of the original word that it renders.
-- *copy*: of a piece, the piece that stands for it in the derived language; its id is ``id + V``.
+- *gold pair*: an original sentence and its derived one, with word links.
+- *piece*: an entry of a tokenizer's vocabulary. Its *copy* stands for it in the derived language and has the id
+  ``id + V``, where V is the size of the vocabulary.
 - *shared*: words or pieces that both languages write alike.
+- *mark*: a word or character of ``. ! ?`` that ends a sentence.
 - *group*: a head and its dependents; its *members* are put in order, the head among them.
 - *run*: three to five members in a row.
+- *substrate*, *superstrate*: the language of the words and trees, and the language whose order is taken (*syn*).
 """

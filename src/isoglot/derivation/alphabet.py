@@ -18,39 +18,44 @@ ALPHABETS: dict[str, tuple[int, int]] = {
 
 _LATIN = string.ascii_lowercase + "æøœłđþð"
 _SINGLE_CASE = "ß"
-_DIGITS = 0xA8D0  # ten digits in a row (Saurashtra), still digits to every tokenizer
-_MARKS = 0x2E00  # 32 punctuation marks in a row, as many as ASCII has
+_FIRST_DIGIT = 0xA8D0  # the first of ten digits in a row (Saurashtra), still digits to every tokenizer
+_FIRST_PUNCTUATION = 0x2E00  # the first of 32 punctuation marks in a row, as many as ASCII has
 _PRECOMPOSED = (*range(0x00C0, 0x0250), *range(0x1E00, 0x1F00))
 """Blocks of Unicode with Latin letters that have their accent inside: é is one character."""
 
 
-def _table(name: str) -> dict[int, str]:
+def _letter_table(alphabet: str) -> dict[int, str]:
     """Make a ``str.translate`` table from Latin letters to another script, with their case and their accents.
 
     Digits and ASCII punctuation get copies of their own, which stay digits and punctuation.
     """
-    if name not in ALPHABETS:
-        raise ConfigurationError(f"unknown alphabet {name!r}; {did_you_mean(name, ALPHABETS)}")
-    upper, lower = ALPHABETS[name]
+    if alphabet not in ALPHABETS:
+        raise ConfigurationError(f"unknown alphabet {alphabet!r}; {did_you_mean(alphabet, ALPHABETS)}")
+    upper, lower = ALPHABETS[alphabet]
     table: dict[int, str] = {}
     for number, letter in enumerate(_LATIN):
         table[ord(letter)] = chr(lower + number)
         table[ord(letter.upper())] = chr(upper + number)
     table[ord(_SINGLE_CASE)] = chr(lower + len(_LATIN))
+    # é becomes the copy of e, and its accent behind that.
     for code in _PRECOMPOSED:
         decomposed = unicodedata.normalize("NFD", chr(code))
         letter, accents = decomposed[0], decomposed[1:]
         if accents and ord(letter) in table:
             table[code] = table[ord(letter)] + accents
-    table |= {ord(digit): chr(_DIGITS + number) for number, digit in enumerate(string.digits)}
-    return table | {ord(mark): chr(_MARKS + number) for number, mark in enumerate(string.punctuation)}
+    for number, digit in enumerate(string.digits):
+        table[ord(digit)] = chr(_FIRST_DIGIT + number)
+    for number, mark in enumerate(string.punctuation):
+        table[ord(mark)] = chr(_FIRST_PUNCTUATION + number)
+    return table
 
 
 class Transliteration:
-    """Every word letter by letter in another alphabet: a copy of the vocabulary, word for word.
+    """Writes every word letter by letter in another alphabet: a copy of the vocabulary, word for word.
 
     Args:
-        shared: words that both languages write alike.
+        alphabet: A key of :data:`ALPHABETS`.
+        shared: Words that both languages write alike.
 
     Source: Tang et al. 2022, T_trans ("we create a copy of the vocabulary"), for users of plain text. For a copy of
     a tokenizer's pieces, exact in ids, use :class:`isoglot.derivation.vocabulary.VocabularyCopy`.
@@ -61,8 +66,8 @@ class Transliteration:
     """
 
     def __init__(self, alphabet: str = "armenian", *, shared: Collection[str] = ()) -> None:
-        self._table = _table(alphabet)
-        self._known: dict[str, str] = {w: w for w in shared}
+        self._table = _letter_table(alphabet)
+        self._known: dict[str, str] = {word: word for word in shared}
 
     def word(self, word: str) -> str:
         """Write one word in the derived language."""

@@ -1,4 +1,4 @@
-"""``isoglot.derive``: the options as Python has them become the request of ``derive_corpus``."""
+"""``isoglot.derive``: arguments of Python become the request of :func:`derive_corpus`."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def derive(
         >>> (folder / "out" / "derived.txt").read_text().strip(), summary.language
         ('house old the', 'en-x-inv')
     """
+    # Some options say how the input is read, the others are fields of the request.
     how_read = {name: options.pop(name) for name in list(options) if name in Reading.model_fields}
     reading = validated(Reading, how_read)
     values = {

@@ -1,9 +1,13 @@
 """All orders of a head and its dependents, and the features that tell them apart, as sparse matrices.
 
-A *group* is a head (member 0) and its dependents (members 1 to n − 1). A *column* is something that an order has or has
-not, such as "member 2 stands before member 1"; which columns an order has depends on n alone, so the matrix is built
-once for each n. A *feature* is the name of a column in one group: ``PRE_ADJ&amod_DET&det``. Many columns of many groups
-have one feature, and the feature has the weight.
+A *group* is a head (member 0) and its dependents (members 1 to n − 1). "old house" is a group of n = 2: member 0 is
+*house*, member 1 is *old*, and their two orders are ``(0, 1)`` and ``(1, 0)``.
+
+A *column* is a property that an order can have: "member 1 stands before member 0". Which orders have which columns
+depends on n alone, so that matrix is built once for each n.
+
+A *feature* is the name of a column in one group: in "old house" that column is named ``PRE_ADJ&amod_@NOUN&@`` (and
+``PRE_ADJ_@NOUN`` and ``PRE_amod_@``). Columns of many groups have the same feature, and a model has one weight for it.
 
 Source: Wang and Eisner 2016, *The Galactic Dependencies Treebanks*, §4, whose names of features are kept.
 """
@@ -23,100 +27,140 @@ MAX_GROUP = 7
 BOS, EOS = "BOS", "EOS"
 """Members before the first and after the last one, so that features can name the ends of a group."""
 _SHORTEST_RUN, _LONGEST_RUN = 3, 5
-_KINDS = ("PRE", "BFR", "BTW", "AFT", "BI")
-"""Of two members: one before the other (PRE), where both are before the head (BFR), one is on each side of it (BTW) or
-both are after it (AFT); one directly before the other (BI)."""
+_PAIR_KINDS = ("PRE", "BFR", "BTW", "AFT", "BI")
+"""Kinds of columns about two members, the first of which comes before the second:
+
+- PRE: anywhere before it
+- BFR, BTW, AFT: before it, and both stand before the head, one on each side of the head, or both after the head
+- BI: directly before it
+"""
 
 
 class Arrangements(NamedTuple):
-    """The n! orders of a group whose head is member 0.
+    """The n! orders of a group whose head is member 0, and the columns of each order.
 
-    The first columns of ``counts`` are about two members (``pairs``), the others about runs of three to five. Member n
-    is BOS, member n + 1 is EOS.
+    The columns are those of ``pair_columns``, in their order, then those of each array of ``run_columns``. In both,
+    number n stands for BOS and n + 1 for EOS.
     """
 
-    orders: NDArray[np.int64]  # (n!, n), members from left to right
-    counts: Any  # (n!, columns) sparse; how often each order has each column
-    pairs: NDArray[
-        np.int64
-    ]  # (p, 3): for each of the first p columns a number in _KINDS, and the two members
-    runs: tuple[NDArray[np.int64], ...]  # for each length k from 3: (columns, k) members
+    orders: NDArray[np.int64]  # (n!, n): members from left to right
+    occurrences: Any  # (n!, columns), sparse: how often each order has each column
+    pair_columns: NDArray[np.int64]  # (columns, 3): a kind, by its number in _PAIR_KINDS, and the two members
+    run_columns: tuple[
+        NDArray[np.int64], ...
+    ]  # for each length from 3: (columns, length), the members of a run
 
 
 @lru_cache(maxsize=MAX_GROUP + 1)
 def arrangements(n: int) -> Arrangements:
-    """Make the orders of n members; each n once."""
+    """Make the orders of n members, and their columns; the arrangements of each n are made once.
+
+    Example:
+        >>> two = arrangements(2)
+        >>> two.orders.tolist()
+        [[0, 1], [1, 0]]
+        >>> two.pair_columns[:2].tolist()  # PRE: member 0 before member 1, and member 1 before member 0
+        [[0, 0, 1], [0, 1, 0]]
+        >>> two.occurrences[:, :2].toarray().tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
     orders = np.array(list(permutations(range(n))), dtype=np.int64)
-    place = np.argsort(orders, axis=1)  # (n!, n): where each order has each member
+    # Each ordered pair of members: `first[i]` and `second[i]`.
     first, second = np.array(list(permutations(range(n), 2)), dtype=np.int64).reshape(-1, 2).T
-    precedes = place[:, first] < place[:, second]  # (n!, pairs of members)
-    head = place[:, :1]
-    before_head, after_head = place < head, place > head
-    holds = {
+    position = np.argsort(orders, axis=1)  # (n!, n): where each member stands in each order
+    head_position = position[:, :1]
+    before_head, after_head = position < head_position, position > head_position
+    precedes = position[:, first] < position[:, second]  # (n!, ordered pairs of members)
+    orders_with = {
         "PRE": precedes,
         "BFR": precedes & before_head[:, first] & before_head[:, second],
         "BTW": precedes & before_head[:, first] & after_head[:, second],
         "AFT": precedes & after_head[:, first] & after_head[:, second],
     }
-    parts, pairs = [], []
-    for kind, which in holds.items():
-        parts.append(sparse.csr_matrix(which.astype(np.float64)))
-        pairs.append(np.stack([np.full(first.size, _KINDS.index(kind)), first, second], axis=1))
-    adjacent, neighbours = _runs(orders, 2, pad=1)
-    parts.append(adjacent)
-    kind_column = np.full((len(neighbours), 1), _KINDS.index("BI"))
-    pairs.append(np.concatenate([kind_column, neighbours], axis=1))
-    runs = []
+    occurrences, pair_columns = [], []
+    for kind, has_column in orders_with.items():
+        occurrences.append(sparse.csr_matrix(has_column.astype(np.float64)))
+        pair_columns.append(np.stack([np.full(first.size, _PAIR_KINDS.index(kind)), first, second], axis=1))
+
+    # BI: one BOS and one EOS, so that the first member follows BOS and EOS follows the last member.
+    times_adjacent, adjacent_members = _members_in_a_row(orders, 2, padding=1)
+    occurrences.append(times_adjacent)
+    kind_numbers = np.full((len(adjacent_members), 1), _PAIR_KINDS.index("BI"))
+    pair_columns.append(np.concatenate([kind_numbers, adjacent_members], axis=1))
+
+    # HI: runs of three to five. All lengths have the padding of the longest, as in the published models, so a short
+    # run can also be of EOS alone.
+    run_columns = []
     longest = min(n, _LONGEST_RUN)
-    for k in range(_SHORTEST_RUN, longest + 1):
-        counted, members = _runs(orders, k, pad=longest - 1)
-        parts.append(counted)
-        runs.append(members)
-    return Arrangements(orders, sparse.hstack(parts, format="csr"), np.concatenate(pairs), tuple(runs))
+    for length in range(_SHORTEST_RUN, longest + 1):
+        times_run, run_members = _members_in_a_row(orders, length, padding=longest - 1)
+        occurrences.append(times_run)
+        run_columns.append(run_members)
+    all_occurrences = sparse.hstack(occurrences, format="csr")
+    return Arrangements(orders, all_occurrences, np.concatenate(pair_columns), tuple(run_columns))
 
 
-def _runs(orders: NDArray[np.int64], k: int, *, pad: int) -> tuple[Any, NDArray[np.int64]]:
-    """Find every run of k members, in orders padded with BOS and EOS.
+def _members_in_a_row(
+    orders: NDArray[np.int64], length: int, *, padding: int
+) -> tuple[Any, NDArray[np.int64]]:
+    """Count all sequences of ``length`` members that stand side by side, in orders padded with BOS and EOS.
 
-    A run ends at the first member or later, so none is of BOS alone, but some are of EOS alone.
+    ``padding``: How many BOS stand before each order, and how many EOS after it. A sequence ends at the first member
+    or later, so none is of BOS alone.
 
     Returns:
-        How often each order has each run, (n!, runs); and the members of the runs, (runs, k).
+        How often each order has each sequence, (n!, sequences), sparse; and the members of the sequences,
+        (sequences, length).
     """
-    total, n = orders.shape
-    padded = np.concatenate([np.full((total, pad), n), orders, np.full((total, pad), n + 1)], axis=1)
-    windows = np.stack([padded[:, end - k + 1 : end + 1] for end in range(pad, padded.shape[1])], axis=1)
-    flat = windows.reshape(-1, k)
-    # A run as one number, whose digits to the base n + 2 are its members: numbers are quick to compare.
-    codes = flat @ (n + 2) ** np.arange(k)
-    _, index, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    rows = np.repeat(np.arange(total), windows.shape[1])
-    counted = sparse.csr_matrix((np.ones(rows.size), (rows, inverse.ravel())), shape=(total, len(index)))
-    return counted, flat[index]
+    order_count, n = orders.shape
+    bos = np.full((order_count, padding), n)
+    eos = np.full((order_count, padding), n + 1)
+    padded = np.concatenate([bos, orders, eos], axis=1)
+    last_positions = range(padding, padded.shape[1])  # from the first member to the last EOS
+    windows = np.stack([padded[:, last - length + 1 : last + 1] for last in last_positions], axis=1)
+    sequences = windows.reshape(-1, length)  # those of the first order, then those of the second, ...
+    # A sequence as one number, whose digits to the base n + 2 are its members: numbers are quick to compare.
+    codes = sequences @ (n + 2) ** np.arange(length)
+    _, example_of_column, column = np.unique(codes, return_index=True, return_inverse=True)
+    order_of_sequence = np.repeat(np.arange(order_count), windows.shape[1])
+    # A sequence that an order has twice is counted twice: entries at the same place are added up.
+    entries = np.ones(order_of_sequence.size), (order_of_sequence, column.ravel())
+    occurrences = sparse.csr_matrix(entries, shape=(order_count, len(example_of_column)))
+    return occurrences, sequences[example_of_column]
 
 
-def pair_names(children: Sequence[str], pairs: NDArray[np.int64]) -> list[tuple[str, ...]]:
-    """The features of each column of two members: over ``UPOS&deprel``, over tags and over relations.
+def pair_names(members: Sequence[str], pair_columns: NDArray[np.int64]) -> list[tuple[str, str, str]]:
+    """Name the three features of each column about two members: over ``UPOS&deprel``, tags alone, relations alone.
 
-    ``children``: ``UPOS&deprel`` of each member.
+    ``members``: ``UPOS&deprel`` of each member, the head first.
+    ``pair_columns``: Those of :class:`Arrangements`.
 
     Example:
         >>> pair_names(["@NOUN&@", "ADJ&amod"], np.array([[0, 1, 0]]))
         [('PRE_ADJ&amod_@NOUN&@', 'PRE_ADJ_@NOUN', 'PRE_amod_@')]
     """
-    tags = [child.partition("&")[0] for child in children]
-    relations = [child.partition("&")[2] for child in children]
-    named = [[*names, BOS, EOS] for names in (children, tags, relations)]
+    # BOS and EOS are members n and n + 1.
+    full = [*members, BOS, EOS]
+    tags = [*(member.partition("&")[0] for member in members), BOS, EOS]
+    relations = [*(member.partition("&")[2] for member in members), BOS, EOS]
     features = []
-    for kind, first, second in pairs.tolist():
-        features.append(tuple(f"{_KINDS[kind]}_{names[first]}_{names[second]}" for names in named))
+    for kind_number, first, second in pair_columns.tolist():
+        kind = _PAIR_KINDS[kind_number]
+        features.append((
+            f"{kind}_{full[first]}_{full[second]}",
+            f"{kind}_{tags[first]}_{tags[second]}",
+            f"{kind}_{relations[first]}_{relations[second]}",
+        ))  # fmt: skip
     return features
 
 
-def run_names(children: Sequence[str], table: Arrangements) -> list[str]:
-    """The feature of each column of a run: over ``UPOS&deprel``, such as ``HI_DET&det_ADJ&amod_@NOUN&@``."""
-    named = [*children, BOS, EOS]
+def run_names(members: Sequence[str], table: Arrangements) -> list[str]:
+    """Name the feature of each column about a run, such as ``HI_DET&det_ADJ&amod_@NOUN&@``.
+
+    ``members``: ``UPOS&deprel`` of each member, the head first.
+    """
+    named = [*members, BOS, EOS]
     features = []
-    for runs in table.runs:
+    for runs in table.run_columns:
         features += ["HI_" + "_".join([named[member] for member in run]) for run in runs.tolist()]
     return features

@@ -1,4 +1,4 @@
-"""The data of a transformation: a sentence in; its words in the derived language out, and where each came from."""
+"""The data of a transformation: a sentence in, the words of its derived sentence out, each with its origin."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from isoglot.formats.words import split_words
 
 
 class Sentence(NamedTuple):
-    """A sentence as words, with its dependency tree if that is known."""
+    """One sentence as words, with its dependency tree if that is known; or running text of several sentences.
+
+    ``upos``, ``heads`` and ``deprels`` have an entry for each word, or none at all where no tree is known.
+
+    Example:
+        >>> Sentence(("old", "house"), upos=("ADJ", "NOUN"), heads=(2, 0), deprels=("amod", "root")).heads
+        (2, 0)
+    """
 
     words: tuple[str, ...]
-    upos: tuple[str, ...] = ()  # universal part-of-speech tags; empty without a tree, as the next two
+    upos: tuple[str, ...] = ()  # universal part-of-speech tags
     heads: tuple[int, ...] = ()  # 1-based number of each word's head, 0 for the root
     deprels: tuple[str, ...] = ()  # relation of each word to its head
-    # 0-based numbers of the words after which a sentence ends; None: after the marks ``. ! ?``
     ends: frozenset[int] | None = None
+    """0-based numbers of the words that end a sentence; None where they are not known: marks among the words tell."""
 
     @classmethod
     def of(cls, text: str) -> Sentence:
@@ -56,6 +63,10 @@ class DerivedSentence(NamedTuple):
             renderings.setdefault(old, []).append(new)
         return renderings
 
+    def renders_each_once(self, size: int) -> bool:
+        """Whether each of the ``size`` original words is rendered by one word: none was cut into pieces or lost."""
+        return len(set(self.origin)) == len(self.origin) == size
+
 
 class Underivable(Exception):  # noqa: N818 - a reason to pass a sentence over, not a user's mistake
     """The transformation is not defined on this sentence; ``str()`` is the reason, as counts name it."""
@@ -77,7 +88,7 @@ class Transform(Protocol):
 
 
 def compose(*transforms: Transform) -> Transform:
-    """Apply several transformations, the last one first: ``compose(a, b)`` is ``T_a ∘ T_b``.
+    """Make one transformation of several, of which the last is applied first: ``compose(a, b)`` is ``T_a ∘ T_b``.
 
     Origins are traced through all of them to the words of the original.
 
@@ -88,27 +99,33 @@ def compose(*transforms: Transform) -> Transform:
     def composed(sentence: Sentence, *, key: int) -> DerivedSentence:
         derived = first(sentence, key=key)
         for transform in reversed(later):
-            step = transform(moved(sentence, derived), key=key)
-            origin = [derived.origin[number] for number in step.origin]  # step's are words of `derived`
+            step = transform(with_derived_words(sentence, derived), key=key)
+            # The origins of this step are words of `derived`, whose own origins are words of the original.
+            origin = [derived.origin[number] for number in step.origin]
             derived = DerivedSentence(step.words, tuple(origin))
         return derived
 
     return composed if later else first
 
 
-def moved(sentence: Sentence, derived: DerivedSentence) -> Sentence:
-    """Make a sentence of the derived words. The tree of the original comes along if each word moved whole."""
+def with_derived_words(sentence: Sentence, derived: DerivedSentence) -> Sentence:
+    """Make a sentence of the derived words, with the tree of the original if each word was moved as a whole.
+
+    Example:
+        >>> original = Sentence(("old", "house"), upos=("ADJ", "NOUN"), heads=(2, 0), deprels=("amod", "root"))
+        >>> with_derived_words(original, DerivedSentence(("HOUSE", "OLD"), (1, 0)))[:3]
+        (('HOUSE', 'OLD'), ('NOUN', 'ADJ'), (0, 1))
+    """
     origin, size = derived.origin, len(sentence.words)
-    # Order changes only inside sentences, so the places at which they end stay where they were.
+    # Words are re-ordered only inside sentences, so the places at which sentences end stay where they were.
     result = Sentence(derived.words, ends=sentence.ends if len(origin) == size else None)
-    each_word_once = len(set(origin)) == len(origin) == size
-    if not sentence.heads or not each_word_once:
+    if not sentence.heads or not derived.renders_each_once(size):
         return result
-    new_number = {old: new for new, old in enumerate(origin, 1)}
+    new_number = {old: new for new, old in enumerate(origin, 1)}  # from 0-based to 1-based, as heads are
     heads = []
     for old in origin:
         head = sentence.heads[old]
-        heads.append(new_number[head - 1] if head else 0)  # heads count from 1, and 0 is the root
+        heads.append(new_number[head - 1] if head else 0)
     return result._replace(
         upos=tuple([sentence.upos[old] for old in origin]),
         heads=tuple(heads),

@@ -1,4 +1,8 @@
-"""``isoglot derive``: a corpus in, the same corpus in a derived language out, with gold links and a gold lexicon."""
+"""``isoglot derive``: a corpus in, the same corpus in a derived language out, with gold links and a gold lexicon.
+
+:func:`derive_corpus` refuses requests that do not fit and decides whether the folder is there already; :func:`_write`
+fills a new one.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.manifest import InputFile
 from isoglot.derivation.input import INPUT_KINDS, kind_of, read_rows
-from isoglot.derivation.options import DeriveRequest
+from isoglot.derivation.options import DeriveRequest, TransformOptions
 from isoglot.derivation.output import DerivedFolder
 from isoglot.derivation.parses import Parses
 from isoglot.derivation.rows import Deriver
@@ -38,10 +42,10 @@ class DeriveSummary(NamedTuple):
 
     rows: int
     pairs: int  # rows of the ALIGNED corpus
-    entries: int
+    entries: int  # of the gold lexicon
     counts: dict[str, int]  # rows and answers by what became of them
-    language: str  # tag of the derived language
-    skipped: bool  # nothing was done: the folder was there already, made from the same
+    language: str  # code of the derived language
+    skipped: bool  # nothing was done: the folder was there already, made from the same request and inputs
 
 
 def derive_corpus(
@@ -60,13 +64,14 @@ def derive_corpus(
     ``tokenizer/``, its doubled form; and a manifest. It appears when it is complete, and is left alone if the same is
     there already.
 
-    ``paths``: the input: one file or folder; two files for a bitext, three with word links.
+    ``paths``: The input: one file or folder; two files for a bitext, three with word links.
     """
-    if (tag := request.derived_language) is not None and not LANGUAGE_TAG.fullmatch(tag):
+    tag = request.derived_language
+    if tag is not None and not LANGUAGE_TAG.fullmatch(tag):
         raise ConfigurationError(
             f"[[derived_language]]: got {tag!r}; a code such as qaa or en-x-trans is needed"
         )
-    names = [str(p) for p in paths]
+    names = [str(path) for path in paths]
     kind = request.kind or kind_of(names[0])
     if "syn" in parse_names(request.transform) and kind != "treebank" and request.parses is None:
         raise ConfigurationError(
@@ -76,14 +81,15 @@ def derive_corpus(
         )
     files = [*names, *([request.parses] if request.parses else [])]
     refuse_overwriting(out, files)
-    made_with = (request.tokenizer, request.options.models)  # by their content where they are files
+    # A tokenizer or models on disk are recorded by their content: the same path may hold others later.
+    made_with = (request.tokenizer, request.options.models)
     files += [str(path) for path in made_with if path is not None and Path(path).exists()]
-    inputs = [InputFile.of(f).recorded() for f in files]
+    inputs = [InputFile.of(file).recorded() for file in files]
     made_from = {"request": request.model_dump(mode="json", by_alias=True), "kind": kind, "inputs": inputs}
     record = Record(out, made_from, what="derived corpus", overwrite=overwrite)
-    manifest, new = record.make(lambda folder: _write(names, kind, request, folder, reporter_of(progress)))
-    made_of = {name: manifest[name] for name in DeriveSummary._fields[:-1]}
-    return DeriveSummary(**made_of, skipped=not new)
+    manifest, is_new = record.make(lambda folder: _write(names, kind, request, folder, reporter_of(progress)))
+    recorded = {name: manifest[name] for name in DeriveSummary._fields if name != "skipped"}
+    return DeriveSummary(**recorded, skipped=not is_new)
 
 
 def _write(
@@ -91,74 +97,94 @@ def _write(
 ) -> dict[str, Any]:
     """Derive everything into a folder; return what the manifest says about it."""
     schema = INPUT_KINDS[kind]
+    names_of_transforms = parse_names(request.transform)
+    transliterates = "trans" in names_of_transforms
 
-    def rows() -> Iterator[dict[str, Any]]:
+    def read_input() -> Iterator[dict[str, Any]]:
         examples = read_rows(names, kind, languages=request.languages, options=request.source)
         return islice(examples, request.limit)
 
-    steps = parse_names(request.transform)
-    tokenizer, copy = _tokenizer(request, draw="trans" in steps)
-    options = request.options
-    if options.literal and schema != "pair":
+    tokenizer, copy = _load_tokenizer(request, draw=transliterates)
+    if request.options.literal and schema != "pair":
         raise ConfigurationError(
             f"the literal inversion is the paper's XNLI code, got {schema} data; use it with [[kind='nli']] or "
             "[[kind='paws']]"
         )
-    # What a sentence is and where its final mark stands depends on the data: see `Inversion`.
-    is_running_text = schema in ("bitext", "pair", "text") and not request.rows.split_sentences
-    of_data = {
-        "tokenizer": options.tokenizer or tokenizer,
-        "attached": options.attached or is_running_text,
-        "split": options.split or schema == "span",
-    }
-    options = options.model_copy(update=of_data)
-    transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(rows()))
+    options = _options_for_data(request, schema, tokenizer)
+    # The input is read twice if a share of its words is drawn: first for the words, then to be derived.
+    transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(read_input()))
     with ExitStack() as stack:
         parse = None
-        if request.parses is not None:  # the folder has a file of its trees until it is complete
+        if request.parses is not None:
             trees = read_rows([request.parses], "treebank", languages=("und",), options={})
-            file = folder / ".parses.db"
-            parse = stack.enter_context(Parses(trees, file, first_only=request.first_parse_only))
-        output = stack.enter_context(
-            DerivedFolder(folder, schema, lexicon=request.lexicon > 0 and "trans" in steps)
+            database = folder / ".parses.db"  # removed before the folder is complete
+            parse = stack.enter_context(Parses(trees, database, first_only=request.first_parse_only))
+        has_lexicon = transliterates and request.lexicon > 0
+        output = stack.enter_context(DerivedFolder(folder, schema, lexicon=has_lexicon))
+        reading = request.rows.model_copy(
+            update={
+                "end_marks": options.end_marks,
+                "single_spaces": request.rows.single_spaces or options.literal,
+            }
         )
-        settings = {
-            "end_marks": options.end_marks,
-            "single_spaces": request.rows.single_spaces or options.literal,
-        }
-        reading = request.rows.model_copy(update=settings)
-        deriver = Deriver(transform, "-".join(steps), request.derived_language, reading, parse)
-        for row, pairs in deriver.rows(schema, rows()):
+        deriver = Deriver(transform, "-".join(names_of_transforms), request.derived_language, reading, parse)
+        for row, pairs in deriver.rows(schema, read_input()):
             output.add(row, pairs)
             if output.rows % _REPORT_EVERY == 0:
                 progress.progress("rows derived", output.rows, 0)
         if not output.rows:
-            reasons = ", ".join(f"{r} ({n:,})" for r, n in deriver.counts.items()) or "the input is empty"
-            raise ConfigurationError(f"nothing could be derived from {names[0]}: {reasons}; give other data")
+            reasons = [f"{reason} ({count:,})" for reason, count in deriver.counts.items()]
+            why = ", ".join(reasons) or "the input is empty"
+            raise ConfigurationError(f"nothing could be derived from {names[0]}: {why}; give other data")
         counts = output.finish(share=request.lexicon, seed=options.seed)
-        if copy is not None and "trans" in steps:
+        if copy is not None and transliterates:
             copy.save(folder / "tokenizer")
         return {**counts, "counts": dict(deriver.counts)}
 
 
-def _tokenizer(
+def _options_for_data(
+    request: DeriveRequest, schema: str, tokenizer: PreTrainedTokenizerBase | None
+) -> TransformOptions:
+    """Add to the options of transformations what depends on the data; see :class:`Inversion` for their meaning.
+
+    1. Contexts and questions (``span``) may hold several sentences, each re-ordered by itself.
+    2. In running text a final mark may hang on the last word: ``on the mat.``. Sentences that were split at marks have
+       them as words.
+    """
+    options = request.options
+    is_running_text = schema in ("bitext", "pair", "text") and not request.rows.split_sentences
+    return options.model_copy(
+        update={
+            "tokenizer": options.tokenizer or tokenizer,
+            "split": options.split or schema == "span",  # 1
+            "attached": options.attached or is_running_text,  # 2
+        }
+    )
+
+
+def _load_tokenizer(
     request: DeriveRequest, *, draw: bool
 ) -> tuple[PreTrainedTokenizerBase | None, VocabularyCopy | None]:
-    """Load the tokenizer, and its doubled vocabulary: the one in its folder, or with ``draw`` a new one."""
+    """Load the tokenizer of the request, if it has one, and the copy of its vocabulary.
+
+    1. The folder is one that ``isoglot derive`` wrote: the copy in it is continued with.
+    2. It is of any other tokenizer: a copy is drawn if ``draw`` is set.
+    """
     if request.tokenizer is None:
         return None, None
     from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - heavy
     from isoglot.derivation.vocabulary import VocabularyCopy  # noqa: PLC0415 - heavy
 
-    if (Path(request.tokenizer) / COPY_FILE).is_file():
+    if (Path(request.tokenizer) / COPY_FILE).is_file():  # 1
         copy = VocabularyCopy.load(request.tokenizer)
         return copy.original, copy
     tokenizer = load_tokenizer(request.tokenizer)
-    return tokenizer, VocabularyCopy.draw(tokenizer, request.options) if draw else None
+    copy = VocabularyCopy.draw(tokenizer, request.options) if draw else None  # 2
+    return tokenizer, copy
 
 
 def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield all words of rows, whatever their columns."""
+    """Yield all words of rows of any schema: of the column ``words``, and of columns with text."""
     for row in rows:
         yield from row.get("words") or ()
         for column in _TEXT_COLUMNS:

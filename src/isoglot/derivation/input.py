@@ -21,10 +21,10 @@ INPUT_KINDS: dict[str, str] = {
     "paws": "pair",
     "qa": "span",
 }
-"""Kinds of data that can be derived, and the schema of each."""
+"""Kinds of data that can be derived, and the schema of each kind's rows (see :mod:`isoglot.formats.schema`)."""
 
 _CORPORA = ("text", "bitext", "aligned", "treebank")
-_COLUMNS = (
+_KIND_OF_COLUMNS = (
     ({"context", "question"}, "qa"),
     ({"words", "tags"}, "tagged"),
     ({"first", "second"}, "nli"),
@@ -34,28 +34,38 @@ _COLUMNS = (
     ({"source", "target"}, "bitext"),
     ({"text"}, "text"),
 )
-"""Columns of JSON lines, and the kind that they show; the first that fits is taken."""
-_SUFFIXES = {".txt": "text", ".conllu": "treebank", ".tmx": "bitext", ".src-tgt": "bitext", ".json": "qa"}
+"""Columns of JSON lines, and the kind that they show; the first line whose columns are all there is taken."""
+_KIND_OF_SUFFIX = {
+    ".txt": "text",
+    ".conllu": "treebank",
+    ".tmx": "bitext",
+    ".src-tgt": "bitext",
+    ".json": "qa",
+}
 
 
 def kind_of(path: str) -> str:
-    """Detect the kind of a file's data from its manifest, columns or name.
+    """Detect the kind of an input's data.
+
+    1. A prepared folder says so in its manifest.
+    2. JSON lines show it by their columns.
+    3. Other files show it by their suffix.
 
     Example:
         >>> kind_of("en.conllu")
         'treebank'
     """
     manifest = read_manifest(path)
-    if manifest is not None and manifest.kind in INPUT_KINDS:
+    if manifest is not None and manifest.kind in INPUT_KINDS:  # 1
         return manifest.kind
     suffix = bare_suffix(path)
-    if suffix in (".jsonl", ".ndjson"):
+    if suffix in (".jsonl", ".ndjson"):  # 2
         columns = jsonl_columns(path)
-        row_kind = next((kind for needed, kind in _COLUMNS if needed <= columns), None)
+        row_kind = next((kind for needed, kind in _KIND_OF_COLUMNS if needed <= columns), None)
         if row_kind is not None:
             return row_kind
-    if suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
+    if suffix in _KIND_OF_SUFFIX:  # 3
+        return _KIND_OF_SUFFIX[suffix]
     raise ConfigurationError(
         f"{path}: its content is not clear from its name; give [[kind]]: {', '.join(INPUT_KINDS)}"
     )
@@ -64,13 +74,13 @@ def kind_of(path: str) -> str:
 def read_rows(
     paths: list[str], kind: str, *, languages: tuple[str, ...], options: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows of the schema that belongs to a kind.
+    """Yield rows of the schema that belongs to a kind, see :data:`INPUT_KINDS`.
 
     ``paths``: One file or folder; two files for a bitext, three with word links.
     ``options``: Further keys of :class:`isoglot.formats.sources.Source`.
     """
     if kind == "text" and is_prepared(paths[0]) and kind_of(paths[0]) == "treebank":
-        kind = "treebank"  # the sentences of a treebank are text too
+        kind = "treebank"  # a prepared treebank can be derived as text: the words of its trees
     if kind in _CORPORA:
         corpus: Kind = kind  # type: ignore[assignment]
         yield from open_corpus(paths, corpus, languages=languages, **options)
@@ -93,6 +103,7 @@ def _read_task_data(path: str, kind: str, language: str) -> Iterator[dict[str, A
     from isoglot.formats.labelled.tags import read_tags  # noqa: PLC0415
     from isoglot.formats.schema import PAIR, SPAN, TAGGED  # noqa: PLC0415
 
+    # Of each kind: its schema, what messages call its rows, and the reader of its benchmark's format.
     kinds: dict[str, tuple[Features, str, Callable[..., Iterable[Any]]]] = {
         "tagged": (TAGGED, "tagged sentences", read_tags),
         "nli": (PAIR, "sentence pairs", partial(read_pairs, labels=NLI_LABELS)),
@@ -106,8 +117,10 @@ def _read_task_data(path: str, kind: str, language: str) -> Iterator[dict[str, A
         return
     for row in read_benchmark(path, language=language):
         if kind == "qa":
+            # Answers that are not in their context have no place to be moved from.
             answers = zip(row["answers"]["text"], row["answers"]["start"], strict=True)
             located = [(text, start) for text, start in answers if start != NOT_FOUND]
-            texts, starts = [text for text, _ in located], [start for _, start in located]
-            row |= {"answers": {"text": texts, "start": starts}}
+            row |= {
+                "answers": {"text": [text for text, _ in located], "start": [start for _, start in located]}
+            }
         yield row

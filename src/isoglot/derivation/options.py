@@ -21,7 +21,7 @@ _LABELS = "Labels of the trees: ud2 (renamed to UD 1.2) or literal (as they are)
 
 
 class TransformOptions(Options):
-    """Options of the transformations. ``needs`` names the one that a field is for."""
+    """Options of the transformations. ``needs`` names the transformation that a field is for."""
 
     seed: int = option(0, "Start of the random numbers.")
     tokenizer: Any = internal(None, exclude=True)
@@ -34,9 +34,9 @@ class TransformOptions(Options):
     with_replacement: bool = _trans(False, "Sample that share as the paper's code does: 22.1 % for 0.25.")
     level: Literal["word", "token"] = _inv("word", "inv: units that change places; token needs --tokenizer.")
     split: bool = internal(False)
-    """Of inv and perm: the input may hold several sentences."""
+    """inv and perm: The input may hold several sentences, each re-ordered by itself."""
     attached: bool = internal(False)
-    """Of inv: a final mark may hang on the last word."""
+    """inv: A final mark may hang on the last word, as in ``mat.``."""
     literal: bool = _inv(False, "inv: the paper's XNLI code with its quirks.")
     end_marks: Literal[".!?", "."] = option(
         ".!?",
@@ -62,8 +62,8 @@ class TransformOptions(Options):
     best: bool = _syn(False, "Take the most probable order, not a sampled one.")
 
     def sharing(self) -> dict[str, Any]:
-        """What :func:`isoglot.derivation.sharing.draw_shared` takes."""
-        return self.model_dump(include={"overlap", "seed", "with_replacement"})
+        """Arguments of :func:`isoglot.derivation.sharing.draw_positions` that draw the shared vocabulary."""
+        return {"share": self.overlap, "seed": self.seed, "with_replacement": self.with_replacement}
 
 
 class DeriverOptions(Options):
@@ -90,7 +90,7 @@ class DeriverOptions(Options):
         "source", "Side of sentence pairs to derive.", group=_ROWS, needs="bitext and aligned"
     )
     end_marks: str = internal(".!?")
-    """Where sentences are split: the marks of the transformation."""
+    """Marks at which sentences are split: those of the transformation."""
     single_spaces: bool = internal(False)
     """Cut the sentences of pairs at single spaces, as the literal inversion does."""
 

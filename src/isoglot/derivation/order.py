@@ -15,39 +15,48 @@ from isoglot.derivation.base import DerivedSentence, Sentence
 from isoglot.derivation.options import TransformOptions
 
 END_MARKS = ".!?"
-"""Tokens that end a sentence. The paper says "the period token"; its code has all three."""
+"""Words that end a sentence. The paper says "the period token"; its code has all three."""
 
 
-def sentence_bounds(words: Sequence[str], marks: str = END_MARKS) -> Iterator[tuple[int, int]]:
-    """Yield ``[start, stop)`` of the sentences of a tokenised text: each ends after a token that is one of ``marks``.
+def split_at_marks(words: Sequence[str], marks: str = END_MARKS) -> Iterator[tuple[int, int]]:
+    """Yield ``[start, stop)`` of the sentences of a tokenised text. A sentence ends after a word that is a mark.
 
     Example:
-        >>> list(sentence_bounds("It rains . Why ?".split()))
+        >>> list(split_at_marks("It rains . Why ?".split()))
         [(0, 3), (3, 5)]
     """
-    return _bounds_after(len(words), (i for i, word in enumerate(words) if word in {*marks}))
+    return _split_after((number for number, word in enumerate(words) if word in {*marks}), len(words))
 
 
-def _bounds_after(size: int, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield ``[start, stop)`` of the sentences in ``size`` words; these words end one, and the last word does."""
+def _split_after(last_words: Iterable[int], size: int) -> Iterator[tuple[int, int]]:
+    """Yield ``[start, stop)`` of the sentences in ``size`` words, given the numbers of the words that end one.
+
+    The last of the words ends a sentence in any case: word 2 of five gives ``(0, 3)`` and ``(3, 5)``.
+    """
+    stops = {last_word + 1 for last_word in last_words}
     start = 0
-    for stop in sorted({*(end + 1 for end in ends), size}):
+    for stop in sorted({*stops, size}):
         if stop > start:
             yield start, stop
             start = stop
 
 
-def _bounds(sentence: Sentence, split: bool, marks: str) -> Iterator[tuple[int, int]]:
-    """Yield the sentences in a :class:`Sentence`; without ``split`` it is one, whatever marks it has."""
-    if not split:
-        return _bounds_after(len(sentence.words), ())
-    if sentence.ends is None:
-        return sentence_bounds(sentence.words, marks)
-    return _bounds_after(len(sentence.words), sentence.ends)
+def _parts_to_reorder(sentence: Sentence, split: bool, marks: str) -> Iterator[tuple[int, int]]:
+    """Yield ``[start, stop)`` of the parts of a :class:`Sentence` that words do not leave when they are re-ordered.
+
+    1. Without ``split`` that is one part, whatever marks the words have.
+    2. Where the ends of sentences are known (``sentence.ends``), parts end there.
+    3. Elsewhere they end after ``marks``.
+    """
+    if not split:  # 1
+        return _split_after((), len(sentence.words))
+    if sentence.ends is not None:  # 2
+        return _split_after(sentence.ends, len(sentence.words))
+    return split_at_marks(sentence.words, marks)  # 3
 
 
 class Inversion:
-    """The words of a sentence in reverse order, its final punctuation last.
+    """Puts the words of a sentence into reverse order, and leaves its final mark last.
 
     ``w_1 … w_n .  →  w_n … w_1 .``
 
@@ -62,13 +71,19 @@ class Inversion:
     - ``literal``: ALIGN-MLM's XNLI code with its quirks; words are those between single spaces.
 
     Source: Tang et al. 2022, App. F and its code.
+
+    Example:
+        >>> Inversion(TransformOptions())(Sentence.of("It rains today .")).words
+        ('today', 'rains', 'It', '.')
     """
 
     def __init__(self, options: TransformOptions) -> None:
         self.split, self.literal, self.end_marks = options.split, options.literal, options.end_marks
-        end_marks = re.escape(options.end_marks)
-        attached_mark = re.compile(rf"(?<=[^{end_marks}])[{end_marks}]+$")
-        self._attached_mark = attached_mark if options.attached else None
+        self._attached_marks = None
+        if options.attached:
+            end_marks = re.escape(options.end_marks)
+            # `mat.` and `mat?!` end with attached marks; the words `.` and `?!` are marks and have none.
+            self._attached_marks = re.compile(rf"(?<=[^{end_marks}])[{end_marks}]+$")
         self._backend = None
         if options.level == "token":
             if options.tokenizer is None:
@@ -91,7 +106,7 @@ class Inversion:
             return self._inverted(words)
         derived: list[str] = []
         origin: list[int] = []
-        for start, stop in _bounds(sentence, self.split, self.end_marks):
+        for start, stop in _parts_to_reorder(sentence, self.split, self.end_marks):
             ends_with_mark = sentence.ends is not None and stop - 1 in sentence.ends
             part = self._inverted(words[start:stop], ends_with_mark=ends_with_mark)
             derived.extend(part.words)
@@ -99,71 +114,81 @@ class Inversion:
         return DerivedSentence(tuple(derived), tuple(origin))
 
     def _inverted(self, words: tuple[str, ...], *, ends_with_mark: bool = False) -> DerivedSentence:
-        """Invert one sentence; ``ends_with_mark`` says that its last word is a final mark, whatever it looks like."""
+        """Invert the words of one sentence.
+
+        1. A final word that is a mark stays last: ``it rains .`` becomes ``rains it .``. ``ends_with_mark`` says that
+           the last word is such a mark, whatever it looks like.
+        2. Attached marks move to the new last word: ``sat on the mat.`` becomes ``mat the on sat.``.
+        3. Other words are only reversed.
+        """
         last = len(words) - 1
         if last < 1:
-            return DerivedSentence(words, tuple(range(last + 1)))
+            return DerivedSentence(words, tuple(range(len(words))))
         reverse = tuple(range(last, -1, -1))
-        if ends_with_mark or words[last] in {*self.end_marks}:
+        if ends_with_mark or words[last] in {*self.end_marks}:  # 1
             order = (*reverse[1:], last)
-            return DerivedSentence(tuple([words[i] for i in order]), order)
-        mark = None if self._attached_mark is None else self._attached_mark.search(words[last])
-        if mark is None:
-            return DerivedSentence(words[::-1], reverse)
-        # `sat on the mat.` becomes `mat the on sat.`
-        without_mark, middle, first = words[last][: mark.start()], words[1:last], words[0]
-        return DerivedSentence((without_mark, *middle[::-1], first + mark.group()), reverse)
+            return DerivedSentence(tuple([words[number] for number in order]), order)
+        marks = None if self._attached_marks is None else self._attached_marks.search(words[last])
+        if marks is not None:  # 2
+            first_word, last_word = words[0], words[last]
+            without_marks = last_word[: marks.start()]
+            middle = words[1:last]
+            return DerivedSentence((without_marks, *middle[::-1], first_word + marks.group()), reverse)
+        return DerivedSentence(words[::-1], reverse)  # 3
 
     def _inverted_pieces(self, sentence: Sentence, backend: Any) -> DerivedSentence:
+        """Invert the pieces of each sentence; the origin of a piece is the word that it is of."""
         pieces: list[str] = []
         origin: list[int] = []
-        for start, stop in _bounds(sentence, self.split, self.end_marks):
+        for start, stop in _parts_to_reorder(sentence, self.split, self.end_marks):
             words = sentence.words[start:stop]
             encoding = backend.encode(" ".join(words), add_special_tokens=False)
             tokens, last = encoding.tokens, len(encoding.tokens) - 1
-            # The word of a piece is the one in which the piece's last character stands.
+            # A piece is of the word in which its last character stands: byte-level pieces begin with the space before.
             word_starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
             word_of = [bisect_right(word_starts, max(end - 1, 0)) - 1 for _, end in encoding.offsets]
             order = list(range(last, -1, -1))
             # `##` is WordPiece's mark inside a word; Ġ and ▁ begin a word of byte-level BPE and of SentencePiece.
             if tokens and tokens[last].removeprefix("##").lstrip("Ġ▁") in {*self.end_marks}:
                 order = [*order[1:], last]
-            pieces.extend([tokens[i] for i in order])
-            origin.extend([start + word_of[i] for i in order])
+            pieces.extend([tokens[number] for number in order])
+            origin.extend([start + word_of[number] for number in order])
         return DerivedSentence(tuple(pieces), tuple(origin))
 
 
 def _literal(words: tuple[str, ...]) -> DerivedSentence:
-    """ALIGN-MLM's inversion of XNLI sentences with all its quirks.
+    """Invert a sentence of XNLI as ALIGN-MLM's code does, with all its quirks.
 
     The words, cut at single spaces, are one sentence, even if the string has several.
 
-    1. One final *character* of ``. ! ?`` is split off and comes back without a space: ``really ?`` becomes
-       `` really?``.
-    2. A single word without one gets a space before it.
-    3. A mark that begins a string without a final one joins the word that comes before it: ``? who`` becomes ``who?``.
+    1. One final *character* of ``. ! ?`` is split off and comes back without a space: ``is it really ?`` becomes
+       `` really it is?``, with an empty word in front.
+    2. A single word without such a character gets a space before it.
+    3. A mark that begins a string without a final one joins the word behind it: ``? who`` becomes ``who?``.
+    4. Other words are only reversed.
 
     Source: the paper's code, ``invert_xnli_data``.
     """
     if not words or words == ("",):
         return DerivedSentence(words, tuple(range(len(words))))
-    order = range(len(words) - 1, -1, -1)
-    if words[-1] and words[-1][-1] in {*END_MARKS}:  # 1
-        mark = words[-1][-1]
-        inverted = [words[-1][:-1], *words[-2::-1]]
+    reverse = tuple(range(len(words) - 1, -1, -1))
+    first_word, last_word = words[0], words[-1]
+    if last_word and last_word[-1] in {*END_MARKS}:  # 1
+        mark = last_word[-1]
+        inverted = [last_word[:-1], *words[-2::-1]]
         inverted[-1] += mark
-        return DerivedSentence(tuple(inverted), tuple(order))
+        return DerivedSentence(tuple(inverted), reverse)
     if len(words) == 1:  # 2
-        return DerivedSentence(("", words[0]), (0, 0))
-    if words[0] in {
+        return DerivedSentence(("", first_word), (0, 0))
+    if first_word in {
         *END_MARKS
-    }:  # 3: it comes to stand last, and the paper's code takes it for the final character
-        return DerivedSentence((*words[:1:-1], words[1] + words[0]), tuple(order[:-1]))
-    return DerivedSentence(words[::-1], tuple(order))
+    }:  # 3: reversed, it stands last, and the code takes it for the final character
+        return DerivedSentence((*words[:1:-1], words[1] + first_word), reverse[:-1])
+    return DerivedSentence(words[::-1], reverse)  # 4
 
 
 class Permutation:
-    """The words of a sentence in a random order.
+    """Puts the words of a sentence into a random order.
 
     Source: Deshpande et al. 2021; Tang et al. 2022, caption of Table 9.
     """
@@ -174,13 +199,14 @@ class Permutation:
     def __call__(self, sentence: Sentence, *, key: int) -> DerivedSentence:
         """Permute a sentence; the order is drawn for ``(seed, key)``."""
         generator = random.Random(seed_for(self.seed, "permutation", key))
+        words = sentence.words
         origin: list[int] = []
-        for start, stop in _bounds(sentence, self.split, END_MARKS):
+        for start, stop in _parts_to_reorder(sentence, self.split, END_MARKS):
             last = stop - 1
-            last_stays = self.keep_final and last > start and sentence.words[last] in {*END_MARKS}
+            last_stays = self.keep_final and last > start and words[last] in {*END_MARKS}
             order = list(range(start, last if last_stays else stop))
             generator.shuffle(order)
             origin.extend(order)
             if last_stays:
                 origin.append(last)
-        return DerivedSentence(tuple([sentence.words[o] for o in origin]), tuple(origin))
+        return DerivedSentence(tuple([words[old] for old in origin]), tuple(origin))

@@ -1,4 +1,9 @@
-"""``isoglot fit-order``: models of word order fitted to a treebank."""
+"""``isoglot fit-order``: models of word order fitted to a treebank.
+
+:func:`fit_order_models` reads trees, :func:`observed_groups` counts the orders in which heads and dependents stand in
+them, and :func:`fit` finds the weights that make these orders most probable. Columns and features are explained in
+:mod:`isoglot.derivation.arrangements`.
+"""
 
 import logging
 import math
@@ -22,12 +27,13 @@ from isoglot.runs.files import make_folder, require_writable
 
 _LOGGER = logging.getLogger(__name__)
 _HEADS = {"N": "noun, name or pronoun", "V": "verb"}
+"""The models that are fitted, by class of head, and the words that messages have for such heads."""
 
-SMALLEST, LARGEST = 2, 6
-"""Sizes of the groups that models are fit to, head included."""
+SMALLEST_GROUP, LARGEST_GROUP = 2, 6
+"""Sizes of the groups that models are fitted to, head included."""
 
 COMMONEST = 0.1
-"""Share of the observed runs of three to five words that become features, as in galactic dependencies."""
+"""Share of the observed runs of three to five members that become features, as in galactic dependencies."""
 TOLERANCE = 1e-4
 """A fit has converged when no feature's slope, per observed order, is steeper than this.
 
@@ -36,15 +42,18 @@ one order in ten thousand. The optimiser's own verdict is of no use: at the opti
 rounding of the processor.
 """
 
-Counts = dict[tuple[str, ...], Counter[tuple[int, ...]]]
-"""By the members of a group, the head first and then sorted, how often each order was seen."""
+ObservedOrders = dict[tuple[str, ...], Counter[tuple[int, ...]]]
+"""How often each order was observed, by the names of a group's members: the head's first, then the others sorted.
+
+*the old house* is one order of a group of three: ``{("@NOUN&@", "ADJ&amod", "DET&det"): {(2, 1, 0): 1}}``.
+"""
 
 
 class OrderFit(NamedTuple):
     """A fitted model."""
 
     model: OrderModel
-    groups: int
+    groups: int  # observed groups; those with the same members and order are counted each time
     bits_before: float  # mean bits of an observed order if all orders were equally probable
     bits: float  # the same under the model, on the data that it was fitted to
     slope: float  # largest component of the objective's gradient, per observed order
@@ -58,15 +67,19 @@ class OrderFit(NamedTuple):
 def fit_order_models(
     paths: Sequence[str | Path], out: str | Path, request: OrderFitRequest, *, overwrite: bool = False
 ) -> list[tuple[Path, OrderFit]]:
-    """Fit the models of nouns and of verbs; both are written once both are there.
+    """Fit the models of nouns and of verbs; write their files once both are fitted.
 
     ``overwrite``: Replace other models of these names.
+
+    Returns:
+        The file and the fit of each model, such as ``fr@N.orm`` and ``fr@V.orm``.
     """
     require_writable(out, folder=True)
     trees: list[Sentence] = []
     seen: set[Path] = set()
     for path in paths:
-        if (resolved := Path(path).resolve()) in seen:
+        resolved = Path(path).resolve()
+        if resolved in seen:
             raise ConfigurationError(f"{path}: got this treebank twice; give each treebank once")
         seen.add(resolved)
         for row in read_rows([str(path)], "treebank", languages=(request.language,), options={}):
@@ -74,14 +87,16 @@ def fit_order_models(
             trees.append(to_ud1(tree) if request.labels == "ud2" else tree)
     fits = {}
     for kind, heads in _HEADS.items():
-        if not (counts := observed_groups(trees, kind)):
+        observed = observed_groups(trees, kind)
+        if not observed:
             raise ConfigurationError(
                 f"{', '.join(map(str, paths))}: no {heads} with one to five dependents in {len(trees):,} trees; give "
                 "projective UD trees"
             )
-        fits[kind] = fit(counts, l2=request.l2, iterations=request.iterations)
+        fits[kind] = fit(observed, l2=request.l2, iterations=request.iterations)
     folder = make_folder(out)
     files = [(folder / f"{request.language}@{kind}.orm", fitted) for kind, fitted in fits.items()]
+    # Both files are looked at before the first is written, so that a refusal leaves both as they were.
     for path, fitted in files:
         if path.is_file() and not overwrite and path.read_bytes() != fitted.model.text().encode():
             raise ConfigurationError(
@@ -96,139 +111,157 @@ def fit_order_models(
     return files
 
 
-def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
+def observed_groups(trees: Iterable[Sentence], kind: str) -> ObservedOrders:
     """Count the orders that heads of a class and their dependents have in projective trees.
 
     ``trees``: Sentences with their trees, in the labels that the model is to have.
     ``kind``: ``N`` for nouns, names and pronouns, ``V`` for verbs.
     """
-    counts: Counts = defaultdict(Counter)
+    observed: ObservedOrders = defaultdict(Counter)
     for tree in trees:
         try:
             if not is_projective(tree.heads):
                 continue
-        except Underivable:
+        except Underivable:  # the heads are not a tree at all
             continue
-        for head, dependents in enumerate(groups(tree.heads)[:-1]):
-            if HEAD_CLASSES.get(tree.upos[head]) != kind or not SMALLEST <= len(dependents) + 1 <= LARGEST:
+        *dependents_of_words, _ = groups(tree.heads)  # the last list has the root's dependents: not a group
+        for head, dependents in enumerate(dependents_of_words):
+            size = len(dependents) + 1
+            if HEAD_CLASSES.get(tree.upos[head]) != kind or not SMALLEST_GROUP <= size <= LARGEST_GROUP:
                 continue
             named = [(f"{tree.upos[word]}&{tree.deprels[word]}", word) for word in dependents]
+            # The head is member 0. Dependents are sorted, so that groups of the same members are counted together.
             members = [(f"@{tree.upos[head]}&@", head), *sorted(named)]
-            number_of = {word: number for number, (_, word) in enumerate(members)}
+            names = tuple(name for name, _ in members)
+            member_number = {word: number for number, (_, word) in enumerate(members)}
             from_left_to_right = sorted([head, *dependents])
-            order = tuple(number_of[word] for word in from_left_to_right)
-            counts[tuple(name for name, _ in members)][order] += 1
-    return counts
+            order = tuple(member_number[word] for word in from_left_to_right)
+            observed[names][order] += 1
+    return observed
 
 
-def fit(counts: Counts, *, l2: float = 1.0, iterations: int = 200) -> OrderFit:
+def fit(observed: ObservedOrders, *, l2: float = 1.0, iterations: int = 200) -> OrderFit:
     r"""Fit the log-linear model of :class:`OrderModel` by L-BFGS.
 
     .. math:: \max_\theta \sum_g \log P_\theta(o_g) - \tfrac{l_2}{2} \lVert\theta\rVert^2
 
-    Features of two members are those that any order of an observed group has; runs of three to five are those
-    observed, and of them only the commonest :data:`COMMONEST`.
+    where g goes over all observed groups and o_g is the order of such a group. Two kinds of features have a weight:
+
+    1. Of two members: every feature that any order of an observed group has.
+    2. Of runs of three to five: features of observed orders, and of them only the commonest :data:`COMMONEST`.
 
     Source: Wang and Eisner 2016, §4.
     """
-    runs = _common_runs(counts)
-    ids: dict[str, int] = {}
-    designs = _designs(counts, runs, ids)
+    feature_ids: dict[str, int] = {}
+    designs = _designs(observed, _common_runs(observed), feature_ids)
+    zero = np.zeros(len(feature_ids))
     result = optimize.minimize(
         objective,
-        np.zeros(len(ids)),
+        zero,
         args=(designs, l2),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": iterations, "maxcor": 10},
     )
-    observed = sum(orders.total() for orders in counts.values())
-    loss_before, _ = objective(np.zeros(len(ids)), designs, l2)
+    group_count = sum(orders.total() for orders in observed.values())
+    loss_before, _ = objective(zero, designs, l2)  # with all weights 0, all orders are equally probable
     loss = result.fun - l2 / 2 * float(result.x @ result.x)  # without the penalty
-    per_bit = np.log(2) * observed  # losses are natural logarithms of all orders together
+    per_bit = np.log(2) * group_count  # losses are natural logarithms of all orders together
     return OrderFit(
-        model=OrderModel(dict(zip(ids, result.x.tolist(), strict=True))),
-        groups=observed,
+        model=OrderModel(dict(zip(feature_ids, result.x.tolist(), strict=True))),
+        groups=group_count,
         bits_before=float(loss_before / per_bit),
         bits=float(loss / per_bit),
-        slope=float(np.abs(result.jac).max()) / observed,
+        slope=float(np.abs(result.jac).max()) / group_count,
     )
 
 
-def _seen(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.float64]:
-    """How often each of the n! orders was observed."""
-    number = {tuple(o): i for i, o in enumerate(table.orders.tolist())}
-    seen = np.zeros(len(table.orders))
+def _times_of_orders(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.float64]:
+    """How often each of the n! orders was observed, as a vector: ``{(1, 0): 5}`` becomes ``[0, 5]``."""
+    row_of_order = {tuple(order): row for row, order in enumerate(table.orders.tolist())}
+    times = np.zeros(len(table.orders))
     for order, count in orders.items():
-        seen[number[order]] = count
-    return seen
+        times[row_of_order[order]] = count
+    return times
 
 
-def _common_runs(counts: Counts, share: float = COMMONEST) -> set[str]:
-    """The commonest of the observed runs of three to five; a fraction of one run counts as one."""
-    common: Counter[str] = Counter()
-    for members, orders in counts.items():
+def _common_runs(observed: ObservedOrders, share: float = COMMONEST) -> set[str]:
+    """The features of the commonest observed runs.
+
+    Of 25 runs and a share of 0.1 these are three, as a fraction counts as one. Of equally common runs the first by
+    alphabet are taken.
+    """
+    times_of_runs: Counter[str] = Counter()
+    for members, orders in observed.items():
         table = arrangements(len(members))
-        times = np.asarray(_seen(table, orders) @ table.counts)[len(table.pairs) :]  # of each run
+        times_of_columns = np.asarray(_times_of_orders(table, orders) @ table.occurrences)
+        times = times_of_columns[len(table.pair_columns) :]  # of each column about a run
         names = run_names(members, table) if times.any() else []
         for column in np.flatnonzero(times):
-            common[names[column]] += int(times[column])
-    ranked = sorted(common, key=lambda name: (-common[name], name))
+            times_of_runs[names[column]] += int(times[column])
+    ranked = sorted(times_of_runs, key=lambda name: (-times_of_runs[name], name))
     return set(ranked[: math.ceil(share * len(ranked))])
 
 
 class _Design(NamedTuple):
     """The matrices of all groups of one size."""
 
-    counts: Any  # (columns, n!) sparse: how often each order has each column
-    features: Any  # (groups · columns, features) sparse: which features a column of a group has
-    seen: NDArray[np.float64]  # (n!, groups): how often each order was observed
+    occurrences: Any  # (columns, n!), sparse: how often each order has each column
+    features: Any  # (groups · columns, features), sparse: which features a column of a group has
+    observed: NDArray[np.float64]  # (n!, groups): how often each order of each group was observed
 
 
-def _designs(counts: Counts, runs: set[str], ids: dict[str, int]) -> list[_Design]:
-    """Make the design of each size of groups; features get their numbers in ``ids``."""
+def _designs(observed: ObservedOrders, runs: set[str], feature_ids: dict[str, int]) -> list[_Design]:
+    """Make the design of each size of groups.
+
+    ``runs``: Features of runs that have a weight; those of two members all have one.
+    ``feature_ids``: Filled: each feature gets the next number when it is met first.
+    """
     designs = []
-    for size in sorted({len(members) for members in counts}):
-        of_size = [members for members in counts if len(members) == size]
+    for size in sorted({len(members) for members in observed}):
+        groups_of_size = [members for members in observed if len(members) == size]
         table = arrangements(size)
-        width = table.counts.shape[1]
+        column_count = table.occurrences.shape[1]
+        # The ones of the matrix `features`: each has a row, which is a column of a group, and a feature.
         rows: list[int] = []
         features_of_rows: list[int] = []
-        for group, members in enumerate(of_size):
-            first_row = group * width  # a row is a column of the group
-            for column, names in enumerate(pair_names(members, table.pairs)):
+        for group, members in enumerate(groups_of_size):
+            first_row = group * column_count
+            for column, names in enumerate(pair_names(members, table.pair_columns)):
                 rows.extend([first_row + column] * len(names))
-                features_of_rows.extend([ids.setdefault(name, len(ids)) for name in names])
-            for column, name in enumerate(run_names(members, table), len(table.pairs)):
+                features_of_rows.extend([feature_ids.setdefault(name, len(feature_ids)) for name in names])
+            for column, name in enumerate(run_names(members, table), len(table.pair_columns)):
                 if name in runs:
                     rows.append(first_row + column)
-                    features_of_rows.append(ids.setdefault(name, len(ids)))
-        features = sparse.csr_matrix(
-            (np.ones(len(rows)), (rows, features_of_rows)), shape=(len(of_size) * width, len(ids))
-        )
-        seen = np.stack([_seen(table, counts[members]) for members in of_size], axis=1)
-        designs.append(_Design(table.counts.T.tocsr(), features, seen))
+                    features_of_rows.append(feature_ids.setdefault(name, len(feature_ids)))
+        shape = (len(groups_of_size) * column_count, len(feature_ids))
+        features = sparse.csr_matrix((np.ones(len(rows)), (rows, features_of_rows)), shape=shape)
+        times = [_times_of_orders(table, observed[members]) for members in groups_of_size]
+        designs.append(_Design(table.occurrences.T.tocsr(), features, np.stack(times, axis=1)))
+    # Larger groups have added features since the matrices of smaller ones were made.
     for design in designs:
-        # Larger groups have added features since.
-        design.features.resize(design.features.shape[0], len(ids))
+        design.features.resize(design.features.shape[0], len(feature_ids))
     return designs
 
 
 def objective(
     theta: NDArray[np.float64], designs: Sequence[_Design], l2: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """The loss of weights, which is minus the penalised log-likelihood; and its gradient."""
+    """Compute the loss of weights, which is minus the penalised log-likelihood; and its gradient."""
     loss = l2 / 2 * float(theta @ theta)
     gradient = l2 * theta
     for design in designs:
-        column_weights = (design.features @ theta).reshape(design.seen.shape[1], -1)  # (groups, columns)
-        scores = design.counts.T @ column_weights.T  # (n!, groups)
-        top = scores.max(axis=0)  # taken out of the exponents, so that none overflows
-        exps = np.exp(scores - top)
-        total = exps.sum(axis=0)
-        times = design.seen.sum(axis=0)  # how often each group was observed
-        loss += float(times @ (np.log(total) + top) - (design.seen * scores).sum())
-        # Orders as the model expects them minus orders as observed.
-        surplus = exps * (times / total) - design.seen
-        gradient = gradient + design.features.T @ (design.counts @ surplus).T.ravel()
+        group_count = design.observed.shape[1]
+        column_weights = (design.features @ theta).reshape(group_count, -1)  # (groups, columns)
+        scores = design.occurrences.T @ column_weights.T  # (n!, groups)
+        greatest = scores.max(axis=0)  # taken out of the exponents, so that none overflows
+        exponentials = np.exp(scores - greatest)
+        total = exponentials.sum(axis=0)
+        times = design.observed.sum(axis=0)  # how often each group was observed
+        log_normaliser = np.log(total) + greatest
+        loss += float(times @ log_normaliser - (design.observed * scores).sum())
+        # The gradient is the features of orders as often as the model expects them, minus as often as observed.
+        surplus = exponentials * (times / total) - design.observed  # (n!, groups)
+        surplus_of_columns = (design.occurrences @ surplus).T.ravel()  # as the rows of `features`
+        gradient = gradient + design.features.T @ surplus_of_columns
     return loss, gradient

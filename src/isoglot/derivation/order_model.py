@@ -19,11 +19,11 @@ from isoglot.runs.files import write_text
 
 
 class Distribution(NamedTuple):
-    """All orders of one group."""
+    """All orders of one group, with their scores and probabilities."""
 
-    orders: NDArray[np.int64]  # (n!, n), members from left to right, 0 the head
-    scores: NDArray[np.float64]  # log-linear score of each
-    probabilities: NDArray[np.float64]
+    orders: NDArray[np.int64]  # (n!, n): members from left to right, 0 the head
+    scores: NDArray[np.float64]  # (n!,): weights of the features that the order has, added up
+    probabilities: NDArray[np.float64]  # (n!,): softmax of the scores
 
 
 class OrderModel:
@@ -31,8 +31,11 @@ class OrderModel:
 
     .. math:: P(o) \propto \exp \sum_f \theta_f \cdot \mathrm{count}_f(o)
 
-    over features of adjacent members (``BI``), of precedence (``PRE``, and ``BFR``, ``BTW``, ``AFT`` by the side of
-    the head), each over ``UPOS&deprel``, tags and relations; and runs of three to five (``HI``) over ``UPOS&deprel``.
+    The features f are about
+
+    - two adjacent members (``BI``), or two members of which one comes before the other (``PRE``; ``BFR``, ``BTW`` and
+      ``AFT`` by the sides of the head on which they stand), named by ``UPOS&deprel``, by tags and by relations;
+    - runs of three to five members (``HI``), named by ``UPOS&deprel``.
 
     Args:
         weights: θ by feature name.
@@ -53,7 +56,7 @@ class OrderModel:
                 path=path,
             )
 
-        def weight(line: str) -> tuple[str, float]:
+        def parse_line(line: str) -> tuple[str, float]:
             name, _, value = line.rpartition(" ")
             try:
                 number = float(value)
@@ -64,7 +67,7 @@ class OrderModel:
             return name, number
 
         lines = ((number, line) for number, line in numbered_lines(path) if line.strip())
-        return cls(dict(each(weight, lines, path)))
+        return cls(dict(each(parse_line, lines, path)))
 
     def save(self, path: str | Path) -> None:
         """Write an ``.orm`` file in one go."""
@@ -75,17 +78,22 @@ class OrderModel:
         return "".join(f"{name} {value!r}\n" for name, value in sorted(self.weights.items()))
 
     def mixed(self, substrate: OrderModel, rate: float) -> OrderModel:
-        """``(1 − λ) θ + λ θ_substrate``; a feature that one lacks counts 0 there."""
+        """Mix two models: ``(1 − λ) θ + λ θ_substrate``, where λ is ``rate``.
+
+        A feature that one of the models lacks has weight 0 there.
+        """
         weights = {name: (1 - rate) * value for name, value in self.weights.items()}
         for name, value in substrate.weights.items():
             weights[name] = weights.get(name, 0.0) + rate * value
         return OrderModel(weights)
 
     def distribution(self, members: Sequence[str]) -> Distribution:
-        """The probability of each order of a group.
+        """Compute the probability of each order of a group.
 
         Args:
             members: ``@UPOS&@`` of the head, then ``UPOS&deprel`` of each dependent.
+
+        In the example, the adjective (member 1) before the noun is the second order.
 
         Example:
             >>> model = OrderModel({"BI_ADJ_@NOUN": 1.0})
@@ -94,22 +102,24 @@ class OrderModel:
         """
         table = arrangements(len(members))
         weight_of = self.weights.get
-        # The weight of a column is that of its features: three for two members, one for a run.
-        columns = [sum(weight_of(name, 0.0) for name in names) for names in pair_names(members, table.pairs)]
-        columns += [weight_of(name, 0.0) for name in run_names(members, table)]
-        scores = table.counts @ np.array(columns)
-        shifted = np.exp(scores - scores.max())  # the greatest is 1, so that none is infinite
-        return Distribution(table.orders, scores, shifted / shifted.sum())
+        # A column weighs as much as its features together: three of a pair of members, one of a run.
+        pair_features = pair_names(members, table.pair_columns)
+        pair_weights = [sum(weight_of(name, 0.0) for name in names) for names in pair_features]
+        run_weights = [weight_of(name, 0.0) for name in run_names(members, table)]
+        scores = table.occurrences @ np.array([*pair_weights, *run_weights])
+        exponentials = np.exp(scores - scores.max())  # the greatest is 1, so that none overflows
+        return Distribution(table.orders, scores, exponentials / exponentials.sum())
 
 
 BUILT_IN = "built-in"
-"""What is given in place of a folder of models."""
+"""Value of the option ``models`` that asks for the models below instead of a folder of files."""
 
 _PREFERENCE = 3.0
-"""log-odds of two relations' usual order: neighbours of the list come the other way about 5 times in 100."""
+"""Log-odds that two relations stand in their listed order: neighbours in a list are swapped about 5 times in 100."""
 
-# From left to right; `@` is the head; relations on one line have no preferred order among themselves. Both versions'
-# names of a relation are there, so that `literal` labels do as well as those renamed to version 1.2.
+# Relations from left to right; `@` is the head. Relations inside one string have no preferred order among themselves.
+# Each relation is listed under its names of UD 1.2 and of UD 2, so that trees work with and without renaming
+# (the option `ud_labels`).
 _ENGLISH = {
     "N": (
         "discourse", "advcl", "mark cc", "nsubj nsubjpass nsubj:pass csubj expl", "aux cop", "neg advmod",
@@ -136,12 +146,14 @@ _HEAD_FINAL = {
 }  # fmt: skip
 
 BUILT_IN_MODELS = {"en": _ENGLISH, "head-final": _HEAD_FINAL}
-"""Made-up languages by name: for each class of head the relations from left to right."""
+"""Made-up languages: by name, and by class of head (``N``, ``V``), the relations from left to right."""
 
 
 @lru_cache(maxsize=8)
 def built_in_model(language: str, kind: str) -> OrderModel:
-    """Make a built-in model: a ``PRE`` weight for each pair of relations whose order it prefers.
+    """Make a built-in model: a ``PRE`` weight for each two relations of which one is listed before the other.
+
+    In the example, the most probable order of *the old house* is *house old the*.
 
     Example:
         >>> model = built_in_model("head-final", "N")
@@ -154,9 +166,9 @@ def built_in_model(language: str, kind: str) -> OrderModel:
             f"no built-in model {language}@{kind}; there are {', '.join(BUILT_IN_MODELS)}, each @N and @V; "
             f"give [[syntax='en~head-final@N~head-final@V']], or [[models=FOLDER]] with {language}@{kind}.orm"
         )
-    tiers = [tier.split() for tier in BUILT_IN_MODELS[language][kind]]
+    places = [relations.split() for relations in BUILT_IN_MODELS[language][kind]]
     weights = {}
-    for earlier, later in combinations(tiers, 2):
+    for earlier, later in combinations(places, 2):  # any two places, not only neighbours
         for first, second in product(earlier, later):
             weights[f"PRE_{first}_{second}"] = _PREFERENCE
     return OrderModel(weights)

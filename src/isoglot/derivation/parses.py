@@ -14,11 +14,12 @@ from isoglot.derivation.base import Sentence, Underivable
 class Parses(ExitStack):
     """Looks up the tree of a text among parsed sentences; white space does not matter, as parsers change it.
 
-    A parser may have cut a text into several sentences; their trees are then put side by side. The trees are kept on
-    disk, so that memory does not grow with their number. Use as a context manager.
+    A parser may have cut a text into several sentences; their trees are then put side by side. The trees are kept in a
+    database on disk, so that memory does not grow with their number. Use as a context manager.
 
     Args:
-        file: Where the trees are kept meanwhile; by default a temporary file of the system.
+        trees: Rows with ``words``, ``upos``, ``heads`` and ``deprels``.
+        file: The database, which is removed at the end; by default a temporary file of the system.
         first_only: Take only the first sentence of a text, as ALIGN-MLM's code does.
     """
 
@@ -41,41 +42,52 @@ class Parses(ExitStack):
         Raises:
             Underivable: The text was not parsed.
         """
-        rest = _compact(text)
+        rest = _without_space(text)
         parts: list[Sentence] = []
         while rest:
-            beginning, tree = self._longest_beginning(rest)
+            # Greedy: the longest sentence that fits is taken, also if the rest was not parsed then.
+            parsed_text, tree = self._longest_beginning(rest)
             parts.append(Sentence.of_row(json.loads(tree)))
             if self.first_only:
                 break
-            rest = rest[len(beginning) :]
+            rest = rest[len(parsed_text) :]
         return _side_by_side(parts)
 
     def _longest_beginning(self, text: str) -> tuple[str, str]:
-        """Find the longest parsed sentence that a text begins with, and the first of its trees.
+        """Find the longest parsed sentence that a text begins with; return it and its tree.
 
-        Every beginning of a text sorts before it, the longest last. So where the sentence before the text is not its
-        beginning, only what the two have in common can still be one.
+        Of several trees of the same sentence the first one is taken. Sentences are found by alphabet, with the index:
+
+        1. All beginnings of a text sort before the text, and the longest beginning is the last of them.
+        2. So the last sentence that sorts before the text, or is the text, is looked at. If the text begins with it,
+           it is found.
+        3. If not, a sentence that the text begins with must be inside what both have in common: for ``abcd``, of the
+           sentences ``ab`` and ``abca``, the second is looked at, and both have ``abc`` in common. That is looked up.
         """
         query = "SELECT text, tree FROM trees WHERE text <= ? ORDER BY text DESC, rowid LIMIT 1"
-        while row := self._trees.execute(query, (text,)).fetchone():
-            common = commonprefix([text, row[0]])  # noqa: RUF071 - of characters, not of paths
-            if common == row[0]:
-                return common, row[1]
-            text = common
+        while row := self._trees.execute(query, (text,)).fetchone():  # 1
+            sentence, tree = row
+            common = commonprefix([text, sentence])  # noqa: RUF071 - of characters, not of paths
+            if common == sentence:  # 2
+                return sentence, tree
+            text = common  # 3
         raise Underivable("no parse")
 
 
 def _records(trees: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield the text of each tree, without white space, and the tree as JSON."""
     for row in trees:
-        text = _compact("".join(row["words"]))
+        text = _without_space("".join(row["words"]))
         if text:
             yield text, json.dumps({name: row[name] for name in ("words", "upos", "heads", "deprels")})
 
 
 def _side_by_side(parts: Sequence[Sentence]) -> Sentence:
-    """Join sentences; heads are counted on from one sentence to the next, and every root stays a root."""
+    """Join the sentences of a text.
+
+    The numbers of heads go on from one sentence to the next, and every root stays a root: heads ``(2, 0)`` and
+    ``(0, 1)`` become ``(2, 0, 0, 3)``.
+    """
     words: list[str] = []
     upos: list[str] = []
     heads: list[int] = []
@@ -89,5 +101,5 @@ def _side_by_side(parts: Sequence[Sentence]) -> Sentence:
     return Sentence(tuple(words), tuple(upos), tuple(heads), tuple(deprels))
 
 
-def _compact(text: str) -> str:
+def _without_space(text: str) -> str:
     return "".join(text.split())

@@ -1,16 +1,19 @@
 """Rows of every kind of corpus, derived one by one: words move, and links, labels, trees and answers move along.
 
-:class:`Deriver` has a method for each schema: ``_text``, ``_bitext``, ``_treebank``, ``_tagged``, ``_pair``, ``_span``.
+:class:`Deriver` has a method for each schema, which :meth:`Deriver.rows` calls: ``_text``, ``_bitext``, ``_aligned``,
+``_treebank``, ``_tagged``, ``_pair`` (NLI, paraphrases), ``_span`` (questions). Each takes a row and its number, which
+is the key of its random draws, and returns the derived row together with its gold pairs. A *gold pair* is an original
+sentence and its derived one, with the word links that follow from the origins.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.derivation.base import DerivedSentence, Sentence, Transform, Underivable, moved
+from isoglot.derivation.base import DerivedSentence, Sentence, Transform, Underivable, with_derived_words
 from isoglot.derivation.labels import (
     Passage,
     carry_entities,
@@ -21,29 +24,38 @@ from isoglot.derivation.labels import (
     tags_of_parse,
 )
 from isoglot.derivation.options import DeriverOptions
-from isoglot.derivation.order import sentence_bounds
+from isoglot.derivation.order import split_at_marks
 from isoglot.formats.labelled.splits import SPLIT_COLUMNS
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import is_blank, split_words
 
 Row = Mapping[str, Any]
 DerivedRow = tuple[dict[str, Any], list[SentencePair]]
-"""A row of the derived corpus; and pairs of its original and derived sentences, with gold links."""
+"""A row of the derived corpus, and its gold pairs."""
+_Side = Literal["source", "target"]
 
 
 @dataclass
 class Deriver:
-    """Derives rows one by one and counts those that cannot be derived."""
+    """Derives rows one by one and counts those that cannot be derived.
+
+    Example:
+        >>> from isoglot.derivation.spec import build
+        >>> deriver = Deriver(build("inv"), name="inv")
+        >>> [(row, _)] = deriver.rows("text", [{"text": "the old house", "language": "en"}])
+        >>> row
+        {'text': 'house old the', 'language': 'en-x-inv'}
+    """
 
     transform: Transform
-    name: str  # ends the tag of the derived language: ``inv`` makes ``en-x-inv`` of ``en``
-    language: str | None = None  # the tag of the derived language, instead of one made from the name
+    name: str  # ends the code of the derived language: ``inv`` makes ``en-x-inv`` of ``en``
+    language: str | None = None  # the code of the derived language, instead of one made from the name
     options: DeriverOptions = field(default_factory=DeriverOptions)
     parse: Callable[[str], Sentence] | None = None  # finds the tree of a raw sentence, for syn
     counts: Counter[str] = field(default_factory=Counter)  # derived rows; rows or answers dropped, by reason
 
     def rows(self, kind: str, rows: Iterable[Row]) -> Iterator[DerivedRow]:
-        """Derive rows, in their order; those that cannot be derived are counted and left out.
+        """Derive rows, in their order; rows that cannot be derived are counted and left out.
 
         Args:
             kind: A schema of :mod:`isoglot.derivation.input.INPUT_KINDS`.
@@ -52,7 +64,7 @@ class Deriver:
         """
         derive: Callable[[Row, int], DerivedRow] = getattr(self, f"_{kind}")
         if kind == "text":
-            rows = chain.from_iterable(map(self._cut, rows))
+            rows = chain.from_iterable(map(self._lines_of, rows))
         for key, row in enumerate(rows):
             try:
                 derived_row = derive(row, key)
@@ -62,8 +74,11 @@ class Deriver:
                 self.counts["derived"] += 1
                 yield derived_row
 
-    def tag(self, language: str, *others: str) -> str:
-        """The tag of the derived language of a language; it must not be that of the original or of ``others``."""
+    def derived_language(self, language: str, *others: str) -> str:
+        """The code of the language that is derived from a language: ``en-x-inv`` of ``en``.
+
+        ``others``: Further languages of the row, of which it must be none either.
+        """
         if self.language in (language, *others):
             raise ConfigurationError(
                 f"[[derived_language='{self.language}']]: is another language of the corpus; give a tag of its "
@@ -71,59 +86,69 @@ class Deriver:
             )
         return self.language or f"{language}-x-{self.name}"
 
-    def _cut(self, row: Row) -> Iterator[Row]:
-        """Yield the sentences of a row of text, if they are to be split; else the row, unless it is blank."""
-        if "words" in row:
+    def _lines_of(self, row: Row) -> Iterator[Row]:
+        """Yield the rows that a row of text becomes.
+
+        1. A row whose words are known is one sentence.
+        2. Text that is not to be split is one row, or none if it is blank.
+        3. Text that is to be split has a row for each sentence.
+        """
+        if "words" in row:  # 1
             yield row
             return
-        if not self.options.split_sentences:
+        if not self.options.split_sentences:  # 2
             if not is_blank(row["text"]):
                 yield row
             return
         words = split_words(row["text"], mode="whitespace")
-        for start, stop in sentence_bounds(words, self.options.end_marks):
+        for start, stop in split_at_marks(words, self.options.end_marks):  # 3
             yield {**row, "text": " ".join(words[start:stop])}
 
-    def _read(self, text: str) -> Sentence:
+    def _sentence_of(self, text: str) -> Sentence:
         return Sentence.of(text) if self.parse is None else self.parse(text)
 
     def _text(self, row: Row, key: int) -> DerivedRow:
-        sentence = Sentence.of_row(row) if "words" in row else self._read(row["text"])
-        pair = self._pair_of(sentence, self.transform(sentence, key=key), row["language"])
+        sentence = Sentence.of_row(row) if "words" in row else self._sentence_of(row["text"])
+        pair = self._gold_pair(sentence, self.transform(sentence, key=key), row["language"])
         return {"text": pair.target, "language": pair.languages[1]}, [pair]
 
     def _bitext(self, row: Row, key: int) -> DerivedRow:
-        out, pairs = dict(row), []
-        keys = {self.options.side: key}
+        out = dict(row)
         if self.options.side == "both":
-            keys = {"source": 2 * key, "target": 2 * key + 1}  # each side draws for itself
-        for side, side_key in keys.items():
-            words = row.get(f"{side}_words")
-            sentence = self._read(row[side]) if words is None else Sentence(tuple(words))
-            derived = self.transform(sentence, key=side_key)
-            pair = self._pair_of(sentence, derived, row[f"{side}_language"])
-            other = out["target_language" if side == "source" else "source_language"]
-            out |= {side: pair.target, f"{side}_language": self.tag(row[f"{side}_language"], other)}
-            if words is not None:
-                out[f"{side}_words"] = list(derived.words)
-                out["links"] = _moved_links(out["links"], derived, 0 if side == "source" else 1)
-            pairs.append(pair)
-        return out, pairs
+            # Each side has random numbers of its own.
+            source_pair = self._derive_side(out, "source", 2 * key)
+            target_pair = self._derive_side(out, "target", 2 * key + 1)
+            return out, [source_pair, target_pair]
+        return out, [self._derive_side(out, self.options.side, key)]
 
     _aligned = _bitext
+
+    def _derive_side(self, out: dict[str, Any], side: _Side, key: int) -> SentencePair:
+        """Replace one side of a row of sentence pairs by the derived one, in ``out`` itself; return the gold pair."""
+        words = out.get(f"{side}_words")
+        sentence = self._sentence_of(out[side]) if words is None else Sentence(tuple(words))
+        derived = self.transform(sentence, key=key)
+        language, other = out[f"{side}_language"], out[f"{_other(side)}_language"]
+        pair = self._gold_pair(sentence, derived, language)
+        out |= {side: pair.target, f"{side}_language": self.derived_language(language, other)}
+        if words is not None:
+            out[f"{side}_words"] = list(derived.words)
+            out["links"] = _moved_links(out["links"], derived, side)
+        return pair
 
     def _treebank(self, row: Row, key: int) -> DerivedRow:
         sentence = Sentence.of_row(row)
         derived = self._reordered(sentence, key)
         if self.options.labels == "first_match":  # tags alone: heads and relations are not looked up by form
             sentence = sentence._replace(upos=tags_by_form(sentence.words, sentence.words, sentence.upos))
-        pair, tree = self._pair_of(sentence, derived, row["language"]), moved(sentence, derived)
+        pair = self._gold_pair(sentence, derived, row["language"])
+        tree = with_derived_words(sentence, derived)
         out = {name: list(getattr(tree, name)) for name in ("words", "upos", "heads", "deprels")}
         return {**out, "language": pair.languages[1]}, [pair]
 
     def _tagged(self, row: Row, key: int) -> DerivedRow:
         sentence, tags = Sentence.of_row(row), tuple(row["tags"])
-        labelled = sentence.words
+        labelled = sentence.words  # a parse may have others
         by_form = self.options.labels == "first_match"
         if not sentence.heads and self.parse is not None:
             sentence = self.parse(" ".join(labelled))
@@ -131,33 +156,42 @@ class Deriver:
         elif by_form:
             tags = tags_by_form(labelled, labelled, tags)
         derived = self._reordered(sentence, key)
-        pair = self._pair_of(sentence, derived, row["language"])
+        pair = self._gold_pair(sentence, derived, row["language"])
         moved_tags = self._moved_tags(tags, derived)
         out = {"words": list(derived.words), "tags": moved_tags, "language": pair.languages[1]}
-        return out | {name: row[name] for name in SPLIT_COLUMNS if name in row}, [pair]
+        out |= {name: row[name] for name in SPLIT_COLUMNS if name in row}
+        return out, [pair]
 
     def _moved_tags(self, tags: Sequence[str], derived: DerivedSentence) -> list[str]:
-        """Tags in the order of the derived words; those of entities are repaired."""
-        moved_tags, repair = [tags[old] for old in derived.origin], self.options.repair
-        if repair == "none" or not any(tag[:2] in ("B-", "I-") for tag in tags):
+        """Put tags into the order of the derived words.
+
+        1. Parts of speech, and all tags without ``repair``, are only moved.
+        2. Tags of entities are repaired, since an entity must begin with ``B`` in the new order too: by entity, or in
+           one of two ways of ALIGN-MLM's code.
+        3. Tags found by word form belong to no entity of the original, so they cannot be repaired by entity.
+        """
+        moved_tags = [tags[old] for old in derived.origin]
+        repair = self.options.repair
+        has_entities = any(tag[:2] in ("B-", "I-") for tag in tags)
+        if repair == "none" or not has_entities:  # 1
             return moved_tags
-        if repair == "flip":
+        if repair == "flip":  # 2
             return flip_runs(moved_tags)
-        if repair == "entities" and self.options.labels == "exact":
+        if repair == "entities" and self.options.labels == "exact":  # 2
             return carry_entities(tags, derived.origin)
-        return make_tags_consistent(moved_tags)  # tags found by word form belong to no entity of the original
+        return make_tags_consistent(moved_tags)  # 2, 3
 
     def _pair(self, row: Row, key: int) -> DerivedRow:
         out, pairs = dict(row), []
-        for number, side in enumerate(("first", "second")):
+        for number, column in enumerate(("first", "second")):
             if self.options.single_spaces:
-                sentence = Sentence(tuple(row[side].strip().split(" ")))
+                sentence = Sentence(tuple(row[column].strip().split(" ")))
             else:
-                sentence = self._read(row[side])
+                sentence = self._sentence_of(row[column])
             derived = self.transform(sentence, key=2 * key + number)
-            out[side] = " ".join(derived.words)
-            pairs.append(self._pair_of(sentence, derived, row["language"]))
-        out["language"] = self.tag(row["language"])
+            out[column] = " ".join(derived.words)
+            pairs.append(self._gold_pair(sentence, derived, row["language"]))
+        out["language"] = self.derived_language(row["language"])
         return out, pairs
 
     def _span(self, row: Row, key: int) -> DerivedRow:
@@ -173,11 +207,11 @@ class Deriver:
             "context": " ".join(derived_context.words),
             "question": " ".join(derived_question.words),
             "answers": {"text": [text for text, _ in kept], "start": [start for _, start in kept]},
-            "language": self.tag(row["language"]),
+            "language": self.derived_language(row["language"]),
         }
         pairs = [
-            self._pair_of(context.sentence, derived_context, row["language"]),
-            self._pair_of(question.sentence, derived_question, row["language"]),
+            self._gold_pair(context.sentence, derived_context, row["language"]),
+            self._gold_pair(question.sentence, derived_question, row["language"]),
         ]
         return out, pairs
 
@@ -187,40 +221,50 @@ class Deriver:
     def _reordered(self, sentence: Sentence, key: int) -> DerivedSentence:
         """Derive a labelled sentence, whose labels need exactly one derived word for each original one."""
         derived = self.transform(sentence, key=key)
-        if len(derived.origin) != len(sentence.words) or len(set(derived.origin)) != len(derived.origin):
+        if not derived.renders_each_once(len(sentence.words)):
             raise ConfigurationError(
                 "labelled words were cut into pieces by the transformation; use level: word for labelled data"
             )
         return derived
 
-    def _pair_of(self, sentence: Sentence, derived: DerivedSentence, language: str) -> SentencePair:
+    def _gold_pair(self, sentence: Sentence, derived: DerivedSentence, language: str) -> SentencePair:
         """Pair a sentence with the derived one, with gold links.
 
-        The literal inversion has empty words; they are left out, and the others are counted without them.
+        The literal inversion has empty words. They are left out, and the links have the numbers of the other words
+        without them.
         """
         source, target = sentence.words, derived.words
         links = derived.links()
         if "" in source or "" in target:
-            source_number, target_number = _numbers_of_filled(source), _numbers_of_filled(target)
-            kept = [(old, new) for old, new in links if old in source_number and new in target_number]
-            links = [(source_number[old], target_number[new]) for old, new in kept]
+            source_number, target_number = _numbers_without_empty(source), _numbers_without_empty(target)
+            renumbered = []
+            for old, new in links:
+                if old in source_number and new in target_number:
+                    renumbered.append((source_number[old], target_number[new]))
+            links = renumbered
             source, target = tuple(filter(None, source)), tuple(filter(None, target))
-        return SentencePair.of(source, target, links=links, languages=(language, self.tag(language)))
+        return SentencePair.of(
+            source, target, links=links, languages=(language, self.derived_language(language))
+        )
 
 
-def _numbers_of_filled(words: Sequence[str]) -> dict[int, int]:
-    """The number of each word that is not empty, counted without empty ones."""
+def _numbers_without_empty(words: Sequence[str]) -> dict[int, int]:
+    """The new number of each word that is not empty, once empty words are left out: ``("", "a")`` gives ``{1: 0}``."""
     filled = [number for number, word in enumerate(words) if word]
     return {old: new for new, old in enumerate(filled)}
 
 
-def _moved_links(links: Iterable[Sequence[int]], derived: DerivedSentence, end: int) -> list[list[int]]:
-    """Word links of which one side was derived: ``end`` 0 is the source, 1 the target."""
+def _other(side: _Side) -> _Side:
+    return "target" if side == "source" else "source"
+
+
+def _moved_links(links: Iterable[Sequence[int]], derived: DerivedSentence, side: _Side) -> list[list[int]]:
+    """Move the word links ``(source, target)`` of a sentence pair of which one side was derived."""
     renderings = derived.renderings()
     moved_links = []
-    for link in links:
-        for new in renderings.get(link[end], ()):
-            moved = [link[0], link[1]]
-            moved[end] = new
-            moved_links.append(moved)
+    for source, target in links:
+        if side == "source":
+            moved_links += [[new, target] for new in renderings.get(source, ())]
+        else:
+            moved_links += [[source, new] for new in renderings.get(target, ())]
     return sorted(moved_links)

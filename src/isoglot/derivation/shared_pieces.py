@@ -2,7 +2,11 @@
 
 WordPiece marks the pieces inside a word (``##ing``), so the mark can be written. BPE and Unigram mark the first piece
 of a word instead, with the space before it, and a piece inside a word could join its neighbours when it is read again.
-So it is written after a separator, a letter of a dead script: the doubled tokenizer cuts there, and then drops it.
+So a piece inside a word is written after a separator, a letter of a dead script: the doubled tokenizer cuts the text at
+separators, and drops them.
+
+:func:`spellings` says how pieces are written, :func:`spell` writes one, and :func:`readable_alone` finds the pieces for
+which this works.
 """
 
 import copy
@@ -20,20 +24,21 @@ SEPARATOR = "\U00016fe0"
 """Tangut iteration mark."""
 
 _METASPACE = "▁"
+"""The letter for a space in pieces of SentencePiece."""
 _BYTE_SPACE = "Ġ"
-"""The letters for a space in pieces of SentencePiece and of byte-level BPE."""
-_BYTES = {letter: byte for byte, letter in bytes_to_unicode().items()}
+"""The letter for a space in pieces of byte-level BPE."""
+_BYTE_OF_LETTER = {letter: byte for byte, letter in bytes_to_unicode().items()}
 """The letters of byte-level BPE, and the bytes that they stand for."""
 
 
 class Spelling(NamedTuple):
-    """How a piece is written."""
+    """The spelling of a piece: of ``Ġhouse`` the text is ``house``, and it begins a word."""
 
-    text: str  # its characters, without the space before it
-    initial: bool  # whether it has that space: it begins a word
+    text: str  # the piece's characters, without the space before it
+    begins_word: bool  # whether the piece has that space
 
 
-def marks_spaces(tokenizer: PreTrainedTokenizerBase) -> str | None:
+def space_letter(tokenizer: PreTrainedTokenizerBase) -> str | None:
     """The letter that stands for a space in the pieces of a tokenizer: ``▁``, ``Ġ`` (byte-level), or None."""
     step = tokenizer.backend_tokenizer.pre_tokenizer
     # The state is JSON that names the types of all steps, also of those inside a sequence.
@@ -43,50 +48,55 @@ def marks_spaces(tokenizer: PreTrainedTokenizerBase) -> str | None:
     return _METASPACE if b"Metaspace" in types else None
 
 
-def spellings(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list[Spelling | None]:
-    """Say how each piece is written; None for pieces without characters of their own.
+def spellings(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> list[Spelling | None]:
+    """Say how each piece is written; None for pieces that are no text of their own.
 
-    These are fragments of a character (byte-level), and the bare space.
+    No text are fragments of a character (byte-level), the bare space, and pieces with white space inside.
     """
-    mark = marks_spaces(tokenizer)
-    if mark is None:
+    space = space_letter(tokenizer)
+    if space is None:
         raise ConfigurationError(
             f"the pieces of a {type(tokenizer.backend_tokenizer.model).__name__} tokenizer with shared ids do "
             "not show where a word begins; derived text with vocabulary overlap needs WordPiece, or BPE or Unigram "
             "with Metaspace or ByteLevel; shift encoded ids with VocabularyCopy.shift, or set overlap to 0"
         )
     spelled: list[Spelling | None] = []
-    for token in tokens:
-        rest = token.removeprefix(mark)
-        text = _from_bytes(rest) if mark == _BYTE_SPACE else rest
-        if text and mark not in rest and not any(map(str.isspace, text)):
-            spelled.append(Spelling(text, initial=rest != token))
+    for piece in pieces:
+        without_space = piece.removeprefix(space)
+        text = _from_bytes(without_space) if space == _BYTE_SPACE else without_space
+        if text and space not in without_space and not any(map(str.isspace, text)):
+            spelled.append(Spelling(text, begins_word=without_space != piece))
         else:
             spelled.append(None)
     return spelled
 
 
-def spell(spelling: Spelling, mark: str, *, first: bool) -> str:
-    """Write a shared piece into a derived word, whose first piece it may be."""
-    if spelling.initial:
-        # A normaliser may put a space inside a word (NFKC of an acute accent); Metaspace's letter stands for it.
-        return spelling.text if first else f"{mark}{spelling.text}"
-    return f"{SEPARATOR}{spelling.text}"
+def spell(spelling: Spelling, space: str, *, first: bool) -> str:
+    """Write a shared piece into a derived word.
+
+    ``space``: The tokenizer's letter for a space.
+    ``first``: Whether the piece is the first one of its word.
+    """
+    if not spelling.begins_word:
+        return f"{SEPARATOR}{spelling.text}"
+    # A normaliser may put a space inside a word (NFKC of an acute accent); Metaspace's letter stands for it.
+    return spelling.text if first else f"{space}{spelling.text}"
 
 
 def cut_at_separators(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerFast:
-    """Copy a tokenizer so that it cuts at separators and drops them, with the space that it may put before them.
+    """Copy a tokenizer so that it cuts at separators and drops them, with a space that it may put before one.
 
     The copy is of the general class, because the classes of some models build their own pre-tokenizer when they are
     loaded.
     """
     backend = copy.deepcopy(tokenizer.backend_tokenizer)
-    mark = marks_spaces(tokenizer)
+    space = space_letter(tokenizer)
     separator = SEPARATOR
-    if mark == _BYTE_SPACE:
-        level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        separator = "".join(part for part, _ in level.pre_tokenize_str(SEPARATOR))
-    cut = pre_tokenizers.Split(Regex(f"{mark}?{separator}"), "removed")
+    if space == _BYTE_SPACE:
+        # The text is in letters for bytes by then, so the separator is looked for in these letters.
+        byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        separator = "".join(part for part, _ in byte_level.pre_tokenize_str(SEPARATOR))
+    cut = pre_tokenizers.Split(Regex(f"{space}?{separator}"), "removed")
     backend.pre_tokenizer = pre_tokenizers.Sequence([backend.pre_tokenizer, cut])
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
@@ -99,25 +109,32 @@ def cut_at_separators(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizer
 
 
 def readable_alone(
-    tokenizer: PreTrainedTokenizerBase, written: Sequence[Spelling | None], *, special: set[int]
+    tokenizer: PreTrainedTokenizerBase, spelled: Sequence[Spelling | None], *, special: set[int]
 ) -> frozenset[int]:
-    """The ids that can be shared, because their written form is read back as that one piece."""
+    """Find the ids that can be shared, because the tokenizer reads the written piece back as that one id.
+
+    ``spelled``: The spelling of each id, see :func:`spellings`.
+    ``special``: Ids of special tokens, which are never shared.
+    """
     backend = cut_at_separators(tokenizer).backend_tokenizer
     backend.encode_special_tokens = True
-    # Each is read after a word, as in running text: a text's first word has no space before it in some tokenizers.
-    lead = len(backend.encode("a", add_special_tokens=False).ids)
-    texts = {
-        i: f"a {spelling.text}" if spelling.initial else f"a{SEPARATOR}{spelling.text}"
-        for i, spelling in enumerate(written)
-        if spelling is not None and i not in special
-    }
-    read = backend.encode_batch(list(texts.values()), add_special_tokens=False)
-    return frozenset(i for i, encoding in zip(texts, read, strict=True) if encoding.ids[lead:] == [i])
+    # Each piece is read behind a word, as in running text: before the first word some tokenizers see no space.
+    ids_of_lead = len(backend.encode("a", add_special_tokens=False).ids)
+    texts: dict[int, str] = {}
+    for i, spelling in enumerate(spelled):
+        if spelling is not None and i not in special:
+            texts[i] = f"a {spelling.text}" if spelling.begins_word else f"a{SEPARATOR}{spelling.text}"
+    encodings = backend.encode_batch(list(texts.values()), add_special_tokens=False)
+    readable = set()
+    for i, encoding in zip(texts, encodings, strict=True):
+        if encoding.ids[ids_of_lead:] == [i]:
+            readable.add(i)
+    return frozenset(readable)
 
 
 def _from_bytes(piece: str) -> str | None:
-    """The text of a byte-level piece, or none if it begins or ends inside a character."""
+    """The text of a byte-level piece, or None if the piece begins or ends inside a character."""
     try:
-        return bytes(_BYTES[c] for c in piece).decode("utf-8")
+        return bytes(_BYTE_OF_LETTER[letter] for letter in piece).decode("utf-8")
     except (KeyError, UnicodeDecodeError):
         return None

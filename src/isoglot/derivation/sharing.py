@@ -10,53 +10,59 @@ COPY_FILE = "vocabulary_copy.json"
 """The file by which the folder of a :class:`~isoglot.derivation.vocabulary.VocabularyCopy` is known."""
 
 
-def draw_shared(
+def draw_positions(
     size: int,
     *,
-    overlap: float,
+    share: float,
     seed: int,
     with_replacement: bool = False,
     eligible: Collection[int] | None = None,
 ) -> list[int]:
-    """Draw the positions of a vocabulary that both languages share, sorted.
+    """Draw a share of the positions ``0`` to ``size − 1``, sorted: entries of a vocabulary, or of a lexicon.
 
-    ``size``: Positions in all.
-    ``overlap``: The part that is shared, from 0 to 1; exact up to rounding.
-    ``with_replacement``: Draw ``overlap · size`` times with replacement, as the paper's code does, so that 25 % and
-    50 % really are 1 − e^−overlap = 22.1 % and 39.4 %.
-    ``eligible``: Positions that can be shared at all. ``overlap`` is still a part of ``size``; if fewer are eligible,
-    all of them are shared.
+    ``share``: The share that is drawn, from 0 to 1; exact up to rounding.
+    ``with_replacement``: Draw ``share · size`` times with replacement, as the paper's code does, so that 25 % and
+    50 % really are 1 − e^−share = 22.1 % and 39.4 %.
+    ``eligible``: Positions that can be drawn at all. ``share`` is still a share of ``size``; if fewer positions are
+    eligible, all of them are drawn. With replacement, draws of other positions are lost.
 
     Source: Tang et al. 2022, Table 7 (0, 25 and 50 %).
     """
     generator = np.random.default_rng(seed_for(seed, "overlap"))
     if with_replacement:
-        drawn = set(generator.integers(size, size=int(overlap * size)).tolist()) if size else set()
+        if size == 0:
+            return []
+        drawn = set(generator.integers(size, size=int(share * size)).tolist())
         return sorted(drawn if eligible is None else drawn & set(eligible))
+    # All positions in random order: a larger share of the same size contains a smaller one.
     order: list[int] = generator.permutation(size).tolist()
     if eligible is not None:
-        chosen = set(eligible)
-        order = [i for i in order if i in chosen]
-    return sorted(order[: round(overlap * size)])
+        drawable = set(eligible)
+        order = [position for position in order if position in drawable]
+    return sorted(order[: round(share * size)])
 
 
 def gold_lexicon(
     pairs: Mapping[tuple[str, str], int], *, share: float = 1.0, seed: int = 0
 ) -> list[tuple[str, str]]:
-    """List words and their translations, or a drawn part of them.
+    """List words and their translations, or a drawn share of them.
 
     ``pairs``: How often each word is linked to each word of the derived language. Words that are
     alike in both languages are left out: they teach nothing.
-    ``share``: The part that is drawn: 0.25, 0.5 and 1 in the paper.
+    ``share``: The share that is drawn: 0.25, 0.5 and 1 in the paper.
 
     Returns:
-        Words and their translations, the most frequent first.
+        Words and their translations, the most frequent first; equally frequent ones by alphabet.
+
+    Example:
+        >>> gold_lexicon({("a", "ա"): 2, ("cab", "գաբ"): 3, ("7", "7"): 9})
+        [('cab', 'գաբ'), ('a', 'ա')]
 
     Source: Tang et al. 2022, Tables 4 and 5.
     """
     different = [pair for pair in pairs if pair[0] != pair[1]]
     entries = sorted(different, key=lambda pair: (-pairs[pair], pair))
     if share < 1:
-        chosen = draw_shared(len(entries), overlap=share, seed=seed_for(seed, "gold lexicon"))
-        entries = [entries[position] for position in chosen]
+        drawn = draw_positions(len(entries), share=share, seed=seed_for(seed, "gold lexicon"))
+        entries = [entries[position] for position in drawn]
     return entries

@@ -11,7 +11,7 @@ from isoglot.derivation.alphabet import Transliteration
 from isoglot.derivation.base import Transform, compose
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order import Inversion, Permutation
-from isoglot.derivation.sharing import draw_shared
+from isoglot.derivation.sharing import draw_positions
 
 if TYPE_CHECKING:
     from isoglot.derivation.vocabulary import VocabularyCopy
@@ -39,10 +39,10 @@ def build(
     vocabulary: VocabularyCopy | None = None,
     words: Callable[[], Iterable[str]] | None = None,
 ) -> Transform:
-    """Make the transformation of a name.
+    """Make the transformation that a text such as ``trans+inv`` names.
 
     ``vocabulary``: For trans: use this copy instead of one drawn from ``options.tokenizer``.
-    ``words``: For trans of letters with overlap: gives the words of the corpus, of which a part is shared.
+    ``words``: For trans of letters with overlap: returns the words of the corpus, a share of which both languages have.
 
     Example:
         >>> from isoglot.derivation.base import Sentence
@@ -51,7 +51,9 @@ def build(
     """
     options = options or TransformOptions()
     names = parse_names(text)
-    if options.level == "token" and "inv" in names and "syn" in names[: names.index("inv")]:
+    # The last name is applied first: `syn+inv` inverts before it orders by syntax.
+    is_syn_after_inv = "inv" in names and "syn" in names[: names.index("inv")]
+    if options.level == "token" and is_syn_after_inv:
         raise ConfigurationError(
             f"{text}: syntax orders words, but level: token keeps pieces; use level: word"
         )
@@ -65,21 +67,29 @@ def build(
             from isoglot.derivation.syntax import Syntax  # noqa: PLC0415 - heavy
 
             return Syntax.load(options)
+        # What remains is trans: of letters without a tokenizer, else of a tokenizer's pieces.
         if vocabulary is None and options.tokenizer is None:
-            if not options.overlap:
-                return Transliteration(options.alphabet)
-            if words is None:
-                raise ConfigurationError(
-                    f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
-                )
-            distinct = sorted(set(words()))  # sorted, so that the draw depends on the seed alone
-            shared = [distinct[i] for i in draw_shared(len(distinct), **options.sharing())]
-            return Transliteration(options.alphabet, shared=shared)
+            return _transliteration_of_letters(options, words)
         from isoglot.derivation.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
 
-        # An inversion of tokens that comes before it (is named behind it) leaves pieces instead of words.
-        gets_pieces = options.level == "token" and "inv" in names[names.index("trans") :]
+        # An inversion of tokens that is applied before trans leaves pieces instead of words.
+        is_trans_after_inv = "inv" in names[names.index("trans") :]
         copy = vocabulary or VocabularyCopy.draw(options.tokenizer, options)
-        return TokenTransliteration(copy, pieces=gets_pieces)
+        return TokenTransliteration(copy, pieces=options.level == "token" and is_trans_after_inv)
 
     return compose(*(build_one(name) for name in names))
+
+
+def _transliteration_of_letters(
+    options: TransformOptions, words: Callable[[], Iterable[str]] | None
+) -> Transliteration:
+    """Make the transliteration letter by letter; with ``overlap``, a share of the words stays as it is."""
+    if not options.overlap:
+        return Transliteration(options.alphabet)
+    if words is None:
+        raise ConfigurationError(
+            f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
+        )
+    distinct = sorted(set(words()))  # sorted, so that the draw depends on the seed alone
+    drawn = draw_positions(len(distinct), **options.sharing())
+    return Transliteration(options.alphabet, shared=[distinct[position] for position in drawn])

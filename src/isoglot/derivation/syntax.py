@@ -1,4 +1,8 @@
-"""The syntax of another language: heads and dependents are put into its order (galactic dependencies)."""
+"""The syntax of another language: each head and its dependents are put into that language's order.
+
+A treebank of English with the order of Hindi's nouns and verbs is a *galactic* treebank (Wang and Eisner 2016). English
+is its *substrate*, the language of the words and trees; Hindi is a *superstrate*, a language whose order is taken.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,9 @@ from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order_model import BUILT_IN, OrderModel, built_in_model
 
 HEAD_CLASSES = {"NOUN": "N", "PROPN": "N", "PRON": "N", "VERB": "V"}
-"""Which model orders the dependents of which heads: ``N`` of nouns, names and pronouns, ``V`` of verbs."""
+"""The class of a head by its tag, ``N`` or ``V``: which of a language's two models orders the head's dependents."""
 
-# Of UD 2 in version 1.2, which the published galactic-dependency models were fit to.
+# Relations of UD 2 under their names of UD 1.2, to which the published galactic-dependency models were fitted.
 _RELATIONS = {
     "obj": "dobj",
     "nsubj:pass": "nsubjpass",
@@ -32,17 +36,20 @@ _RELATIONS = {
     "clf": "dep",
     "orphan": "dep",
 }
+# Subtypes that UD 1.2 has as well.
 _SUBTYPES = {
     "acl:relcl", "cc:preconj", "compound:prt", "det:predet", "nmod:npmod", "nmod:poss", "nmod:tmod",
 }  # fmt: skip
 _NEGATIONS = {"not", "n't", "n’t"}
 _TAIL = 1e-12
-"""Probability of the least probable orders, which are not kept: of up to 5,040 orders most are never drawn."""
+"""Orders are kept until all but this probability is covered: most of up to 5,040 orders are never drawn."""
 _SPEC = re.compile(r"([\w-]+)((?:~[\w-]+@[NV])+)")
 
 
 def parse_spec(text: str) -> tuple[str, dict[str, str]]:
-    """Read the substrate, and the language whose order is taken, by class of heads.
+    """Read a specification: return the substrate, and the superstrate of each class of heads.
+
+    Here English has the order of French around nouns, and that of Hindi around verbs.
 
     Example:
         >>> parse_spec("en~fr@N~hi@V")
@@ -50,76 +57,86 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
     """
     match = _SPEC.fullmatch(text)
     parts = re.findall(r"~([\w-]+)@([NV])", match[2]) if match else []
-    classes = {kind: language for language, kind in parts}
-    if match is None or len(classes) != len(parts):
+    superstrates = {head_class: language for language, head_class in parts}
+    if match is None or len(superstrates) != len(parts):  # a class of heads was named twice
         raise ConfigurationError(
             f"syntax: expected SUBSTRATE~LANGUAGE@N~LANGUAGE@V, for example en~fr@N~fr@V or en~hi@V, got {text!r}"
         )
-    return match[1], classes
+    return match[1], superstrates
 
 
 def groups(heads: tuple[int, ...]) -> list[list[int]]:
-    """List the dependents of each word from left to right, 0-based; the last list is of the root.
+    """List the dependents of each word from left to right, 0-based; one more list, the last, is of the root.
+
+    ``heads``: 1-based numbers of the words' heads, 0 for the root.
 
     Example:
-        >>> groups((2, 0))  # "old house": the head of the first word is the second, that of the second the root
+        >>> groups((2, 0))  # "old house": "old" depends on "house", and "house" on the root
         [[], [0], [1]]
     """
-    children: list[list[int]] = [[] for _ in range(len(heads) + 1)]
-    for i, head in enumerate(heads):
-        children[head - 1].append(i)  # the root's 0 becomes -1, the last list
-    return children
+    dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for word, head in enumerate(heads):
+        dependents[head - 1].append(word)  # the root's 0 becomes -1, the last list
+    return dependents
 
 
 def is_projective(heads: tuple[int, ...]) -> bool:
-    """Whether every subtree is a run of words.
+    """Whether the words of every subtree stand together: no dependency crosses another.
 
     Raises:
         Underivable: The heads make a circle or point outside the sentence.
     """
     size = len(heads)
-    if any(not 0 <= h <= size for h in heads):
+    if any(not 0 <= head <= size for head in heads):
         raise Underivable("not a tree")
     dependents = groups(heads)
+    # If each subtree is kept together and all else keeps its order, a projective tree does not change.
     order = arranged(dependents, lambda head: sorted([head, *dependents[head]]))
-    if len(order) < size:
+    if len(order) < size:  # words on a circle are not reached from the root
         raise Underivable("not a tree")
     return order == list(range(size))
 
 
 def arranged(dependents: list[list[int]], order: Callable[[int], list[int]]) -> list[int]:
-    """Put the words of a tree in order, so that each subtree stays together.
+    """Put the words of a tree in order, so that each subtree stays together; return their numbers.
 
     ``dependents``: Those of :func:`groups`.
-    ``order``: Puts a head and its dependents in order. It is asked once for each head, from the root downwards.
+    ``order``: Puts a head and its dependents in order. It is called once for each head that has dependents, a head
+    always before the heads below it.
+
+    Example:
+        >>> arranged([[], [0], [1]], order=lambda head: [1, 0])  # "old house" with the head first
+        [1, 0]
     """
     sequence: list[int] = []
-    # A stack instead of recursion, as trees can be deep. Its end comes first, so members go onto it reversed.
+    # Words still to come, the next one at the end, each with whether its own group was ordered already. A stack instead
+    # of recursion, as trees can be deep.
     stack = [(root, False) for root in reversed(dependents[-1])]
     while stack:
-        word, is_in_order = stack.pop()
-        if is_in_order or not dependents[word]:
+        word, is_ordered = stack.pop()
+        if is_ordered or not dependents[word]:
             sequence.append(word)
-        else:
-            stack.extend((member, member == word) for member in reversed(order(word)))
+            continue
+        # The head is a member of its own group: when the stack returns the head again, it is only written.
+        stack.extend((member, member == word) for member in reversed(order(word)))
     return sequence
 
 
 class Syntax:
-    """The dependents of nouns and verbs in the order of another language, drawn from its model.
+    """Puts the dependents of nouns and verbs into the order of another language, drawn from its model.
 
-    Every head of a class that has a model is re-ordered with its dependents, from the root downwards:
-    ``P(order) ∝ exp((1 − λ) θ_super + λ θ_sub) · counts`` over all orders. Other heads keep theirs. The distribution
-    of each kind of group is computed once.
+    Each head of class ``N`` or ``V`` and its dependents get an order with the probability
+    ``P(order) ∝ exp((1 − λ) θ_super + λ θ_sub) · counts`` over all orders. Heads of other classes keep their order. The
+    distribution of each kind of group is computed once.
 
-    A sentence of a head with over six dependents is skipped, as by the original, or that head's order kept
+    A sentence of a head with over six dependents is skipped, as by the original, or that head's order is kept
     (``oversize``).
 
     Args:
-        models: by head class (``N``, ``V``), as mixed: see :meth:`load`.
+        models: By class of head (``N``, ``V``), mixed already: see :meth:`load`.
 
     Raises:
-        Underivable: (when called) no tree, a non-projective one, or one with too large a group.
+        Underivable: (when called) The sentence has no tree, a non-projective one, or one with too large a group.
 
     Source: Wang and Eisner 2016; Tang et al. 2022, App. F, ``en~fr@N~fr@V``, λ = 0.05.
     """
@@ -127,29 +144,31 @@ class Syntax:
     def __init__(self, models: Mapping[str, OrderModel], options: TransformOptions) -> None:
         self.models, self.options = dict(models), options
         self._known: dict[tuple[str, ...], tuple[list[list[int]], list[float]]] = {}
-        """Orders of the members of each kind of group, and their cumulated probabilities."""
+        """By the names of a group's members: what :meth:`_probable_orders` returns for them."""
 
     @classmethod
     def load(cls, options: TransformOptions) -> Syntax:
-        """Read the models that options name: ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm`` in a folder, or built-in."""
+        """Read the models that options name, built-in or ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm`` in a folder.
+
+        Each model of the superstrate is mixed with the substrate's.
+        """
         if options.syntax is None or options.models is None:
             raise ConfigurationError(
                 "syn needs a specification and models; give [[syntax='en~fr@N~fr@V']] and [[models=FOLDER]], or, "
-                "without any "
-                "file, [[syntax='en~head-final@N~head-final@V']] and [[models='built-in']]"
+                "without any file, [[syntax='en~head-final@N~head-final@V']] and [[models='built-in']]"
             )
         folder = options.models
         substrate, superstrates = parse_spec(options.syntax)
 
-        def model(language: str, kind: str) -> OrderModel:
+        def load_model(language: str, head_class: str) -> OrderModel:
             if str(folder) == BUILT_IN:
-                return built_in_model(language, kind)
-            return OrderModel.load(folder / f"{language}@{kind}.orm")
+                return built_in_model(language, head_class)
+            return OrderModel.load(folder / f"{language}@{head_class}.orm")
 
-        models = {
-            kind: model(language, kind).mixed(model(substrate, kind), options.rate)
-            for kind, language in superstrates.items()
-        }
+        models = {}
+        for head_class, language in superstrates.items():
+            own_order = load_model(language, head_class)
+            models[head_class] = own_order.mixed(load_model(substrate, head_class), options.rate)
         return cls(models, options)
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
@@ -160,33 +179,48 @@ class Syntax:
         if not is_projective(tree.heads):
             raise Underivable("not projective")
         dependents = groups(tree.heads)
-        if self.options.oversize == "skip" and any(len(d) >= MAX_GROUP for d in dependents[:-1]):
+        if self.options.oversize == "skip" and any(len(of_word) >= MAX_GROUP for of_word in dependents[:-1]):
             raise Underivable(f"a head with over {MAX_GROUP - 1} dependents")
         generator = random.Random(seed_for(self.options.seed, "syntax", key))
         origin = arranged(dependents, lambda head: self._ordered(tree, head, dependents[head], generator))
-        return DerivedSentence(tuple([sentence.words[o] for o in origin]), tuple(origin))
+        return DerivedSentence(tuple([sentence.words[old] for old in origin]), tuple(origin))
 
     def _ordered(
         self, tree: Sentence, head: int, dependents: list[int], generator: random.Random
     ) -> list[int]:
-        """Put a head and its dependents into their new order."""
+        """Put a head and its dependents into their new order; words are given and returned by their numbers.
+
+        1. Heads of a class without a model, and heads with too many dependents, keep their order and draw no number.
+        2. With ``best``, the most probable order is taken.
+        3. Else an order is drawn by its probability.
+        """
         upos, deprels = tree.upos, tree.deprels
-        kind = HEAD_CLASSES.get(upos[head], "")
-        if kind not in self.models or len(dependents) >= MAX_GROUP:
+        head_class = HEAD_CLASSES.get(upos[head], "")
+        if head_class not in self.models or len(dependents) >= MAX_GROUP:  # 1
             return sorted([head, *dependents])
-        # Sorted by name, so that a kind of group is known again. Dependents of one name keep their order here, which
-        # changes nothing: any order of them is as probable.
+        # Sorted by name, so that groups of the same names share one distribution. Dependents of one name keep their
+        # order here, which changes nothing: any order of them is as probable.
         members = [head, *sorted(dependents, key=lambda word: (upos[word], deprels[word]))]
         names = (f"@{upos[head]}&@", *(f"{upos[word]}&{deprels[word]}" for word in members[1:]))
         if names not in self._known:
-            self._known[names] = self._probable_orders(kind, names)
+            self._known[names] = self._probable_orders(head_class, names)
         orders, cumulated = self._known[names]
-        draw = 0 if self.options.best else bisect_right(cumulated, generator.random() * cumulated[-1])
-        return [members[number] for number in orders[min(draw, len(orders) - 1)]]
+        if self.options.best:  # 2
+            rank = 0
+        else:  # 3
+            rank = bisect_right(cumulated, generator.random() * cumulated[-1])
+            rank = min(rank, len(orders) - 1)  # rounding can make the product equal to the last sum
+        return [members[member] for member in orders[rank]]
 
-    def _probable_orders(self, kind: str, names: tuple[str, ...]) -> tuple[list[list[int]], list[float]]:
-        """The orders of a group, the most probable first, and their cumulated probabilities, without the tail."""
-        distribution = self.models[kind].distribution(names)
+    def _probable_orders(
+        self, head_class: str, names: tuple[str, ...]
+    ) -> tuple[list[list[int]], list[float]]:
+        """List the orders of a group, the most probable first, without the least probable (:data:`_TAIL`).
+
+        Returns:
+            The orders, and beside each the probability of it and of all before it: 0.7, 0.9, 1.0.
+        """
+        distribution = self.models[head_class].distribution(names)
         ranked = np.argsort(-distribution.probabilities, kind="stable")
         cumulated = np.cumsum(distribution.probabilities[ranked])
         count = int(np.searchsorted(cumulated, 1 - _TAIL)) + 1
@@ -203,16 +237,17 @@ def to_ud1(sentence: Sentence) -> Sentence:
     Source: our own, from the guidelines of both versions; ALIGN-MLM's code feeds version 2 labels to the models.
     """
     upos, deprels = list(sentence.upos), list(sentence.deprels)
-    for i, (tag, relation) in enumerate(zip(sentence.upos, sentence.deprels, strict=True)):
+    for number, (tag, relation) in enumerate(zip(sentence.upos, sentence.deprels, strict=True)):
         if tag == "CCONJ":
-            upos[i] = "CONJ"
+            upos[number] = "CONJ"
         elif tag == "AUX" and relation.partition(":")[0] == "cop":
-            upos[i] = "VERB"
-        deprels[i] = _relation(relation, tag, sentence.words[i])
+            upos[number] = "VERB"
+        deprels[number] = _ud1_relation(relation, tag, sentence.words[number])
     return sentence._replace(upos=tuple(upos), deprels=tuple(deprels))
 
 
-def _relation(relation: str, tag: str, word: str) -> str:
+def _ud1_relation(relation: str, tag: str, word: str) -> str:
+    """Rename one relation, given the tag and the form of its word."""
     base = relation.partition(":")[0]
     if relation in _RELATIONS:
         return _RELATIONS[relation]
@@ -222,4 +257,6 @@ def _relation(relation: str, tag: str, word: str) -> str:
         return "name" if tag == "PROPN" else "foreign"
     if base == "advmod" and word.lower() in _NEGATIONS:
         return "neg"
-    return relation if relation in _SUBTYPES else _RELATIONS.get(base, base)
+    if relation in _SUBTYPES:
+        return relation
+    return _RELATIONS.get(base, base)  # without its subtype: `obj:lvc` is `dobj`

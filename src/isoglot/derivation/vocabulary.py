@@ -22,15 +22,15 @@ from isoglot.derivation.shared_pieces import (
     SEPARATOR,
     Spelling,
     cut_at_separators,
-    marks_spaces,
     readable_alone,
+    space_letter,
     spell,
     spellings,
 )
-from isoglot.derivation.sharing import COPY_FILE, draw_shared
+from isoglot.derivation.sharing import COPY_FILE, draw_positions
 
 SCRIPTS: dict[str, tuple[int, int]] = {"tangut": (0x17000, 6136), "hangul": (0xAC00, 11172)}
-"""Blocks of Unicode that copies are written in: first character, and how many there are."""
+"""Blocks of Unicode in which copies are written: the first character, and the number of characters."""
 
 
 class VocabularyCopy:
@@ -58,26 +58,32 @@ class VocabularyCopy:
         self.script = script
         self.shared = frozenset(map(int, shared))
         around_text = ("cls_token_id", "bos_token_id", "sep_token_id", "eos_token_id", "pad_token_id")
-        ids = {getattr(tokenizer, name, None) for name in around_text}
-        self.unshifted = tuple(sorted(i for i in ids if i is not None))
-        self._tokens = list(tokenizer.convert_ids_to_tokens(list(range(self.size))))
+        ids_around_text = {getattr(tokenizer, name, None) for name in around_text}
+        self.unshifted = tuple(sorted(i for i in ids_around_text if i is not None))
+        self._pieces = list(tokenizer.convert_ids_to_tokens(list(range(self.size))))
+        self._check()
+        # The derived id of each original id.
+        self._shifted = np.arange(self.size, dtype=np.int64) + self.size
+        without_copy = [*self.shared, *self.unshifted]
+        self._shifted[without_copy] = without_copy
+
+    def _check(self) -> None:
+        """Refuse a tokenizer whose ids have gaps, and one that knows the script in which copies would be written."""
+        tokenizer, script = self.original, self.script
         if script not in SCRIPTS:
             raise ConfigurationError(f"unknown script {script!r}; known: {', '.join(SCRIPTS)}")
-        if None in self._tokens or not getattr(tokenizer, "is_fast", False):
+        if None in self._pieces or not getattr(tokenizer, "is_fast", False):
             raise ConfigurationError(
                 f"got a {type(tokenizer).__name__} with {self.size} entries; a fast tokenizer with ids 0 to V − 1 is "
                 "needed"
             )
         first, count = SCRIPTS[script]
-        for token in self._tokens:
-            if SEPARATOR in token or any(first <= ord(letter) < first + count for letter in token):
+        for piece in self._pieces:
+            if SEPARATOR in piece or any(first <= ord(letter) < first + count for letter in piece):
                 other = next((name for name in SCRIPTS if name != script), script)
                 raise ConfigurationError(
-                    f"the tokenizer knows {token!r}, which is in the script of the copies; set script: {other}"
+                    f"the tokenizer knows {piece!r}, which is in the script of the copies; set script: {other}"
                 )
-        self._table = np.arange(self.size, dtype=np.int64) + self.size
-        without_copy = [*self.shared, *self.unshifted]
-        self._table[without_copy] = without_copy
 
     @classmethod
     def draw(cls, tokenizer: PreTrainedTokenizerBase, options: TransformOptions) -> VocabularyCopy:
@@ -89,18 +95,18 @@ class VocabularyCopy:
         overlap, script = options.overlap, options.script
         special = set(tokenizer.all_special_ids)
         ids = [i for i in range(len(tokenizer)) if i not in special]
-        eligible = None
+        eligible = None  # positions in `ids`
         if overlap and not _is_wordpiece(tokenizer):
-            written = spellings(tokenizer, cls(tokenizer, script=script)._tokens)
-            readable = readable_alone(tokenizer, written, special=special)
+            spelled = spellings(tokenizer, cls(tokenizer, script=script)._pieces)
+            readable = readable_alone(tokenizer, spelled, special=special)
             eligible = [position for position, i in enumerate(ids) if i in readable]
-        chosen = draw_shared(len(ids), **options.sharing(), eligible=eligible)
-        return cls(tokenizer, shared=[ids[i] for i in chosen], script=script)
+        drawn = draw_positions(len(ids), **options.sharing(), eligible=eligible)
+        return cls(tokenizer, shared=[ids[position] for position in drawn], script=script)
 
     def shift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
         """Turn ids of the original into ids of the derived language; ids that are shifted already stay."""
         array = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
-        return np.where(array < self.size, self._table[array % self.size], array)
+        return np.where(array < self.size, self._shifted[array % self.size], array)
 
     def unshift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
         """Turn ids of the derived language back into ids of the original, whose own ids stay."""
@@ -115,17 +121,17 @@ class VocabularyCopy:
         """The doubled tokenizer, of size 2V: original text gives ids below V, derived text the copies' ids."""
         wordpiece = _is_wordpiece(self.original)
         if self.shared and not wordpiece:
-            self._spelled  # noqa: B018 - refuses ids that cannot be written before any text is derived
+            self._shared_spellings  # noqa: B018 - refuses ids that cannot be written before any text is derived
             doubled: PreTrainedTokenizerBase = cut_at_separators(self.original)
         else:
             doubled = copy.deepcopy(self.original)
-        doubled.add_tokens(
-            [AddedToken(self._code(i), lstrip=True, normalized=False) for i in range(self.size)]
-        )
+        # `lstrip`: white space before a copy is no piece of its own.
+        copies = [AddedToken(self._code(i), lstrip=True, normalized=False) for i in range(self.size)]
+        doubled.add_tokens(copies)
         if self.shared and wordpiece:
             # Shared pieces inside a word (`##ing`) are written with their mark, so they must be read as one token.
             prefix = str(self.original.backend_tokenizer.model.continuing_subword_prefix)
-            inner = [self._tokens[i] for i in sorted(self.shared) if self._tokens[i].startswith(prefix)]
+            inner = [self._pieces[i] for i in sorted(self.shared) if self._pieces[i].startswith(prefix)]
             doubled.add_tokens([AddedToken(piece, normalized=False) for piece in inner])
         last = doubled.convert_tokens_to_ids(self._code(self.size - 1))
         if len(doubled) != 2 * self.size or last != 2 * self.size - 1:
@@ -139,25 +145,32 @@ class VocabularyCopy:
         """Write the derived word that has these pieces, which are ids of the original."""
         shared = self.shared
         if not shared or _is_wordpiece(self.original):
-            return "".join([self._tokens[i] if i in shared else self._code(i) for i in ids])
-        mark, spelled = self._spelled
+            return "".join([self._pieces[i] if i in shared else self._code(i) for i in ids])
+        space, spelling_of = self._shared_spellings
         written = []
         for position, i in enumerate(ids):
-            written.append(spell(spelled[i], mark, first=position == 0) if i in shared else self._code(i))
+            if i in shared:
+                written.append(spell(spelling_of[i], space, first=position == 0))
+            else:
+                written.append(self._code(i))
         return "".join(written)
 
     @cached_property
-    def _spelled(self) -> tuple[str, dict[int, Spelling]]:
-        """The letter for a space, and the spelling of each shared id, where the model is not WordPiece."""
-        spelled = spellings(self.original, self._tokens)
-        named = {i: spelling for i in self.shared if (spelling := spelled[i]) is not None}
-        missing = [self._tokens[i] for i in sorted(self.shared) if i not in named]
+    def _shared_spellings(self) -> tuple[str, dict[int, Spelling]]:
+        """The letter for a space, and the spelling of each shared id; for models other than WordPiece."""
+        all_spellings = spellings(self.original, self._pieces)
+        spelling_of = {}
+        for i in self.shared:
+            spelling = all_spellings[i]
+            if spelling is not None:
+                spelling_of[i] = spelling
+        missing = [self._pieces[i] for i in sorted(self.shared) if i not in spelling_of]
         if missing:
             raise ConfigurationError(
                 f"{len(missing)} shared ids are not text, the first {missing[0]!r} (a part of a character, "
                 "or a bare space); leave them out, or draw the ids with VocabularyCopy.draw"
             )
-        return marks_spaces(self.original) or "", named
+        return space_letter(self.original) or "", spelling_of
 
     def save(self, folder: str | Path) -> None:
         """Write the doubled tokenizer, and how it came about, so that :meth:`load` opens it again."""
@@ -185,21 +198,25 @@ class VocabularyCopy:
         return cls(original, shared=values["shared"], script=values["script"])
 
     def _code(self, i: int) -> str:
-        """The characters of the copy of an id: one if the script has enough of them, else two."""
-        first, count = SCRIPTS[self.script]
+        """The characters of the copy of an id: one if the script has enough of them, else two.
+
+        With two, a character is a first or a second one and never both, so that codes need no space between them. Of
+        ten characters for 20 ids, three would be first ones and seven second ones, as 2 · 8 codes are too few.
+        """
+        first_character, count = SCRIPTS[self.script]
         if self.size <= count:
-            return chr(first + i)
-        # A character is a first or a second one and never both, so that codes need no space between them. First ones
-        # are as few as give enough codes.
-        leads = next(n for n in range(1, count) if n * (count - n) >= self.size)
-        lead, trail = divmod(i, count - leads)
-        return chr(first + lead) + chr(first + leads + trail)
+            return chr(first_character + i)
+        # First characters are as few as give enough codes.
+        first_count = next(n for n in range(1, count) if n * (count - n) >= self.size)
+        first, second = divmod(i, count - first_count)
+        return chr(first_character + first) + chr(first_character + first_count + second)
 
 
 class TokenTransliteration:
     """Writes every word as the copies of its pieces.
 
     Args:
+        vocabulary: The copies.
         pieces: The words of the input are pieces themselves (after an inversion of tokens).
     """
 
@@ -207,10 +224,9 @@ class TokenTransliteration:
         self.vocabulary = vocabulary
         self.pieces = pieces
         self._backend = fast_backend(vocabulary.original)
-        self._spaced = self._ids(["a"]) != self._ids(
-            [" a"]
-        )  # a byte-level tokenizer: spaces are part of pieces
-        # Derived words that are known, by the original: of words inside a text, and of first words.
+        # A byte-level tokenizer: spaces are part of pieces.
+        self._spaced = self._ids(["a"]) != self._ids([" a"])
+        # Derived words that are known, by the original: of words inside a text [False], and of first words [True].
         self._known: tuple[dict[str, str], dict[str, str]] = ({}, {})
         vocabulary.tokenizer  # noqa: B018 - refuses a copy that cannot be written before any text is derived
 
@@ -218,19 +234,24 @@ class TokenTransliteration:
         return [encoding.ids for encoding in self._backend.encode_batch(texts, add_special_tokens=False)]
 
     def prime(self, words: Iterable[str], *, first: bool = False) -> None:
-        """Derive words that are not known yet, in one call of the tokenizer; ``first``: as first words of a text."""
+        """Derive words that are not known yet, in one call of the tokenizer.
+
+        ``first``: The words are the first ones of their texts.
+        """
         known = self._known[first]
-        new = [w for w in dict.fromkeys(words) if w not in known]
+        new = [word for word in dict.fromkeys(words) if word not in known]
         if not new:
             return
         if self.pieces:
-            lookup, unknown = self.vocabulary.original.get_vocab(), self.vocabulary.original.unk_token_id
-            encoded = [[lookup.get(w, unknown)] for w in new]
+            id_of, unknown = self.vocabulary.original.get_vocab(), self.vocabulary.original.unk_token_id
+            encoded = [[id_of.get(word, unknown)] for word in new]
         else:
-            encoded = self._ids([f" {w}" if self._spaced and not first else w for w in new])
+            space = " " if self._spaced and not first else ""
+            encoded = self._ids([f"{space}{word}" for word in new])
         for word, ids in zip(new, encoded, strict=True):
-            all_shared = self.vocabulary.shared.issuperset(ids)
             known[word] = word
+            # A word of shared pieces alone is the same word in both languages, and needs no separators.
+            all_shared = self.vocabulary.shared.issuperset(ids)
             if self.pieces or not all_shared:
                 known[word] = self.vocabulary.written(ids) or word  # a word without pieces stays itself
 
