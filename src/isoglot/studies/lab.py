@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isoglot.core.checks import checked, given_texts
 from isoglot.core.errors import ConfigurationError, IsoglotError
@@ -35,6 +36,16 @@ _FIRST_UNKNOWN = 900_000_001
 """The first stand-in of a number that is not known yet; no size of a study is near it."""
 _NAMED = 6
 """Languages that the name of an evaluation lists."""
+_LONGEST_SLUG = 60
+"""Characters of a step's name in the name of its folder, at most."""
+
+
+class _KnownStep(NamedTuple):
+    """A step that was asked for before."""
+
+    step: Step
+    folder: Path
+    text: str  # the step as JSON, in which the folders of the steps that it reads are found
 
 
 class Lab:
@@ -69,7 +80,11 @@ class Lab:
         # Of all cells:
         self.inputs: dict[Work, list[Input]] = {}  # of unfinished steps
         self.problems: list[str] = []
-        self._folders: dict[str, Path] = {}
+        self._known_steps: dict[tuple[type[Step], str], _KnownStep] = {}  # by their fields as JSON
+        self._folders: dict[str, Path] = {}  # by the key of the step
+        self._manifests: dict[Path, dict[str, Any]] | None = (
+            None  # those read in this look; None outside of one
+        )
         self.unknown: dict[int, str] = {}  # stand-ins of numbers, and after which step these are known
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
@@ -208,23 +223,80 @@ class Lab:
         return model / "checkpoint" if isinstance(model, Work) else model.path
 
     def make(self, name: str, kind: type[Step], /, **fields: Any) -> Work:
-        """What a step with these fields leaves, or will leave when it is made."""
-        try:
-            step = checked(kind, with_leaves(fields, lambda v: str(v) if isinstance(v, Work) else v))
-        except ConfigurationError as error:
-            raise ConfigurationError([f"{kind.kind} {name}: {text}" for text in error.problems]) from error
-        values = step.model_dump(mode="json", exclude_defaults=True, exclude=_UNHASHED)
-        key = key_of([kind.__qualname__, json.dumps(values, sort_keys=True).replace(f"{self.root}/", "")])
-        if (folder := self._folders.get(key)) is None:  # equal fields are one folder, whatever their names
-            slug = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", name).strip("-")[:60]
-            existing = sorted((self.root / kind.kind).glob(f"*-{key}"))
-            folder = self._folders[key] = next(iter(existing), self.root / kind.kind / f"{slug}-{key}")
-        text = step.model_dump_json()
-        needs = tuple(before for before in self.steps if str(before) in text)
-        manifest = _record(folder).read() or {}
-        work = Work(folder, name, step, manifest, self, needs, tuple(self.guesses))
+        """Return the folder that a step with these fields leaves, or will leave when the step is made.
+
+        Equal fields give the same folder, whatever ``name`` is:
+
+            pairs = lab.make("pairs", SamplePairs, source="en.txt", target="de.txt")
+            text = pairs / "pairs.tsv"
+        """
+        known = self._known_step(name, kind, fields)
+        # A step reads another one if its fields name a folder that the cell asked for before.
+        needs = tuple(before for before in self.steps if str(before) in known.text)
+        work = Work(
+            known.folder, name, known.step, self._manifest(known.folder), self, needs, tuple(self.guesses)
+        )
         self.steps[work] = None
         return work
+
+    def _known_step(self, name: str, kind: type[Step], fields: Mapping[str, Any]) -> _KnownStep:
+        """Check the fields of a step and find its folder, once for equal fields: cells ask for the same steps often."""
+        try:
+            # The order of keys counts here: a step has its inputs in the order in which they were given.
+            given = kind, json.dumps(fields, default=_path_of_work)
+        except TypeError:  # a field that JSON does not have: the step is checked each time
+            given = None
+        if given is not None and given in self._known_steps:
+            return self._known_steps[given]
+        try:
+            step = checked(
+                kind, with_leaves(fields, lambda value: str(value) if isinstance(value, Work) else value)
+            )
+        except ConfigurationError as error:
+            raise ConfigurationError([f"{kind.kind} {name}: {text}" for text in error.problems]) from error
+        known = _KnownStep(step, self._folder_of(name, step), step.model_dump_json())
+        if given is not None:
+            self._known_steps[given] = known
+        return known
+
+    def _folder_of(self, name: str, step: Step) -> Path:
+        """The folder of a step: ``KIND/NAME-KEY``, where the key is a hash of the fields without names for people.
+
+        A folder with the key that is there already is taken under the name that it has.
+        """
+        values = step.model_dump(mode="json", exclude_defaults=True, exclude=_UNHASHED)
+        # Paths in the studies' folder are hashed without it, so that the folder can be moved.
+        portable = json.dumps(values, sort_keys=True).replace(f"{self.root}/", "")
+        key = key_of([type(step).__qualname__, portable])
+        if key not in self._folders:
+            slug = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", name).strip("-")[:_LONGEST_SLUG]
+            existing = sorted((self.root / step.kind).glob(f"*-{key}"))
+            self._folders[key] = existing[0] if existing else self.root / step.kind / f"{slug}-{key}"
+        return self._folders[key]
+
+    def _manifest(self, folder: Path) -> dict[str, Any]:
+        """Read what a step recorded of itself; empty until the step is made."""
+        if self._manifests is None:
+            return _record(folder).read() or {}
+        if folder not in self._manifests:
+            self._manifests[folder] = _record(folder).read() or {}
+        return self._manifests[folder]
+
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Read the manifest of each step at most once in the block.
+
+        A cell asks for the same steps many times, and a plan asks all cells. Steps are made between two looks, by this
+        process or another one. A look inside another one is part of it.
+        """
+        if self._manifests is not None:
+            yield
+            return
+        self._manifests = {}
+        try:
+            yield
+        finally:
+            self._manifests = None
 
     def reads(self, work: Work) -> list[Input]:
         """What an unfinished step reads from outside; mistakes in its fields are noted among ``problems``."""
@@ -260,6 +332,13 @@ class Lab:
             error.add_note(f"while doing {work.title} in {work.folder}")
             raise
         return is_new
+
+
+def _path_of_work(value: Any) -> str:
+    """Return the folder of a work, as the only value of a field that JSON does not have itself."""
+    if isinstance(value, Work):
+        return str(value)
+    raise TypeError(f"got a {type(value).__name__}")
 
 
 def _record(folder: Path) -> Record:

@@ -175,7 +175,8 @@ class StudyPart:
         lab.steps, lab.guesses, lab.sources = {}, {}, []
         lab.size.read.clear()
         try:
-            self.content = self.measure()
+            with lab.one_look():
+                self.content = self.measure()
         except UnavailableError as error:
             self.unavailable = str(error)
         self.steps, self.sources = tuple(lab.steps), tuple(lab.sources)

@@ -113,14 +113,15 @@ def inspect_programs(
     problems, parts = list[str](), list[StudyPart]()
     for program in programs:
         program.lab.inputs, program.lab.problems = {}, []
-        for cell in program.parts:
-            try:
-                if cell.names:  # the paper's table has such labels
-                    cell.ask()
-            except ConfigurationError as error:  # labels, or fields of a step by sizes that are changed
-                problems += [f"{program.study.name}: {text}" for text in error.problems]
-            else:
-                parts.append(cell)
+        with program.lab.one_look():
+            for cell in program.parts:
+                try:
+                    if cell.names:  # the paper's table has such labels
+                        cell.ask()
+                except ConfigurationError as error:  # labels, or fields of a step by sizes that are changed
+                    problems += [f"{program.study.name}: {text}" for text in error.problems]
+                else:
+                    parts.append(cell)
     inputs = {work: work.lab.reads(work) for cell in parts for work in cell.steps if not work.manifest}
     for lab in dict.fromkeys(program.lab for program in programs):
         problems += lab.problems
