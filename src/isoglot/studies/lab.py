@@ -1,47 +1,54 @@
 """A lab: the cells of the papers' tables that a study fills, and the steps that these cells need.
 
 A cell is a function of the lab. Calling it makes nothing: it asks the lab for steps (`lab.make`, `lab.pretrain`, ...),
-and each answer is a :class:`Work`, the folder that the step leaves or will leave. So one call shows all that the cell
-needs, as far as that is known: a cell that chooses a layer by a score cannot say more before the score is measured, and
-is called again then. :mod:`isoglot.studies.program` makes the steps, each once, and calls the cells.
+and each answer is a :class:`Work`, the folder that the step leaves or will leave. So one call shows which steps the
+cell needs, as far as that can be known already. A cell that chooses a layer by a score asks for more steps once the
+score is measured, so it is called again then.
+
+:mod:`isoglot.studies.program` calls the cells, :mod:`isoglot.studies.making` makes the steps, each once.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from isoglot.core.checks import checked, given_texts
+from isoglot.core.checks import given_texts
 from isoglot.core.errors import ConfigurationError, IsoglotError
-from isoglot.runs.fingerprint import key_of
 from isoglot.runs.folder import clear, require_checkpoint
 from isoglot.runs.record import FORMER_NAMES, Record
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.inputs import Input
 from isoglot.studies.parts import NumberSource, StudyPart, TaskScores, Work
 from isoglot.studies.sizes import SCALES, Setting, SizeLog, Sizes, Variants
-from isoglot.studies.step import NAMES, Step, UnavailableError, with_leaves
+from isoglot.studies.step import Step, UnavailableError, with_leaves
+from isoglot.studies.step_folders import StepFolders
 from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
 _STEP = "step"
-"""What the record of a step is called; a step that trains is a run too, whose manifest it is a part of."""
-_UNHASHED: dict[str, Any] = {**dict.fromkeys(NAMES, True), "keep": True, "finetune": NAMES}
-_FIRST_UNKNOWN = 900_000_001
-"""The first stand-in of a number that is not known yet; no size of a study is near it."""
-_NAMED = 6
-"""Languages that the name of an evaluation lists."""
+"""Key of a step's record in the folder's manifest. A step that trains is also a run, with values of its own there."""
+_FIRST_STAND_IN = 900_000_001
+"""The first number that stands for one that is not known yet. No size of a study is near it."""
+_MOST_LISTED = 6
+"""Languages in the name of an evaluation, at most; of more languages the name has only the number."""
 
 
 class Lab:
-    """Takes a study's cells and figures, and what these need, in the folder ``root``, which processes may share.
+    """A study's bench: takes the cells and figures of the study, and says which steps they need.
 
-    ``changes`` are sizes in place of the scale's; ``keep``: fine-tuned weights stay after they are evaluated; ``home``:
-    The folder of the study's file.
+    Args:
+        sizes: Sizes of the study, each one value or one value per scale: ``{"steps": (10, 100, 1000)}``.
+        root: Folder of the steps. Several processes may share it.
+        scale: ``tiny``, ``small`` or ``paper``.
+        changes: Sizes in place of those of the scale.
+        variants: Other choices where the paper is silent, such as ``literal``.
+        keep: Keep fine-tuned weights after they are evaluated.
+        progress: Gets the lines and bars of the steps.
+        home: Folder of the study's file, in which its own recipes may lie.
     """
 
     def __init__(
@@ -57,27 +64,39 @@ class Lab:
         home: Path | None = None,
     ) -> None:
         self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
-        self.scale, self.seeds = scale, list(self.setting.size["seeds"])
+        self.scale = scale
+        self.seeds = list(self.setting.size["seeds"])
         self.size = SizeLog(self.setting.size)
-        self.root, self.keep, self.progress = Path(root).resolve(), keep, progress or Silent()
+        self.root = Path(root).resolve()
+        self.keep = keep
+        self.progress = progress or Silent()
         self.home = home
         self.parts: list[StudyPart] = []
-        # What the cell at hand has asked for so far:
-        self.steps: dict[Work, None] = {}  # finished or not
-        self.guesses: dict[Work, None] = {}  # unfinished, and a number was read
-        self.sources: list[NumberSource] = []
-        # Of all cells:
-        self.inputs: dict[Work, list[Input]] = {}  # of unfinished steps
-        self.problems: list[str] = []
-        self._folders: dict[str, Path] = {}
-        self.unknown: dict[int, str] = {}  # stand-ins of numbers, and after which step these are known
+        # Filled while one cell is called, and emptied before the next one (`StudyPart.ask`). The dictionaries are
+        # sets that keep the order in which the cell asked.
+        self.steps: dict[Work, None] = {}  # all steps that the cell asked for, finished or not
+        self.guesses: dict[Work, None] = {}  # unfinished steps of which the cell read a number
+        self.sources: list[NumberSource] = []  # numbers that the cell read
+        # The same for all cells.
+        self.inputs: dict[Work, list[Input]] = {}  # what unfinished steps read from outside
+        self.problems: list[str] = []  # mistakes in the fields of steps
+        self.unknown: dict[
+            int, str
+        ] = {}  # stand-ins for numbers, with the step after which the number is known
+        self._folders = StepFolders(self.root)
+        self._manifests: dict[Path, dict[str, Any]] | None = (
+            None  # those read in this look; None outside of one
+        )
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
-        """What stands for this scale."""
+        """Choose one of three values by the scale: ``lab.at(["de"], ["de", "fr"], ALL_LANGUAGES)``."""
         return (tiny, small, paper)[SCALES.index(self.scale)]
 
     def external(self, name: str, path: str, *, module: str = "") -> External:
-        """A checkpoint that is there, in a folder or on the hub; ``module`` is a package that its tokenizer needs."""
+        """Name a checkpoint that is there already, in a folder or on the hub.
+
+        ``module``: A package that the checkpoint's tokenizer needs, such as ``sacremoses`` for XLM.
+        """
         if module and find_spec(module) is None:
             raise UnavailableError(f"the tokenizer of {name} needs {module}; type `pip install {module}`")
         return External(name, path)
@@ -92,22 +111,49 @@ class Lab:
         run: str = "",
         about: str = "",
     ) -> Work:
-        """An encoder trained by a recipe with sections over it, of which empty ones count for nothing.
+        """Ask for an encoder that is trained by a recipe with other values laid over it.
 
-        ``recipe``: A built-in one, or a file, here or beside the study. ``None`` deletes what the recipe has; ``run``
-        is its name in results, ``about`` what is printed when it begins: ``MLM on English and its derived copy``.
+        Example::
+
+            lab.pretrain("tlm", "tlm", {"streams": {"bitext": {"path": pairs / "pairs.tsv"}}, "steps": 100}, seed=2)
+
+        Args:
+            name: Beginning of the name of the step's folder.
+            recipe: A built-in recipe, or a file in the current folder or beside the study.
+            sections: Values laid over the recipe's. ``None`` deletes an entry of the recipe; an empty section ``{}``
+                changes nothing.
+            seed: Seed of the run.
+            run: Name of the run in results; by default ``name``.
+            about: Printed when the training begins: ``MLM on English and its derived copy``.
         """
         if self.home is not None and not Path(recipe).is_file() and (self.home / recipe).is_file():
             recipe = str(self.home / recipe)
-        sections = {key: value for key, value in sections.items() if value != {}}
-        fields: dict[str, Any] = {"recipe": recipe, "sections": sections, "seed": seed, "label": run or name}
-        about = f"{about or name}, seed {seed}" if len(self.seeds) > 1 else about or name
-        return self.make(f"{name} s{seed}", Pretrain, **fields, about=about)
+        given = {key: value for key, value in sections.items() if value != {}}
+        text = about or name
+        if len(self.seeds) > 1:
+            text = f"{text}, seed {seed}"
+        return self.make(
+            f"{name} s{seed}",
+            Pretrain,
+            recipe=recipe,
+            sections=given,
+            seed=seed,
+            label=run or name,
+            about=text,
+        )
 
     def finetune(
         self, encoder: Work | External, task: StudyTask, language: str, *, seed: int = 1, **train: Any
     ) -> Work:
-        """An encoder fine-tuned on a task in a language (several with commas), with settings laid over the task's."""
+        """Ask for an encoder that is fine-tuned on a task in a language: ``lab.finetune(encoder, task, "en")``.
+
+        Args:
+            encoder: The encoder to start from.
+            task: The task, with its data and settings of fine-tuning.
+            language: Language of the training data; several with commas, ``en,de``.
+            seed: Seed of the run.
+            **train: Settings laid over those of the task: ``epochs=3``.
+        """
         name, fields = self._tuning(encoder, task, language, seed, train)
         return self.make(name, Finetune, **fields)
 
@@ -121,34 +167,52 @@ class Lab:
         seed: int = 1,
         **train: Any,
     ) -> TaskScores:
-        """A model measured in the task's languages or others.
+        """Ask for the scores of a model on a task.
 
-        ``trained_on``: The languages that it is fine-tuned on first, as :meth:`finetune` does it; without, it is
-        fine-tuned already or the task has no head.
+        Example::
+
+            lab.evaluate(encoder, task, ["en", "de"], trained_on="en", setting="zero_shot").value("de")
+
+        Args:
+            model: The encoder, or a model that is fine-tuned already.
+            task: The task, with its data and settings of fine-tuning.
+            languages: Languages of the test data; by default those of the task.
+            trained_on: Languages that the encoder is fine-tuned on first, as :meth:`finetune` does it. Leave it empty
+                for a model that is fine-tuned already and for a task without a head.
+            seed: Seed of the fine-tuning.
+            **train: Settings of fine-tuning laid over those of the task.
         """
         if task.unavailable:
             raise UnavailableError(task.unavailable)
         languages = list(given_texts(languages or task.languages, "languages"))
-        listed = ",".join(languages) if len(languages) <= _NAMED else f"{len(languages)} languages"
+        listed = ",".join(languages) if len(languages) <= _MOST_LISTED else f"{len(languages)} languages"
         name, tuning = self._tuning(model, task, trained_on, seed, train)
+        about = f"{tuning['label']} on {task.kind}"
         fields = {key: tuning[key] for key in ("checkpoint", "task", "label")}
-        fields |= {"split": task.split, "precision": task.train.get("precision", "float32")}
-        fields["about"] = f"{fields['label']} on {task.kind}" + f", fine-tuned on {trained_on}" * bool(
-            trained_on
-        )
         if trained_on:
             fields["finetune"] = tuning
+            about += f", fine-tuned on {trained_on}"
         else:
             name = f"{model.name} {task.kind}"
-        work = self.make(f"{name} in {listed}", Evaluate, **fields, languages=languages, keep=self.keep)
+        work = self.make(
+            f"{name} in {listed}",
+            Evaluate,
+            **fields,
+            split=task.split,
+            precision=task.train.get("precision", "float32"),
+            about=about,
+            languages=languages,
+            keep=self.keep,
+        )
         return TaskScores(work, languages)
 
     def _tuning(
         self, encoder: Work | External, task: StudyTask, language: str, seed: int, train: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
-        """The name and the fields of a fine-tuning."""
+        """Return the name of a fine-tuning's folder, and the fields of :class:`Finetune`."""
         setting = f" {train['setting']}" if "setting" in train else ""
-        return f"{encoder.name} {task.kind} {language}{setting} s{seed}", {
+        name = f"{encoder.name} {task.kind} {language}{setting} s{seed}"
+        fields = {
             "checkpoint": self.checkpoint(encoder),
             "task": {"kind": task.kind, "data": task.data, "options": task.options},
             "preset": task.preset,
@@ -157,6 +221,7 @@ class Lab:
             "seed": seed,
             "label": encoder.step.label if isinstance(encoder, Work) else encoder.name,
         }
+        return name, fields
 
     def cell(
         self,
@@ -170,88 +235,137 @@ class Lab:
         is_result: bool = True,
         added: bool = False,
     ) -> None:
-        """A place in a table (``align_mlm:Table3``), in the row and column that have these labels.
+        """Add a cell of a table to the study.
 
-        ``value`` measures the number when the cell is wanted. A row's labels are its label and the values of its
-        attributes; ``note`` is what a reader has to know. ``is_result``: Whether it belongs to the results of a system,
-        as a layer and a correlation over systems do not. ``added``: the row or column is yours, beside the paper's.
+        Example::
+
+            lab.cell("align_mlm:Table3", row="MLM / trans", column="pos.zs", value=measure, seed=1)
+
+        Args:
+            table: A table of a paper, ``align_mlm:Table3``, or a name of your own.
+            row: Label of the row, or the label with the values of the row's attributes: ``("mBERT", "zero-shot")``.
+            column: The same of the column.
+            value: Measures the number. It is called whenever the cell is wanted, first before anything is made.
+            seed: Seed of the run that the number is of; ``None`` if it depends on none.
+            note: Anything that a reader of the table has to know.
+            is_result: Whether the number is a result of a system. A layer, or a correlation over systems, is not.
+            added: Whether the row or column is yours, beside those of the paper.
         """
-        rows, columns = ((text,) if isinstance(text, str) else tuple(text) for text in (row, column))
+        rows = (row,) if isinstance(row, str) else tuple(row)
+        columns = (column,) if isinstance(column, str) else tuple(column)
         part = StudyPart(self, value, rows, columns, table, seed, note, is_result, added)
         part.planned_with = frozenset(self.size.read)
         self.parts.append(part)
 
     def figure(self, name: str, draw: Callable[[], Work | Mapping[str, Any]]) -> None:
-        """A figure: ``draw`` makes the work that draws it, or its content with numbers in it.
+        """Add a figure to the study.
 
-        The content is as :mod:`isoglot.reports.figure_files` has it; an entry of a list whose numbers are not known is
+        ``draw`` asks for the step that draws the figure, or returns the content of a figure file
+        (:mod:`isoglot.reports.figure_files`). Entries of the content's lists with a number that is not known yet are
         left out.
         """
         self.parts.append(StudyPart(self, draw, (name,)))
 
     def stand_in(self, meaning: str) -> int:
-        """A number in the place of one that a step will record; equal meanings have equal numbers."""
-        for number, known in self.unknown.items():
-            if known == meaning:
+        """Return a number in place of one that a step will record; equal meanings get equal numbers.
+
+        ``lab.stand_in("known after data derived de")`` is 900000001 for the first such number.
+        """
+        for number, other_meaning in self.unknown.items():
+            if other_meaning == meaning:
                 return number
-        number = _FIRST_UNKNOWN + len(self.unknown)
+        number = _FIRST_STAND_IN + len(self.unknown)
         self.unknown[number] = meaning
         return number
 
     def shown(self, values: Any) -> Any:
-        """A step's values for people: numbers that stand for what is not known yet say after which step they are."""
-        return with_leaves(values, lambda v: self.unknown.get(v, v) if type(v) is int else v)
+        """Return a step's values for people: in place of a stand-in, after which step the number is known."""
+
+        def readable(value: Any) -> Any:
+            # Not isinstance: True and False are no numbers here.
+            return self.unknown.get(value, value) if type(value) is int else value
+
+        return with_leaves(values, readable)
 
     @staticmethod
     def checkpoint(model: Work | External) -> str:
-        """Where a model's weights are."""
+        """Return the folder or hub name of a model's weights."""
         return model / "checkpoint" if isinstance(model, Work) else model.path
 
     def make(self, name: str, kind: type[Step], /, **fields: Any) -> Work:
-        """What a step with these fields leaves, or will leave when it is made."""
-        try:
-            step = checked(kind, with_leaves(fields, lambda v: str(v) if isinstance(v, Work) else v))
-        except ConfigurationError as error:
-            raise ConfigurationError([f"{kind.kind} {name}: {text}" for text in error.problems]) from error
-        values = step.model_dump(mode="json", exclude_defaults=True, exclude=_UNHASHED)
-        key = key_of([kind.__qualname__, json.dumps(values, sort_keys=True).replace(f"{self.root}/", "")])
-        if (folder := self._folders.get(key)) is None:  # equal fields are one folder, whatever their names
-            slug = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", name).strip("-")[:60]
-            existing = sorted((self.root / kind.kind).glob(f"*-{key}"))
-            folder = self._folders[key] = next(iter(existing), self.root / kind.kind / f"{slug}-{key}")
-        text = step.model_dump_json()
-        needs = tuple(before for before in self.steps if str(before) in text)
-        manifest = _record(folder).read() or {}
-        work = Work(folder, name, step, manifest, self, needs, tuple(self.guesses))
+        """Return the folder that a step with these fields leaves, or will leave when the step is made.
+
+        Equal fields give the same folder, whatever ``name`` is:
+
+            pairs = lab.make("pairs", SamplePairs, source="en.txt", target="de.txt")
+            text = pairs / "pairs.tsv"
+        """
+        known = self._folders.find(name, kind, fields)
+        # A step reads another one if its fields name a folder that the cell asked for before.
+        needs = tuple(before for before in self.steps if str(before) in known.text)
+        work = Work(
+            known.folder, name, known.step, self._manifest(known.folder), self, needs, tuple(self.guesses)
+        )
         self.steps[work] = None
         return work
 
+    def _manifest(self, folder: Path) -> dict[str, Any]:
+        """Read what a step recorded of itself; empty until the step is made."""
+        if self._manifests is None:
+            return _record(folder).read() or {}
+        if folder not in self._manifests:
+            self._manifests[folder] = _record(folder).read() or {}
+        return self._manifests[folder]
+
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Read the manifest of each step at most once in the block.
+
+        A cell asks for the same steps many times, and a plan asks all cells. Steps are made between two looks, by this
+        process or another one. A look inside another one is part of it.
+        """
+        if self._manifests is not None:
+            yield
+            return
+        self._manifests = {}
+        try:
+            yield
+        finally:
+            self._manifests = None
+
     def reads(self, work: Work) -> list[Input]:
-        """What an unfinished step reads from outside; mistakes in its fields are noted among ``problems``."""
-        if work not in self.inputs:
-            self.inputs[work] = []
-            try:
-                work.step.check()
-                self.inputs[work] = work.step.reads(f"{self.root}/")
-            except ConfigurationError as error:
-                self.problems += [f"{work.title}: {problem}" for problem in error.problems]
+        """Return what an unfinished step reads from outside; note mistakes in its fields among ``problems``."""
+        if work in self.inputs:
+            return self.inputs[work]
+        self.inputs[work] = []
+        try:
+            work.step.check()
+            self.inputs[work] = work.step.reads(f"{self.root}/")
+        except ConfigurationError as error:
+            self.problems += [f"{work.title}: {problem}" for problem in error.problems]
         return self.inputs[work]
 
     def run(self, work: Work) -> bool:
-        """Make a step in its folder, and say whether that was left to do. What it needs must be there."""
+        """Make a step in its folder; return False if it was finished already.
+
+        The steps that it needs must be finished.
+        """
         step = work.step
 
         def make(folder: Path) -> dict[str, Any]:
+            """Run the step, and return what the manifest says of it."""
             began = time.monotonic()
-            reads = {read.path: read.content for read in step.reads(f"{self.root}/")}
+            # Before the run: it is these contents that the result depends on, and files may change meanwhile.
+            outside = {read.path: read.content for read in step.reads(f"{self.root}/")}
             facts = step.expanded().run(folder, self.progress)
-            about = {"name": work.name, "step": step.model_dump(mode="json"), "outside": reads}
+            about = {"name": work.name, "step": step.model_dump(mode="json"), "outside": outside}
             return {**about, **facts, "seconds": round(time.monotonic() - began, 2)}
 
         try:
             for need in work.needs:
                 require_checkpoint(need.folder)
             if work.is_lost:
+                # Made once, but its weights were deleted and another step wants them: forget that it was finished.
                 clear(work.folder, FORMER_NAMES[_STEP])
             _, is_new = _record(work.folder).make(make, resumes=step.resumes)
         except IsoglotError as error:
@@ -263,5 +377,5 @@ class Lab:
 
 
 def _record(folder: Path) -> Record:
-    """The record of a step's folder, whose name stands for all that the step is made from."""
+    """The record of a step's folder. It names no inputs: the key in the folder's name is a hash of all of them."""
     return Record(folder, {}, what=_STEP, part=_STEP)

@@ -1,4 +1,7 @@
-"""Studies at one scale: their cells and figures, and what these read and lack."""
+"""Programs of studies, and the plan: what their cells and figures need, read and lack.
+
+Selection (names, scale, sizes) ─> Programs (cells and figures) ─> Plan (every cell asked, nothing made)
+"""
 
 from __future__ import annotations
 
@@ -22,25 +25,39 @@ class Program:
     study: Study
     lab: Lab
     parts: Sequence[StudyPart]  # cells, then figures
-    unselected: Sequence[StudyPart] = ()  # cells that are written where they are known already
+    unselected: Sequence[
+        StudyPart
+    ] = ()  # cells that nothing is made for; they are written if they are known already
 
     @property
     def caption(self) -> str:
-        """Which scale and variant it is, and what that runs on."""
+        """The scale and variant, and what the study's file says of the scale."""
         return f"{self.lab.setting.caption} {self.study.about.get(self.lab.scale, '')}".strip()
 
     @property
     def folder(self) -> Path:
-        """Its folder, one for each scale and what was changed of it: none replaces another's tables."""
+        """The folder of the tables: ``ROOT/weam_table1``, or ``ROOT/weam_table1_small_steps=200`` for another setting.
+
+        Each setting has a folder of its own, so that none replaces the tables of another one.
+        """
         name = self.study.name.replace("/", "_")
         return self.lab.root / "_".join(filter(None, (name, self.lab.setting.ending)))
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Studies, their scale and cells, in a form from which each process builds the same programs.
+    """Which studies are made, at which scale, and which of their cells.
 
-    ``changes`` replace sizes of the scale; a cell is taken if it :meth:`~StudyPart.matches` one pattern of ``only``.
+    A selection can be sent to another process, which builds the same programs from it.
+
+    Args:
+        studies: Studies, or names of studies, papers and files.
+        root: Folder of the steps and tables.
+        scale: ``tiny``, ``small`` or ``paper``.
+        changes: Sizes in place of those of the scale.
+        only: Patterns of cells; a cell is selected if one of them matches (:meth:`StudyPart.matches`). Without any, all
+            cells and figures are selected.
+        keep: Keep fine-tuned weights after they are evaluated.
     """
 
     studies: Sequence[str | Study]
@@ -51,47 +68,81 @@ class Selection:
     keep: bool = False
 
     def programs(self, progress: Reporter | None = None) -> list[Program]:
-        """The studies' functions run on labs, one a paper."""
-        labs: dict[int, Lab] = {}
+        """Run each study on a lab, which collects the study's cells and figures.
+
+        Raises:
+            ConfigurationError: An unknown study or size, or no cell matches ``only``.
+        """
+        labs: dict[int, Lab] = {}  # studies of one file have one object of sizes, and share a lab
         programs = []
-        fields: dict[str, Any] = {name: getattr(self, name) for name in ("root", "scale", "changes", "keep")}
         for study in find_studies(self.studies):
-            if (lab := labs.get(id(study.sizes))) is None:
-                about: dict[str, Any] = {"variants": study.variants, "home": study.home}
-                lab = Lab(study.sizes, progress=progress, **about, **fields)
+            lab = labs.get(id(study.sizes))
+            if lab is None:
+                lab = self._lab_for(study, progress)
                 labs[id(study.sizes)] = lab
             lab.parts = []
             lab.size.read.clear()
             study.run(lab)
-            parts: dict[bool, list[StudyPart]] = {True: [], False: []}
-            for part in sorted(lab.parts, key=lambda part: not part.table):
-                parts[not self.only or any(part.matches(pattern) for pattern in self.only)].append(part)
-            unselected = [part for part in parts[False] if part.table]
-            programs.append(Program(study, lab, parts[True], unselected))
-        if not any(program.parts for program in programs) and self.only:
-            cells = [part for program in programs for part in program.unselected]
-            rows, columns = (dict.fromkeys(cell.names[i][0] for cell in cells) for i in (0, 1))
-            raise ConfigurationError(
-                f"[[only]]: no cell matches; give a row's or column's label, or ROW:COLUMN, with "
-                f"wildcards. Rows: {'; '.join(rows)}. Columns: {', '.join(columns)}"
-            )
+            programs.append(self._program(study, lab))
+        if self.only and not any(program.parts for program in programs):
+            raise _no_match([cell for program in programs for cell in program.unselected])
         return programs
+
+    def _lab_for(self, study: Study, progress: Reporter | None) -> Lab:
+        return Lab(
+            study.sizes,
+            root=self.root,
+            scale=self.scale,
+            changes=self.changes,
+            variants=study.variants,
+            keep=self.keep,
+            progress=progress,
+            home=study.home,
+        )
+
+    def _program(self, study: Study, lab: Lab) -> Program:
+        """Divide what a study added to its lab into selected parts and other cells."""
+        selected: list[StudyPart] = []
+        unselected: list[StudyPart] = []
+        cells_first = sorted(lab.parts, key=lambda part: not part.table)
+        for part in cells_first:
+            if not self.only or any(part.matches(pattern) for pattern in self.only):
+                selected.append(part)
+            elif part.table:
+                unselected.append(part)
+        return Program(study, lab, selected, unselected)
+
+
+def _no_match(cells: Sequence[StudyPart]) -> ConfigurationError:
+    """The error that no cell matches, with the names of the rows and columns that there are."""
+    rows = dict.fromkeys(cell.names[0][0] for cell in cells)
+    columns = dict.fromkeys(cell.names[1][0] for cell in cells)
+    return ConfigurationError(
+        f"[[only]]: no cell matches; give a row's or column's label, or ROW:COLUMN, with "
+        f"wildcards. Rows: {'; '.join(rows)}. Columns: {', '.join(columns)}"
+    )
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of studies: what they would do, read and lack."""
+    """The cells and figures to measure, and what unfinished steps read from outside."""
 
     parts: Sequence[StudyPart]
     inputs: Mapping[Work, Sequence[Input]]  # of steps that are not finished
 
     def missing(self) -> list[str]:
-        """Files that are not there."""
-        reads = (read for inputs in self.inputs.values() for read in inputs)
-        return list(dict.fromkeys(read.path for read in reads if not read.there))
+        """Return the files that are not there, each once."""
+        paths: dict[str, None] = {}
+        for inputs in self.inputs.values():
+            paths |= {read.path: None for read in inputs if not read.there}
+        return list(paths)
 
     def require_measurable(self) -> None:
-        """Refuse studies of which nothing can be measured, with the reasons."""
+        """Refuse studies of which no cell can be measured, and say why.
+
+        Raises:
+            ConfigurationError: Every cell lacks a file or is unavailable.
+        """
         if all(part.missing or part.unavailable for part in self.parts):
             reasons = {part.unavailable for part in self.parts}
             raise ConfigurationError(
@@ -105,34 +156,52 @@ def inspect_programs(
 ) -> Plan:
     """Ask every cell and figure what it needs, and check that; nothing is made.
 
-    ``part`` is (k, n) of the encoders: parts do not overlap, and all n together are everything.
+    Args:
+        programs: The programs.
+        part: ``(k, n)``: keep the k-th of n parts of the encoders. Parts do not overlap, and all n together are
+            everything, so n machines can share a study.
+        check: Whether mistakes are raised; without, cells with mistakes are left out.
 
     Raises:
-        ConfigurationError: every mistake in recipes, tasks, settings, analyses and labels of the papers' tables.
+        ConfigurationError: Every mistake in recipes, tasks, settings, analyses and labels of the papers' tables.
     """
-    problems, parts = list[str](), list[StudyPart]()
+    problems: list[str] = []
+    parts: list[StudyPart] = []
     for program in programs:
         program.lab.inputs, program.lab.problems = {}, []
-        for cell in program.parts:
-            try:
-                if cell.names:  # the paper's table has such labels
-                    cell.ask()
-            except ConfigurationError as error:  # labels, or fields of a step by sizes that are changed
-                problems += [f"{program.study.name}: {text}" for text in error.problems]
-            else:
-                parts.append(cell)
-    inputs = {work: work.lab.reads(work) for cell in parts for work in cell.steps if not work.manifest}
+        with program.lab.one_look():
+            for cell in program.parts:
+                try:
+                    if (
+                        cell.names
+                    ):  # reading the names checks that the paper's table has such a row and column
+                        cell.ask()
+                except ConfigurationError as error:  # labels, or a step whose fields do not fit changed sizes
+                    problems += [f"{program.study.name}: {text}" for text in error.problems]
+                else:
+                    parts.append(cell)
+    works = dict.fromkeys(work for cell in parts for work in cell.steps)
+    # Reading the inputs of a step checks its fields, too: the mistakes gather in the labs.
+    inputs = {work: work.lab.reads(work) for work in works if not work.manifest}
     for lab in dict.fromkeys(program.lab for program in programs):
         problems += lab.problems
-    for work in dict.fromkeys(work for cell in parts for work in cell.steps):
-        for path, content in work.manifest.get("outside", {}).items():
-            if Input.of(path).content not in ("", content):
-                problems.append(
-                    f"{work.title} is done, with another {path} than there is now; give another [[out]], or delete "
-                    f"{work.folder} and what was made from it"
-                )
+    for work in works:
+        problems += _changed_inputs(work)
     if problems and check:
         raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
-    encoders = {encoder: i for i, encoder in enumerate(dict.fromkeys(cell.encoder for cell in parts))}
+    # Encoders are dealt like cards: with n = 3 the first part has encoders 1, 4, 7, ...
+    number_of = {encoder: i for i, encoder in enumerate(dict.fromkeys(cell.encoder for cell in parts))}
     k, n = part
-    return Plan([cell for cell in parts if encoders[cell.encoder] % n == k - 1], inputs)
+    return Plan([cell for cell in parts if number_of[cell.encoder] % n == k - 1], inputs)
+
+
+def _changed_inputs(work: Work) -> list[str]:
+    """The mistakes of a finished step whose files from outside have other contents now; missing files are none."""
+    problems = []
+    for path, content in work.manifest.get("outside", {}).items():
+        if Input.of(path).content not in ("", content):
+            problems.append(
+                f"{work.title} is done, with another {path} than there is now; give another [[out]], or delete "
+                f"{work.folder} and what was made from it"
+            )
+    return problems

@@ -95,8 +95,9 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
 
     folder, setting = program.folder, program.lab.setting
     program.lab.inputs = {}
-    for part in (*program.parts, *program.unselected):
-        part.ask()
+    with program.lab.one_look():
+        for part in (*program.parts, *program.unselected):
+            part.ask()
     cells, results, selected = list[Cell](), dict[str, Result](), set(program.parts)
     every = [part for part in (*program.parts, *program.unselected) if part.table]
     of_table = _sizes_read((part.table, part) for part in every)

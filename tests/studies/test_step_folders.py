@@ -1,0 +1,62 @@
+"""Equal fields are one folder and are checked once; what a key leaves out, and what it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isoglot.core.errors import ConfigurationError
+from isoglot.runs.files import write_json
+from isoglot.studies.lab import Lab
+from isoglot.studies.step_folders import StepFolders
+from isoglot.studies.steps import SamplePairs, WriteGold
+
+FIELDS = {"source": "en.txt", "target": "de.txt"}
+
+
+def test_equal_fields_are_one_step_and_one_folder(tmp_path: Path) -> None:
+    folders = StepFolders(tmp_path)
+    first = folders.find("first name", SamplePairs, FIELDS)
+    assert folders.find("second name", SamplePairs, dict(FIELDS)) is first
+    assert first.folder == tmp_path / "data" / "first-name-aefd9c1d6b35ae3a"
+    labelled = folders.find("third", SamplePairs, {**FIELDS, "label": "for people", "share": 1.0})
+    assert labelled.folder == first.folder and labelled.step.label == "for people"
+    assert folders.find("half", SamplePairs, {**FIELDS, "share": 0.5}).folder != first.folder
+
+
+def test_the_order_of_inputs_stays_with_the_step() -> None:
+    folders = StepFolders(Path("nowhere"))
+    corpora = {"de": "a", "fr": "b"}
+    back = dict(reversed(corpora.items()))
+    steps = [folders.find("gold", WriteGold, {"corpora": given}).step for given in (corpora, back)]
+    assert [list(step.model_dump()["corpora"]) for step in steps] == [["de", "fr"], ["fr", "de"]]
+
+
+def test_a_moved_root_has_the_same_keys_and_folders_keep_their_names(tmp_path: Path) -> None:
+    names = []
+    for root in (tmp_path / "here", tmp_path / "there"):
+        fields = {"source": f"{root}/data/en.txt", "target": "de.txt"}
+        names.append(StepFolders(root).find("pairs", SamplePairs, fields).folder.name)
+    assert names[0] == names[1]
+    existing = tmp_path / "data" / "an-older-name-aefd9c1d6b35ae3a"
+    existing.mkdir(parents=True)
+    assert StepFolders(tmp_path).find("new name", SamplePairs, FIELDS).folder == existing
+
+
+def test_fields_that_json_does_not_have_are_checked_each_time(tmp_path: Path) -> None:
+    folders = StepFolders(tmp_path)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="data pairs: source"):
+            folders.find("pairs", SamplePairs, {**FIELDS, "source": {1, 2}})
+
+
+def test_a_manifest_is_read_once_in_a_look_and_again_after_it(tmp_path: Path) -> None:
+    lab = Lab({"seeds": [1]}, root=tmp_path)
+    pairs = lab.make("pairs", SamplePairs, **FIELDS)
+    with lab.one_look(), lab.one_look():
+        assert not lab.make("pairs", SamplePairs, **FIELDS).manifest
+        pairs.folder.mkdir(parents=True)
+        write_json(pairs.folder / "manifest.json", {"step": {"pairs": 3}})
+        assert not lab.make("pairs", SamplePairs, **FIELDS).manifest
+    assert lab.make("pairs", SamplePairs, **FIELDS).fact("pairs") == 3
