@@ -176,8 +176,8 @@ def _load_tokenizer(
     from isoglot.derivation.vocabulary import VocabularyCopy  # noqa: PLC0415 - heavy
 
     if (Path(request.tokenizer) / COPY_FILE).is_file():  # 1
-        copy = VocabularyCopy.load(request.tokenizer)
-        return copy.original, copy
+        earlier = VocabularyCopy.load(request.tokenizer)
+        return earlier.original, earlier
     tokenizer = load_tokenizer(request.tokenizer)
     copy = VocabularyCopy.draw(tokenizer, request.options) if draw else None  # 2
     return tokenizer, copy

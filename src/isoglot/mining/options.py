@@ -112,8 +112,8 @@ class SentenceAlignRequest(SentenceEncoding):
     )  # fmt: skip
     skip: float | None = option(
         None,
-        "Cost of a line without a translation, where a random pair costs about 1; by default 0.2 and 0.75 of the "
-        "median cost of lines that are nearest to each other.",
+        "Cost of a line without a translation, where a random pair costs about 1; by default 0.2 + 0.75 × the "
+        "median cost of lines that are each other's nearest.",
         gt=0, le=2,
     )  # fmt: skip
     length_weight: float = option(
