@@ -30,21 +30,28 @@ _QUIET = {
     "TRANSFORMERS_VERBOSITY": "error",
 }
 _UNITS = {"aligning": "pairs", "filtering": "pairs", "projecting": "sentences", "encoding": "sentences"}
-"""What is counted in steps whose speed is shown."""
+"""Steps whose speed is shown, and the unit of their progress."""
 _LOGGER = logging.getLogger("isoglot")
 
 
 class Console:
-    """Shows notes and progress. Use as a context manager."""
+    """Shows notes and progress on standard error. Use as a context manager.
+
+    A step is known by its label, such as ``aligning``. On a terminal each step has a bar; elsewhere it has a line every
+    ten seconds.
+
+    Args:
+        quiet: Show neither notes nor progress; warnings are shown all the same.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
         self.terminal = sys.stderr.isatty()
-        self._bar: Any = None
-        self._tasks: dict[str, Any] = {}
-        self._said: dict[str, float] = {}
-        self._details: dict[str, str] = {}
-        self._began: dict[str, tuple[float, int]] = {}
+        self._bar: Any = None  # rich's display of all bars, while one is shown
+        self._tasks: dict[str, Any] = {}  # step -> its bar
+        self._last_line: dict[str, float] = {}  # step -> when its last line was written
+        self._details: dict[str, str] = {}  # step -> a short text beside its progress
+        self._began: dict[str, tuple[float, int]] = {}  # step -> time and progress of its first report
         self._handler = logging.StreamHandler(sys.stderr)
         self._warnings = warnings.catch_warnings()
 
@@ -54,7 +61,7 @@ class Console:
         _LOGGER.addHandler(self._handler)
         self._warnings.__enter__()
         warnings.simplefilter("default", UnknownWordsWarning)
-        warnings.showwarning = _shown_beside(warnings.showwarning)
+        warnings.showwarning = _with_text_warnings_logged(warnings.showwarning)
         return self
 
     def __exit__(
@@ -65,17 +72,23 @@ class Console:
         _LOGGER.removeHandler(self._handler)
 
     def note(self, text: str) -> None:
-        """One line."""
+        """Show one line, above the bars if there are any."""
         if self.quiet:
             return
         if self._bar is not None and not self._bar.finished:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)  # above the bar
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
             return
         self._close()
         typer.echo(text, err=True)
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """A bar that moves, or now and then a line."""
+        """Show how far a step is: its bar moves, or a line is due.
+
+        Args:
+            label: The step.
+            done: Units that are done.
+            total: Units in all; 0 if that is not known.
+        """
         if self.quiet:
             return
         if self.terminal:
@@ -89,14 +102,14 @@ class Console:
             return
         now = time.monotonic()
         rate = self._rate(label, done, total)
-        if now - self._said.setdefault(label, now) >= _SECONDS_BETWEEN_LINES:
-            self._said[label] = now
+        if now - self._last_line.setdefault(label, now) >= _SECONDS_BETWEEN_LINES:
+            self._last_line[label] = now
             share = f"{100 * done / total:.0f}%" if total else f"{done:,}"
-            said = [f"{label}: {share}", rate, self._details.get(label)]
-            typer.echo(", ".join(filter(None, said)), err=True)
+            parts = [f"{label}: {share}", rate, self._details.get(label)]
+            typer.echo(", ".join(filter(None, parts)), err=True)
 
     def detail(self, label: str, text: str) -> None:
-        """A short text beside a bar, or at the end of the next line."""
+        """Show a short text beside a step's bar, or at the end of its next line."""
         self._details[label] = text
         if label in self._tasks:
             self._bar.update(self._tasks[label], description=f"{label} {text}")
@@ -124,7 +137,7 @@ class Console:
 
 
 def _bar() -> Any:
-    """A bar with the number of rows and their rate."""
+    """Make a display of bars, each with its number of units and their rate."""
     from rich.console import Console as Rich
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
 
@@ -138,8 +151,8 @@ def _bar() -> Any:
     return Progress(*columns, console=Rich(stderr=True), transient=True)
 
 
-def _shown_beside(show: Callable[..., None]) -> Callable[..., None]:
-    """Show warnings of text as lines of the log, and all others as before."""
+def _with_text_warnings_logged(show: Callable[..., None]) -> Callable[..., None]:
+    """Make warnings about text lines of the log, and leave all others to ``show``."""
 
     def showwarning(message: Warning | str, category: type[Warning], *location: Any, **more: Any) -> None:
         if issubclass(category, UnknownWordsWarning):
@@ -156,7 +169,7 @@ def _quiet_libraries() -> None:
 
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
-    # accelerate's advice on a setting that transformers passes on; buffers must not be synchronised at the start
+    # accelerate warns of a setting that transformers passes to it; buffers must not be synchronised at the start.
     warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
     if "datasets" in sys.modules:
         sys.modules["datasets"].disable_progress_bars()
@@ -166,23 +179,23 @@ def _quiet_libraries() -> None:
 
 
 def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table of left-aligned columns on standard output, wide characters counted as wide."""
+    """Print a table of left-aligned columns; a wide character (of Chinese) counts as two."""
     from isoglot.reports.export import aligned
 
     typer.echo("\n".join(aligned([heading, *rows])))
 
 
 class MeasuredRows:
-    """Rows of results, and the checkpoint or folder that each is of."""
+    """Collects rows of results, each with the checkpoint or folder that was measured."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[Result, Path]] = []
         self.recipes: dict[str, dict[str, Any]] = {}
 
     def of(self, place: str | Path, recipe: Callable[[], dict[str, dict[str, Any]]] = dict) -> _Taken:
-        """A function that takes rows of a checkpoint or folder.
+        """Return a function that adds rows of one checkpoint or folder.
 
-        ``recipe``: Reads the values of its recipe by their hash, where they are known, when there are rows.
+        ``recipe``: Called when there are rows: reads the values of the checkpoint's recipe, by their hash.
         """
 
         def take(rows: Sequence[Result]) -> None:
@@ -194,7 +207,7 @@ class MeasuredRows:
 
 @contextmanager
 def printed() -> Iterator[MeasuredRows]:
-    """Print the rows that the block adds at its end, and also where something goes wrong: figures are never lost."""
+    """Print the rows that the ``with`` block adds, at its end; also if it fails, so that no figure is lost."""
     measured = MeasuredRows()
     try:
         yield measured
@@ -206,7 +219,7 @@ def printed() -> Iterator[MeasuredRows]:
 def print_results(
     measured: Sequence[tuple[Result, Path]], recipes: dict[str, dict[str, Any]] | None = None
 ) -> None:
-    """Tables of results as the report has them, in which runs that differ have different names."""
+    """Print results as the tables of a report, in which runs that differ have different names."""
     from isoglot.reports.export import to_text
     from isoglot.reports.grid import result_tables
     from isoglot.reports.labels import distinct_rows

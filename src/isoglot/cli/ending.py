@@ -33,7 +33,8 @@ def main() -> None:
         code, line = _run()
     try:
         sys.stdout.flush()
-    except OSError as error:  # Python would try again at its end, and fail without exit code 2
+    except OSError as error:
+        # Python would write again at its end, and fail without exit code 2, so standard output goes nowhere now.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code, line = 2, line or _message(error)
     if line is not None:
@@ -45,7 +46,10 @@ def main() -> None:
 
 @contextmanager
 def _interrupted_once() -> Iterator[None]:
-    """Take Ctrl-C pressed several times, or sent to a group of processes as well, for one: the first one cleans up."""
+    """Count several Ctrl-C within two seconds as one, so that a second one does not break into the cleaning up.
+
+    A terminal sends Ctrl-C to all processes of a group, and a shell or a launcher may send it once more.
+    """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
@@ -61,13 +65,13 @@ def _interrupted_once() -> Iterator[None]:
     try:
         yield
     finally:
-        # an interrupted command only ends: the same Ctrl-C, sent again, would break into Python's own last steps
+        # An interrupted command is at its end: the same Ctrl-C, sent again, would break into Python's own last steps.
         interrupted = last >= 0
         signal.signal(signal.SIGINT, signal.SIG_IGN if interrupted else signal.default_int_handler)
 
 
 def _run() -> tuple[int | str | None, str | None]:
-    """Run the command: its exit code, and what is to be said."""
+    """Run the command, and return its exit code and a line for standard error, if there is one."""
     try:
         from isoglot.cli.program import PassedError, app
 
@@ -89,13 +93,19 @@ def _run() -> tuple[int | str | None, str | None]:
 
 
 def _open_streams() -> None:
-    """Have streams that were closed open to nothing, so that no file of ours gets their numbers; show every letter."""
+    """Make the standard streams usable, whatever they are.
+
+    1. A stream that was closed (``isoglot ... <&-``) is opened to nothing: the next file that is opened would get its
+       number, and receive what is printed. What is written to a closed standard output is lost, which is an error;
+       notes may be lost.
+    2. A letter that the encoding of a terminal does not have is written as an escape, not refused.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             with suppress(OSError):
                 os.fstat(number)
                 continue  # something else has the number already
-            # what is written to a closed standard output is lost, which is an error; notes may be lost
+            # Standard output is opened for reading, so that writing to it fails.
             os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -104,7 +114,7 @@ def _open_streams() -> None:
 
 
 def _message(error: BaseException) -> str | None:
-    """One line for a mistake of the user or a place that cannot be used; ``None`` for a defect."""
+    """Describe a mistake of the user, or a place that cannot be used, in one line; ``None`` for a defect."""
     if isinstance(error, IsoglotError):
         return str(error)
     path = getattr(error, "filename2", None) or getattr(error, "filename", None)

@@ -25,25 +25,30 @@ _WIDEST_METAVAR = 30
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter of a command that is an option model by one flag per field.
 
-    The command gets the validated model. Fields that are models themselves are laid out flat; one that may be ``None``
-    is, unless a flag of it is given, and then those that it requires are required. A mapping is given as
-    ``NAME=VALUE``, several times; a sequence by repeating the flag.
+        @with_flags
+        def score(gold: Gold, running: RunFlags) -> None: ...
 
-    A parameter ``Annotated[dict[str, Any], One, Other]`` stands for models of which the command builds one: it gets the
-    values of the flags that were given, by field, those of ``--set`` among them.
+    The function that is returned has a parameter for each field of ``Gold`` and of ``RunFlags``, of which typer makes
+    ``--gold``, ``--reverse``, ``--quiet`` and so on. When it is called, it builds both models and calls ``score``.
+
+    1. A field that is a model itself has flags of its own beside the others. If the field may be ``None``, it is
+       ``None`` until one of these flags is given; then those that the inner model requires are required.
+    2. A mapping is given as ``NAME=VALUE``, several times; a sequence by repeating the flag.
+    3. A parameter ``Annotated[dict[str, Any], One, Other]`` stands for models of which the command builds one. It has
+       the flags of all of them, and the command gets a dictionary of the values that were given, by field; the values
+       of ``--set`` are among them.
 
     Raises:
         ConfigurationError: When the command runs: all values that the models refuse, named by their flags.
     """
     hints = get_type_hints(command, include_extras=True)
-    kinds: dict[str, list[type[BaseModel]]] = {}
+    models_of: dict[str, list[type[BaseModel]]] = {}  # of each parameter that flags stand for
     parameters = [inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for parameter in inspect.signature(command).parameters.values():
         annotation = hints[parameter.name]
-        named = (annotation, *getattr(annotation, "__metadata__", ()))
-        models = [kind for kind in named if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        models = _models_in(annotation)
         if models:
-            kinds[parameter.name] = models
+            models_of[parameter.name] = models
             parameters.extend(_parameters(*models))
         else:
             parameters.append(parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY))
@@ -59,54 +64,72 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
                 raise
 
     def call(ctx: typer.Context, values: dict[str, Any]) -> None:
-        typed = {n: v for n, v in values.items() if not str(ctx.get_parameter_source(n)).endswith("DEFAULT")}
-        for name, models in kinds.items():
-            fields = {n: field for n, field, _ in fields_of(*models)}
-            flags = {n: flag_of(n, field) for n, field in fields.items()}
-            parsed = {n: _parsed(f, flags[n], typed[n]) for n, f in fields.items() if n in typed}
-            values = {n: value for n, value in values.items() if n not in fields}
-            whole = models[0] is hints[name]
-            if whole:
-                values[name] = validated(models[0], parsed)
-                continue
-            settings = parsed.pop("settings", {})
-            if twice := sorted(set(settings) & set(parsed)):
-                raise ConfigurationError(
-                    f"--set {twice[0]}: {twice[0]} has its own flag, which is used; leave it out"
-                )
-            values[name] = parsed | settings
-        if any(isinstance(model, CompareFlags) and model.verify for model in values.values()):
+        given = {n: v for n, v in values.items() if not str(ctx.get_parameter_source(n)).endswith("DEFAULT")}
+        arguments = dict(values)
+        for name, models in models_of.items():
+            fields = {field_name: field for field_name, field, _ in fields_of(*models)}
+            for field_name in fields:
+                del arguments[field_name]
+            parsed = {
+                field_name: _parsed(field, flag_of(field_name, field), given[field_name])
+                for field_name, field in fields.items()
+                if field_name in given
+            }
+            is_one_model = models[0] is hints[name]
+            arguments[name] = validated(models[0], parsed) if is_one_model else _with_settings(parsed)
+        if any(isinstance(model, CompareFlags) and model.verify for model in arguments.values()):
             from isoglot.runs.fingerprint import forget
 
             forget()
-        command(**values)
+        command(**arguments)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
 
 
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The option models of a parameter: itself, or those that its ``Annotated`` names; often none."""
+    named = (annotation, *getattr(annotation, "__metadata__", ()))
+    return [kind for kind in named if isinstance(kind, type) and issubclass(kind, BaseModel)]
+
+
+def _with_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Put the values of ``--set`` beside those of the flags.
+
+    Raises:
+        ConfigurationError: ``--set`` gives what has a flag of its own, and the flag is given too.
+    """
+    settings = given.pop("settings", {})
+    if twice := sorted(set(settings) & set(given)):
+        raise ConfigurationError(
+            f"--set {twice[0]}: {twice[0]} has its own flag, which is used; leave it out"
+        )
+    return given | settings
+
+
 def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
+    """Yield a parameter with a typer option for each field of the models."""
     for name, field, needed in fields_of(*models):
-        extra, description = extra_of(field), field.description or ""
-        flags = extra.get("flags") or [flag_of(name, field)]
+        extra = extra_of(field)
         kind, metavar = _flag_type(field)
-        # values of a Literal, of one that may be None, or of a sequence of one
-        literal = next((a for a in get_args(field.annotation) if get_origin(a) is Literal), field.annotation)
-        choices = list(get_args(literal)) if get_origin(literal) is Literal else []
+        description = field.description or ""
+        choices = _choices_of(field)
         if len("|".join(choices)) > _WIDEST_METAVAR:
             description += f" [{', '.join(choices)}]"
         elif choices:
             metavar = f"[{'|'.join(choices)}]"
+        flags = extra.get("flags") or [flag_of(name, field)]
         if kind is bool and field.default is True:
             flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}", *flags[1:]]
         default = _default_of(field)
+        says_nothing = isinstance(default, bool) or default in (None, "", [])
         info = typer.Option(
             *flags,
             help=description,
             rich_help_panel=extra.get("group"),
             metavar=extra.get("metavar") or metavar,
-            show_default=not (isinstance(default, bool) or default in (None, "", [])),
+            show_default=not says_nothing,
             autocompletion=choices.copy if choices else None,
         )
         yield inspect.Parameter(
@@ -117,24 +140,36 @@ def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
         )
 
 
-def _bare(kind: Any) -> Any:
+def _choices_of(field: FieldInfo) -> list[str]:
+    """The values of a ``Literal``, of one that may be ``None``, or of a sequence of one; of other types none."""
+    kinds = [field.annotation, *get_args(field.annotation)]
+    literals = [kind for kind in kinds if get_origin(kind) is Literal]
+    return list(get_args(literals[0])) if literals else []
+
+
+def _without_bounds(kind: Any) -> Any:
     """A type without the bounds that the model checks."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
-    """The type that the command line reads, and how its value is written where the type does not say it."""
+    """The type that typer reads for a field, and how its value is written in the help (None: as the type is called).
+
+    Example:
+        ``tuple[int, ...]`` is ``list[int]`` and ``VALUE``; a mapping is ``list[str]`` and ``NAME=VALUE``.
+    """
     if extra_of(field).get("commas"):
         return str | None, COMMAS
     kind, optional = without_none(field.annotation)
-    if file_path in (getattr(m, "func", None) for m in (*field.metadata, *get_args(kind)[1:])):
+    validators = [getattr(mark, "func", None) for mark in (*field.metadata, *get_args(kind)[1:])]
+    if file_path in validators:
         return str | None if optional else str, "PATH"  # a Path would have lost the slash at its end
-    kind = _bare(kind)
+    kind = _without_bounds(kind)
     origin = get_origin(kind)
     if origin in (dict, Mapping):
         return list[str], "NAME=VALUE"
     if origin in (tuple, list, Sequence):
-        value = _bare(get_args(kind)[0])
+        value = _without_bounds(get_args(kind)[0])
         return list[str if get_origin(value) is Literal else value], "VALUE"  # type: ignore[misc]
     if kind is Any:  # Python also takes objects
         kind, optional = str, field.default is None
@@ -144,26 +179,44 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
 
 
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
+    """Turn what typer read for a flag into a value for the model."""
     if extra_of(field).get("commas"):
-        parts = tuple(part.strip() for part in value.split(",") if part.strip())
-        numbers = _bare(get_args(without_none(field.annotation)[0])[0]) is int
-        return tuple(int(p) if numbers and is_number(p.removeprefix("-")) else p for p in parts)
-    if _flag_type(field)[1] == "NAME=VALUE":
-        kind = get_args(field.annotation)[1]
-        if get_origin(kind) is tuple:
-            return parse_sweep(value, flag)
-        if kind is Any:
-            example = re.search(r"--set \S+=[^\s;:]+", field.description or "")
-            return parse_settings(value, example=example[0] if example else f"{flag} KEY=VALUE")
-        if wrong := [text for text in value if not all(text.partition("="))]:
+        return _comma_separated(field, value)
+    if _flag_type(field)[1] != "NAME=VALUE":
+        return value
+    kind = get_args(field.annotation)[1]  # of the mapping's values
+    if get_origin(kind) is tuple:
+        return parse_sweep(value, flag)
+    if kind is Any:
+        example = re.search(r"--set \S+=[^\s;:]+", field.description or "")
+        return parse_settings(value, example=example[0] if example else f"{flag} KEY=VALUE")
+    return _named_values(field, flag, value, numbers=int in get_args(kind))
+
+
+def _comma_separated(field: FieldInfo, text: str) -> tuple[int | str, ...]:
+    """``en,de`` as its parts; where the field takes whole numbers, ``1,-2`` as numbers."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    sequence = without_none(field.annotation)[0]
+    if _without_bounds(get_args(sequence)[0]) is not int:
+        return tuple(parts)
+    # What is no number stays a text, which the model refuses with the field's name.
+    return tuple(int(part) if is_number(part.removeprefix("-")) else part for part in parts)
+
+
+def _named_values(
+    field: FieldInfo, flag: str, texts: Sequence[str], *, numbers: bool
+) -> dict[str, int | str]:
+    """``NAME=VALUE`` several times as a mapping; with ``numbers``, values that are whole numbers become numbers."""
+    result: dict[str, int | str] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if not (name and value):
             form = extra_of(field).get("metavar") or "NAME=VALUE"
             example = re.search(r"[^\s:;,]+=[^\s:;,.]+", field.description or "")
             hint = f", for example {flag} {example[0]}" if example else ""
-            raise ConfigurationError(f"{flag} {wrong[0]}: expected {form}{hint}")
-        numbers = int in get_args(kind)
-        pairs = (text.partition("=") for text in value)
-        return {name: int(number) if numbers and is_number(number) else number for name, _, number in pairs}
-    return value
+            raise ConfigurationError(f"{flag} {text}: expected {form}{hint}")
+        result[name] = int(value) if numbers and is_number(value) else value
+    return result
 
 
 def _default_of(field: FieldInfo) -> Any:
@@ -174,12 +227,16 @@ def _default_of(field: FieldInfo) -> Any:
     if isinstance(default, Path):
         return str(default)
     if isinstance(default, tuple | list):
-        return ",".join(map(str, default)) or None if extra_of(field).get("commas") else list(default)
+        if extra_of(field).get("commas"):
+            return ",".join(map(str, default)) or None
+        return list(default)
     return default
 
 
 def parse_settings(settings: Sequence[str], *, example: str) -> dict[str, Any]:
-    """Texts as values, by YAML 1.2: ``5e-5`` a float, ``no`` a string, ``null`` nothing, ``[1, 2]`` and ``1,2`` tuples.
+    """Read the texts of ``--set`` as values, by YAML 1.2.
+
+    ``5e-5`` is a float, ``no`` a string, ``null`` None; ``[1, 2]`` and ``1,2`` are tuples.
 
     Raises:
         ConfigurationError: no ``=``, a key given twice, or a value that is not YAML.
@@ -193,18 +250,19 @@ def parse_settings(settings: Sequence[str], *, example: str) -> dict[str, Any]:
             raise ConfigurationError(f"--set expects KEY=VALUE, got {item!r}; for example {example}")
         if key in result:
             raise ConfigurationError(f"--set {key}=... is repeated; give it once")
-        several = "," in text and not text.startswith(("[", "{"))
+        is_list_without_brackets = "," in text and not text.startswith(("[", "{"))
+        parts = text.split(",") if is_list_without_brackets else [text]
         try:
-            values = [parse_value(part) for part in (text.split(",") if several else [text])]
+            values = [parse_value(part) for part in parts]
         except InputError as error:
             raise ConfigurationError(f"--set {item!r}: the value is not YAML; quote it") from error
-        value = tuple(values) if several else values[0]
+        value = values if is_list_without_brackets else values[0]
         result[key] = tuple(value) if isinstance(value, list) else value
     return result
 
 
 def parse_sweep(texts: Sequence[str], flag: str) -> dict[str, list[Any]]:
-    """``KEY=4,6,8`` as a key and its values, by YAML 1.2; ``[1,2],[3,4]`` are two values that are lists.
+    """Read ``KEY=4,6,8`` as a key and its values, by YAML 1.2; ``[1,2],[3,4]`` are two values, each a list.
 
     Raises:
         ConfigurationError: No ``=``, a key given twice, or a value that is not YAML.

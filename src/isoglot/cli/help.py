@@ -13,18 +13,22 @@ from isoglot.cli.first_options import FIRST_OPTIONS
 
 WIDEST_HELP = 100
 """Columns of help in a terminal that has them; longer lines are hard to read."""
-_WIDEST = 74  # columns of an example, between the margin and the backslash
-
-
+_WIDEST_EXAMPLE = 74
+"""Columns of an example, between the margin and the backslash."""
 _TYPES = {"str": "TEXT", "path": "PATH", "int": "N", "float": "NUMBER"}
+"""Types as typer writes them, and as the help does."""
 _FIRST = "Options that most people need"
 _RUNNING = "Running"
 
 
 def option_groups(command: Any, ctx: Any) -> dict[str, list[Any]]:
-    """The parameters of a command under the headings of its help, in their order.
+    """Sort the parameters of a command under the headings of its help.
 
-    Arguments come first, then the command's first options, its other options, and each group of the option models.
+    1. Arguments.
+    2. The options that most people need (``FIRST_OPTIONS``).
+    3. Options without a group.
+    4. Each group that the option models name.
+    5. ``--help`` is last: under the group *Running* if there are groups, else with the options without a group.
     """
     path = " ".join(_path(ctx))
     parameters = command.get_params(ctx)
@@ -39,8 +43,8 @@ def option_groups(command: Any, ctx: Any) -> dict[str, list[Any]]:
         own = "Arguments" if parameter.param_type_name == "argument" else ungrouped
         groups.setdefault(getattr(parameter, "rich_help_panel", None) or own, []).append(parameter)
     shown = {heading: group for heading, group in groups.items() if group}
-    # `--help` is last, and a heading of its own only where the flags before it belong to another one.
-    last = _RUNNING if set(shown) - {"Arguments", _FIRST, ungrouped} else ungrouped
+    has_groups = bool(set(shown) - {"Arguments", _FIRST, ungrouped})
+    last = _RUNNING if has_groups else ungrouped
     shown.setdefault(last, []).extend(parameter for parameter in parameters if parameter.name == "help")
     return shown
 
@@ -51,7 +55,7 @@ def _path(ctx: Any) -> list[str]:
 
 
 def option_record(parameter: Any, ctx: Any) -> tuple[str, str] | None:
-    """How a parameter is written and what it does; none of a hidden one.
+    """Describe a parameter: how it is written, and what it does. A hidden parameter has no description.
 
     `--limit <int>` of typer becomes `--limit N`, and `INPUT <list[str]>` becomes `INPUT...`.
     """
@@ -93,7 +97,7 @@ def help_text(command: Callable[..., Any]) -> str:
 def _example(text: str) -> str:
     """A command in lines that a shell takes as one; a flag stays with its value."""
     command = re.sub(r"(-\S+) (?!-)", "\\1\0", " ".join(text.split()))
-    lines = wrap(command, _WIDEST, subsequent_indent="    ", break_on_hyphens=False)
+    lines = wrap(command, _WIDEST_EXAMPLE, subsequent_indent="    ", break_on_hyphens=False)
     return "\b\n" + " \\\n".join(lines).replace("\0", " ")
 
 

@@ -1,4 +1,4 @@
-"""The commands. One module per group of them; every heavy import stands inside its command."""
+"""The list of all commands, in the groups of the help. Every heavy import stands inside its command."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,18 +88,21 @@ class _InOrder(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse empty values, most often a shell variable that is not set: click takes one for the current folder."""
         for before, argument in pairwise(["isoglot", *args]):
-            if not argument or (argument.startswith("--") and argument.find("=") == len(argument) - 1):
+            is_empty_option = (
+                argument.startswith("--") and argument.find("=") == len(argument) - 1
+            )  # `--out=`
+            if not argument or is_empty_option:
                 option = argument or f"{before} ''"
                 raise ConfigurationError(f"{option}: the value is empty; write one, or leave the option out")
         return super().parse_args(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """The group's context; typer answers no error that it does not know better."""
+        """Make the group's context, with the errors passed on that typer would answer in its own way."""
         with _past_typer():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """The command; typer answers no error that it does not know better."""
+        """Run the command, with the errors passed on that typer would answer in its own way."""
         with _past_typer():
             return super().invoke(ctx)
 
@@ -119,7 +122,7 @@ class _InOrder(TyperGroup):
             formatter.write_dl([record for record in records if record is not None])
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each group of commands, a sentence a command."""
+        """Write each group of commands, with one sentence for each command."""
         widest = max(map(len, self.list_commands(ctx)))
         for heading, names in self.command_groups().items():
             rows = [(name.ljust(widest), short_help(self.commands[name])) for name in names]

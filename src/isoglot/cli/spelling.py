@@ -14,11 +14,14 @@ _SIDES = ("source_language", "target_language")
 
 
 class FlagSpelling:
-    """Writes options as the flags of one command.
+    """Writes the options of a message as one command takes them.
 
-    An option without a flag of its own is a key of ``--set``, where the command has that; in a command that takes a
-    recipe it is a key of one. ``languages``, as Python calls them, are ``--lang`` or ``--source-lang`` and
-    ``--target-lang``, where the command has those.
+    1. An option with a flag: ``--layer 8``.
+    2. ``languages``, as Python calls them: ``--lang``, or ``--source-lang`` and ``--target-lang`` in a command with two
+       sides.
+    3. Another option, in a command that takes a recipe: a key of the recipe, `` `layer: 8` ``.
+    4. Another option, in a command with ``--set``: ``--set layer=8``.
+    5. Otherwise as if it had a flag: the message is about another command.
 
     Args:
         command: The click command whose message is shown.
@@ -29,7 +32,7 @@ class FlagSpelling:
         self._has_set = any("--set" in parameter.opts for parameter in command.params)
 
     def __call__(self, name: str, value: Any) -> str:
-        """The flag, and its value if there is one."""
+        """Write an option, and its value if there is one."""
         if name in self._parameters:
             return self._parameter(self._parameters[name], value)
         if name == "languages":
@@ -37,7 +40,7 @@ class FlagSpelling:
         return self._setting(name, value)
 
     def _parameter(self, parameter: Any, value: Any) -> str:
-        """A flag or positional argument that the command has."""
+        """Write a flag or an argument that the command has."""
         if parameter.param_type_name == "argument":
             return str(parameter.metavar or parameter.name.upper()) if value is NO_VALUE else _typed(value)
         flag = str(parameter.opts[0])
@@ -48,31 +51,33 @@ class FlagSpelling:
         return " ".join(f"{flag} {_typed(text)}" for text in self._values(parameter, value))
 
     def _values(self, parameter: Any, value: Any) -> list[Any]:
-        """The values of a flag, one for each time that it is typed."""
+        """The values of a flag, one for each time that the flag is typed."""
         if isinstance(value, Mapping):
             return [f"{key}={item}" for key, item in value.items()]
         if not isinstance(value, list | tuple):
             return [value]
-        with_commas = parameter.metavar == COMMAS or not parameter.multiple
-        return [",".join(map(str, value))] if with_commas else list(value)
+        is_typed_once = parameter.metavar == COMMAS or not parameter.multiple
+        return [",".join(map(str, value))] if is_typed_once else list(value)
 
     def _languages(self, value: Any) -> str:
-        """The language of a text, or both languages of a pair of texts."""
-        several = isinstance(value, list | tuple) or "," in str(value)
-        names = _SIDES if _SIDES[0] in self._parameters and (several or value is NO_VALUE) else ("language",)
+        """Write the language of a text, or both languages of a pair of texts."""
+        is_list = isinstance(value, list | tuple)
+        values = value if is_list else str(value).split(",")
+        is_pair = value is NO_VALUE or is_list or len(values) > 1
+        has_sides = _SIDES[0] in self._parameters
+        names = _SIDES if has_sides and is_pair else ("language",)
         flags = [self._parameters[name].opts[0] for name in names if name in self._parameters]
         flags = flags or ["--languages"]
         if value is NO_VALUE:
             return " and ".join(flags)
-        values = value if isinstance(value, list | tuple) else str(value).split(",")
         if len(flags) < len(values):
             return f"{flags[0]} {_typed(','.join(values))}"
         return " ".join(f"{flag} {_typed(tag)}" for flag, tag in zip(flags, values, strict=False))
 
     def _setting(self, name: str, value: Any) -> str:
-        """An option without a flag of its own: a key of ``--set`` or of a recipe, or another command's flag."""
-        key_of_recipe = "overrides" in self._parameters and "." not in name
-        if key_of_recipe:
+        """Write an option without a flag of its own."""
+        takes_recipe = "overrides" in self._parameters
+        if takes_recipe and "." not in name:
             return f"`{name}`" if value is NO_VALUE else f"`{name}: {yaml_text(value)}`"
         if self._has_set:
             return f"--set {name}" if value is NO_VALUE else f"--set {_typed(f'{name}={yaml_text(value)}')}"
@@ -81,7 +86,9 @@ class FlagSpelling:
 
 
 def _typed(value: Any) -> str:
-    """A value as a shell takes it; a placeholder stays as it is."""
+    """Write a value as a shell takes it; a placeholder stays as it is."""
     text = "none" if value is None else str(value)
-    bare = isinstance(value, Placeholder) or not any(mark in text for mark in " '\"{}$&|;<>()*?!#`\\")
-    return text if bare else shlex.quote(text)
+    needs_quotes = any(mark in text for mark in " '\"{}$&|;<>()*?!#`\\")
+    if isinstance(value, Placeholder) or not needs_quotes:
+        return text
+    return shlex.quote(text)
