@@ -107,3 +107,10 @@ def test_nothing_left_and_empty_sides(tmp_path):
     mixed = text_corpus("", "the river", "\u200b")
     stream = encode_stream(mixed, tokenizer, cache_dir=tmp_path)
     assert stream["row"][:] == [1] and counts(stream)["empty"] == 2
+
+
+def test_a_pair_is_cut_at_its_longer_side_and_then_in_halves():
+    lengths = np.array([9, 9]), np.array([3, 8])
+    assert [side.tolist() for side in fit_pair(*lengths, side=None, budget=8)] == [[5, 4], [3, 4]]
+    assert [side.tolist() for side in fit_pair(*lengths, side=None, budget=7)] == [[4, 4], [3, 3]]
+    assert [side.tolist() for side in fit_pair(*lengths, side=6, budget=None)] == [[6, 6], [3, 6]]

@@ -1,4 +1,4 @@
-"""Fast tokenizers, trained on corpora."""
+"""Train fast tokenizers on corpora."""
 
 import json
 from collections.abc import Iterable
@@ -31,7 +31,9 @@ _SPECIALS = {
 }
 _WHOLE_ALPHABET = 1 << 31  # the WordPiece trainer's own default would cut at 1,000 characters
 _SCORE_DIGITS = 4
+"""Decimals of Unigram's scores: later ones differ with the order of a hash table."""
 _APPENDED_STEP = 1e-4
+"""Difference of the scores of two characters that Unigram's trainer appends one after the other."""
 
 
 class TokenizerOptions(Options):
@@ -83,19 +85,22 @@ def train_tokenizer(
         ['▁a', '▁rive', 'r']
     """
     options = options or validated(TokenizerOptions, settings, owner="the tokenizer")
-    counted = _CountedTexts(
-        texts if options.algorithm != "wordpiece" or iter(texts) is not texts else list(texts)
-    )
+    is_read_once = iter(texts) is texts
+    if options.algorithm == "wordpiece" and is_read_once:
+        texts = list(texts)  # it is trained in two rounds
+    counted = _CountedTexts(texts)
     specials = list(_SPECIALS[options.family].values())
     trained = _TRAINERS[options.algorithm](counted, options, specials)
     if counted.characters == 0:
         raise ConfigurationError("no text to train a tokenizer on; pass at least one sentence")
     core = _skeleton(options, trained)
-    for token in specials:  # a mask takes the space before it with it, as RoBERTa's does
-        lstrip = token == _SPECIALS["roberta"]["mask"]
+    for token in specials:
+        lstrip = token == _SPECIALS["roberta"]["mask"]  # RoBERTa's mask takes the space before it with it
         core.add_special_tokens([AddedToken(token, special=True, normalized=False, lstrip=lstrip)])
+    # Where the characters need more pieces than there are, the trainer exceeds the size or drops special tokens.
     size = core.get_vocab_size()
-    if size > options.vocab_size or any(core.token_to_id(token) != i for i, token in enumerate(specials)):
+    specials_come_first = all(core.token_to_id(token) == i for i, token in enumerate(specials))
+    if size > options.vocab_size or not specials_come_first:
         raise ConfigurationError(
             f"vocab_size={options.vocab_size} is too small, special tokens and characters alone are {size}; raise it"
         )
@@ -111,7 +116,7 @@ def train_tokenizer(
 
 
 class _CountedTexts:
-    """Texts that remember how much of them was read."""
+    """Texts with a count of the characters that were read of them so far."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = texts
@@ -126,7 +131,15 @@ class _CountedTexts:
 def wordpiece_pieces(
     core: Tokenizer, texts: Iterable[str], size: int, *, first: Iterable[str], min_frequency: int = 0
 ) -> list[str]:
-    """The pieces of a WordPiece training by their ids; ``first`` get theirs first and in this order."""
+    """Train WordPiece; return its pieces in the order of their ids.
+
+    Args:
+        core: Tokenizer with a WordPiece model.
+        texts: Sentences.
+        size: Number of pieces.
+        first: Pieces that come first, in this order.
+        min_frequency: Least count of a pair to be merged.
+    """
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         special_tokens=list(first),
@@ -140,11 +153,15 @@ def wordpiece_pieces(
 
 
 def alphabetical(pieces: Iterable[str]) -> list[str]:
-    """Characters at the beginning of a word and inside one in an order that does not depend on hashing."""
+    """Sort the characters of an alphabet: ``a``, ``##a``, ``b``, ``##b``."""
     return sorted(pieces, key=lambda piece: (piece.removeprefix("##"), piece))
 
 
 def _train_wordpiece(texts: _CountedTexts, options: TokenizerOptions, specials: list[str]) -> Any:
+    """Train WordPiece in two rounds; its trainer takes the order of the alphabet from a hash table.
+
+    The first round makes no merges and finds the alphabet; the second gets the alphabet in a fixed order.
+    """
     unknown = _SPECIALS[options.family]["unk"]
 
     def trained(size: int, first: list[str]) -> list[str]:
@@ -190,22 +207,26 @@ def _train_unigram(texts: _CountedTexts, options: TokenizerOptions, specials: li
 
 
 def canonical_scores(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Pieces and scores without the traces of a hash table's order.
+    """Remove the traces of a hash table's order from the pieces and scores of Unigram.
 
-    The trainer appends each character that training left out, in hash order, with the lowest score plus 0, 1, 2, …
-    times 0.0001; these characters get those scores in the order of their code points.
+    1. The trainer appends the characters that training left out in the order of a hash table: the first one with the
+       lowest score, the next with 0.0001 more, and so on. Here the same scores go to these characters in the order of
+       their code points, the highest first.
+    2. Scores are sums in the order of a hash table: they are rounded.
+    3. Equal scores are sorted by their pieces.
     """
     lowest = min((score for _, score in pieces), default=0.0)
-    steps = [(score - lowest) / _APPENDED_STEP for _, score in pieces]
-    appended = [
-        i
-        for i, (piece, _) in enumerate(pieces)
-        if len(piece) == 1 and steps[i] < len(pieces) and abs(steps[i] - round(steps[i])) < 1e-5
-    ]
-    scores = sorted((pieces[i][1] for i in appended), reverse=True)
-    renamed = dict(zip(sorted(pieces[i][0] for i in appended), scores, strict=True))
-    rounded = [(piece, round(renamed.get(piece, score), _SCORE_DIGITS)) for piece, score in pieces]
-    return sorted(rounded, key=lambda piece: (-piece[1], piece[0]))
+    appended: list[str] = []
+    scores: list[float] = []
+    for piece, score in pieces:
+        steps = (score - lowest) / _APPENDED_STEP
+        is_whole = abs(steps - round(steps)) < 1e-5
+        if len(piece) == 1 and steps < len(pieces) and is_whole:
+            appended.append(piece)
+            scores.append(score)
+    reordered = dict(zip(sorted(appended), sorted(scores, reverse=True), strict=True))
+    rounded = [(piece, round(reordered.get(piece, score), _SCORE_DIGITS)) for piece, score in pieces]
+    return sorted(rounded, key=lambda entry: (-entry[1], entry[0]))
 
 
 _TRAINERS = {
@@ -217,7 +238,7 @@ _TRAINERS = {
 
 
 def _skeleton(options: TokenizerOptions, model: Any) -> Tokenizer:
-    """Normaliser, pre-tokeniser and decoder around a model."""
+    """Put the normaliser, pre-tokeniser and decoder of an algorithm around a model."""
     core = Tokenizer(model)
     steps: list[Any] = []
     if options.algorithm == "wordpiece":
@@ -248,6 +269,7 @@ def _skeleton(options: TokenizerOptions, model: Any) -> Tokenizer:
 
 
 def _post_processor(options: TokenizerOptions, core: Tokenizer) -> Any:
+    """Make the step that puts special tokens and segment ids (behind the colons) around one text or two."""
     names = _SPECIALS[options.family]
     cls, sep = names["cls"], names["sep"]
     second = f"{sep}:0 $B:0 {sep}:0" if options.family == "roberta" else f"$B:1 {sep}:1"

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from lingua import ConfidenceValue, Language, LanguageDetector
 
 _TOO_CLOSE = ({"bs", "hr", "sr", "sh"}, {"nb", "nn", "no"})
-"""Written languages of which sentences often belong to each: whichever is found, the text is in its language."""
+"""Groups of written languages that share many sentences: if one of a group is found, a text is in all of them."""
 _CERTAIN = 0.97
 """Confidence of three-letter counts alone above which the slower models are not asked."""
 FEWEST_LETTERS = 20
 """Letters of the shortest text that is judged by default; a Chinese, Japanese or Korean character counts as three."""
 _LETTER, _EAST_ASIAN = regex.compile(r"\p{L}"), regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 _LONG = 120
-"""Characters from which lingua uses nothing but counts of three letters."""
+"""Characters from which lingua uses counts of three letters only, so that its slower models say nothing else."""
 
 
 class LanguageIdentifier:
-    """Tells how likely texts are in one language, among those that share a script with it.
+    """Tells how likely texts are in one language, among the languages that share a script with it.
 
     Args:
         language: Code of the language that the texts should have.
@@ -64,17 +64,19 @@ class LanguageIdentifier:
         self._candidates = [known[name] for name in sorted(candidates & known.keys())]
 
     def likelihoods(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """The confidence in the language divided by that in the likeliest one; 1 for a text too short to judge.
+        """Divide the confidence in the language by that in the likeliest one, for each text.
 
-        Two words such as "Open file" are as likely in several languages.
+        A text that is too short to judge has 1: two words such as "Open file" are as likely in several languages.
 
         **Shape**: (texts,).
         """
+        if not texts:
+            return np.ones(0)
         fast = self._fast.compute_language_confidence_values_in_parallel(list(texts))
-        ratios, certain = (
-            map(np.array, zip(*map(self._judged, fast), strict=True)) if texts else [np.ones(0)] * 2
-        )
-        doubtful = (certain < _CERTAIN) & (np.array(list(map(len, texts))) < _LONG)
+        judged = np.array([self._judged(values) for values in fast])
+        ratios, confidences = judged[:, 0], judged[:, 1]
+        # Texts of which the counts of three letters are not certain are judged by all models, which is slower.
+        doubtful = (confidences < _CERTAIN) & (np.array(list(map(len, texts))) < _LONG)
         if doubtful.any():
             slow = self._slow.compute_language_confidence_values_in_parallel(
                 list(compress(texts, doubtful.tolist()))
@@ -84,7 +86,7 @@ class LanguageIdentifier:
         return ratios
 
     def _judged(self, values: Sequence["ConfidenceValue"]) -> tuple[float, float]:
-        """The likelihood of the language, and its confidence."""
+        """The confidence in the language divided by the highest one, at most 1; and the confidence."""
         confidence = sum(value.value for value in values if value.language in self._accepted)
         best = max(value.value for value in values)
         return (min(1.0, confidence / best), confidence) if best else (1.0, 1.0)
@@ -99,7 +101,7 @@ class LanguageIdentifier:
 
 
 def _code(tag: str) -> str:
-    """The code of a tag's language, without script and region."""
+    """The code of a tag's language, without script and region: ``zh`` of ``zh-Hans``."""
     return two_letters(tag.replace("_", "-").lower().partition("-")[0])
 
 
@@ -111,5 +113,5 @@ def _detector(candidates: Sequence["Language"], *, fast: bool) -> "LanguageDetec
 
 
 def letters(text: str) -> int:
-    """The letters of a text; a character of Chinese, Japanese or Korean says as much as three."""
+    """Count the letters of a text; a character of Chinese, Japanese or Korean says as much as three."""
     return len(_LETTER.findall(text)) + 2 * len(_EAST_ASIAN.findall(text))

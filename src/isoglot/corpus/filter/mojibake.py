@@ -1,4 +1,7 @@
-"""Text whose bytes were read in a wrong encoding: ``fÃ¼r`` for ``für``, ``donâ€™t`` for ``don’t``."""
+"""Find text whose bytes were read in a wrong encoding: ``fÃ¼r`` for ``für``, ``donâ€™t`` for ``don’t``.
+
+Each encoding has a pattern of character sequences that its misreading makes and that no language writes.
+"""
 
 import regex
 
@@ -7,7 +10,10 @@ _TYPOGRAPHIC = "“”„‘’‚«»‹›–—…\u00a0"
 
 
 def _misread(encoding: str, first: int, last: int) -> str:
-    """The class of characters that an encoding makes of these bytes; control characters where it has none."""
+    """Make a character class of the characters that an encoding has for some bytes.
+
+    A byte without a character in the encoding is the control character of its number.
+    """
     characters = set()
     for byte in range(first, last + 1):
         try:
@@ -20,8 +26,8 @@ def _misread(encoding: str, first: int, last: int) -> str:
     return f"[{''.join(map(regex.escape, sorted(characters)))}]"
 
 
-# In UTF-8 a character beyond ASCII is a leading byte (C2 to F4) with one to three bytes from 80 to BF behind it.
-# Each of these classes is what an encoding makes of the latter.
+# In UTF-8 a character beyond ASCII is a leading byte (C2 to F4) and one to three bytes from 80 to BF behind it.
+# Each of these classes has the characters that an encoding makes of the bytes behind it.
 _WESTERN = _misread("cp1252", 0x80, 0xBF)
 _CENTRAL = _misread("cp1250", 0x80, 0xBF)
 _CYRILLIC = _misread("cp1251", 0x80, 0xBF)
@@ -92,7 +98,7 @@ _MOJIBAKE = regex.compile(
 
 
 def is_mojibake(text: str) -> bool:
-    """Whether a text holds characters that only come of bytes read in a wrong encoding.
+    """Whether a text has characters that only a wrong encoding explains.
 
     Finds UTF-8 that was read as Latin-1, Windows-1250 to 1252, Mac Roman or the code pages 437 and 850 of DOS, once or
     twice over, and U+FFFD.

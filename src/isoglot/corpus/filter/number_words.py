@@ -24,7 +24,7 @@ _POWERS: dict[str, tuple[int, ...]] = {
     r"billi[oó]n\p{L}*|bilion\p{L}*|bilj\p{L}+": (9, 12),
     r"tn|trn|trillion\p{L}*|trilion\p{L}*|трлн|триллион\p{L}*|трильйон\p{L}*|تريليون|تریلیون": (12, 18),
 }
-"""Powers of ten by the words for them, of which one language writes "2.4 million" and another 2,400,000."""
+"""Powers of ten by the words for them: one language writes "2.4 million", another 2,400,000."""
 
 _EAST_ASIAN_POWERS = {"十": 1, "百": 2, "백": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "亿": 8, "億": 8,
                       "억": 8, "兆": 12, "조": 12}  # fmt: skip
@@ -36,9 +36,13 @@ _EACH_POWER = [(regex.compile(words, regex.IGNORECASE), powers) for words, power
 _RANGE = regex.compile(
     r"\s?(?:至|到|[-–—~〜～]|y|e|et|and|to|und|bis|à|a|до|и)\s?(?=\p{Nd})[\p{Nd}.,]*\p{Nd}", regex.IGNORECASE
 )
-"""Between a number and the word for zeros that the next number has: 50 of "50 to 60 thousand", 600 of 600至850亿."""
+"""The end of a range, behind its first number: " to 60" of "50 to 60 thousand", 至850 of 600至850亿.
+
+The word behind it is for both numbers.
+"""
 _EAST_ASIAN = regex.compile(rf"\s?[多余餘几幾数數]?([{''.join(_EAST_ASIAN_POWERS)}]+)")
 _MOST_WORDS = 2
+"""Words of powers that may follow one another: "2 hundred thousand"."""
 _CHARACTERS = "".join(_EAST_ASIAN_POWERS)
 _SUM = regex.compile(
     rf"(?<![\p{{Nd}}.,])(?:[\p{{Nd}},]{{1,9}}[{_CHARACTERS}]{{1,3}}\s?)+"
@@ -54,7 +58,11 @@ _PART_OF_SUM = regex.compile(rf"([\p{{Nd}},]+)([{_CHARACTERS}]*)")
 
 
 def powers_after(text: str, position: int) -> list[int]:
-    """Powers of ten that the words after a number may mean.
+    """Find the powers of ten that the words after a number may mean.
+
+    Args:
+        text: The text.
+        position: End of the number in it.
 
     Example:
         >>> powers_after("240万人", 3), powers_after("2 hundred thousand men", 1), powers_after("20 military", 2)
@@ -67,23 +75,29 @@ def powers_after(text: str, position: int) -> list[int]:
     if found := _RANGE.match(text, position):
         return powers_after(text, found.end())
     powers: list[int] = []
-    before = {0}
+    so_far = {0}  # powers that the words so far may mean
     for _ in range(_MOST_WORDS):
-        if not (found := _POWER_WORD.match(text, position)):
+        found = _POWER_WORD.match(text, position)
+        if found is None:
             break
         position = found.end()
-        own = {power for words, some in _EACH_POWER if words.fullmatch(found["word"]) for power in some}
-        before = {first + second for first in before for second in own}
-        powers += sorted(before)
+        # A word may have several: "mil" is a thousand in Spanish, and short for a million.
+        of_word: set[int] = set()
+        for words, some in _EACH_POWER:
+            if words.fullmatch(found["word"]):
+                of_word.update(some)
+        so_far = {first + second for first in so_far for second in of_word}
+        powers += sorted(so_far)
     return powers
 
 
 def _east_asian_power(characters: str) -> int:
+    """The power of ten of characters one behind another: 5 of 十万."""
     return sum(_EAST_ASIAN_POWERS[char] for char in characters)
 
 
 def in_digits(text: str) -> str:
-    """The text with 230亿, 1億2000万 and 6 mil 74 written in digits.
+    """Write 230亿, 1億2000万 and 6 mil 74 in digits.
 
     230亿 can only be 23,000,000,000, so it must not equal the 230 of "230 billion". The first number of a range stays
     (600至850亿), and so do 千 and 兆 beside a single number, which begin names of units (2千克).
@@ -103,7 +117,10 @@ def in_digits(text: str) -> str:
 
 
 def _added(match: regex.Match[str]) -> str:
-    """One such number in digits, or as it is if its parts do not become smaller."""
+    """Write a number of several parts in digits: 120000000 of 1億2000万.
+
+    It stays as it is if a part is not smaller than the unit of the part before it: these are two numbers.
+    """
     total, smallest = 0, None
     for part in _PART_OF_SUM.finditer(match.group()):
         power = _east_asian_power(part[2])

@@ -1,4 +1,9 @@
-"""Numbers that a translation has to keep."""
+"""Find numbers that a translation has lost or changed.
+
+:func:`numbers` reads numbers by themselves. :func:`changed_numbers` compares the two sides of a pair. Where they
+differ, it also reads the words beside each number, so that a number may have several *readings*: 2.4 of "2.4 million"
+is 2.4 or 2400000.
+"""
 
 import unicodedata
 from collections import Counter
@@ -29,9 +34,9 @@ _NUMBER = regex.compile(
     rf"(?<!\p{{Nd}})\p{{Nd}}{{1,3}}(?:[{_SPACES}]\p{{Nd}}{{3}})+(?!\p{{Nd}})(?:[.,٫]\p{{Nd}}+)?"
     r"|\p{Nd}+(?:[.,:h'’_٫٬．，：]\p{Nd}+)*(?!\p{Nd}*[月월])"
 )
-"""But for the numbers of months, which other languages name."""
+"""A number, except the number of a month (8月), for which other languages have a name."""
 _GROUPED = regex.compile(r"[1-9]\d{0,2}(?:[^\d:h：]\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}")
-"""Thousands, or lakhs as in 1,00,000."""
+"""A whole number with separators of thousands, or of lakhs as in 1,00,000."""
 _CLOCK = regex.compile(r"(?P<hour>\d{1,2})(?:[:h：.](?P<minute>[0-5]\d))?")
 _WITH_MINUTES = regex.compile(r"\d{1,2}[:h：][0-5]\d")
 _DIGITS = regex.compile(r"\d+")
@@ -39,7 +44,7 @@ _THREE_DECIMALS = regex.compile(r"(\d+)[.,٫](\d{3})")
 _CENTURIES = (1800, 1900, 2000)
 _LAST_HOUR = 24
 _LONGEST = 15
-"""Digits of a number that may be a scaled number, an hour or a year; a longer one is only what it is."""
+"""Digits of the longest number that is read as a scaled number, an hour or a year; a longer one has one reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +65,10 @@ class Number:
 
 
 def numbers(text: str) -> list[str]:
-    """Numbers of a text, of digits in any script.
+    """Find the numbers of a text, in the digits of any script.
 
-    They have no thousands separators, a point before decimals and minutes, and no zeros that say nothing. A date is
-    several numbers.
+    The results have no thousands separators, a point before decimals and minutes, and no zeros that say nothing. A date
+    is several numbers.
 
     Example:
         >>> numbers("1,000 und 1.000, ١٢٫٥٠ %, 28.08.2009, 11:00, {0} %2$s")
@@ -74,7 +79,7 @@ def numbers(text: str) -> list[str]:
 
 
 def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
-    """Numbers of each side without a counterpart on the other.
+    """Find the numbers of each side that have no counterpart on the other side.
 
     Years may lack their century, hours be counted by halves of the day, and words stand for zeros (2.4 million), each
     only where the words and marks beside the number say so.
@@ -94,15 +99,20 @@ def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
     left, right = list((first - second).elements()), list((second - first).elements())
     if not (left and right):
         return left, right
-    # Few pairs come so far: only their numbers are read with the words beside them.
+    # Few pairs come so far, so reading the words beside their numbers may take time.
     halves = any(HALF_OF_DAY.search(text) for text in (source, target))
     return _unmatched(_read(source, halves), _read(target, halves))
 
 
 def _unmatched(first: list[Number], second: list[Number]) -> tuple[list[str], list[str]]:
-    """The values of the numbers of two sides that no number of the other side may equal."""
+    """Match the numbers of two sides, and return the values of those that are left on each.
+
+    1. Numbers with the same readings on both sides are matched.
+    2. A number is matched with one that shares a reading with it, greedily: those with the fewest readings choose
+       first, because they have less choice, and choose the one with the fewest readings.
+    3. If the digits of all others are the same on both sides, only the ends of numbers differ: all are matched.
+    """
     left, right = _subtracted(first, second), _subtracted(second, first)
-    # A number with one reading has less choice, so it chooses first.
     for number in sorted(left, key=lambda number: len(number.readings)):
         equal = [other for other in right if number.readings & other.readings]
         if equal:
@@ -114,7 +124,7 @@ def _unmatched(first: list[Number], second: list[Number]) -> tuple[list[str], li
 
 
 def _subtracted(numbers: Sequence[Number], others: Sequence[Number]) -> list[Number]:
-    """The numbers that do not stand on the other side with the same readings."""
+    """Remove the numbers that the other side has with the same readings, each as often as it is there."""
     there = Counter(number.readings for number in others)
     left = []
     for number in numbers:
@@ -133,7 +143,7 @@ def _same_digits(left: Sequence[Number], right: Sequence[Number]) -> bool:
 
 
 def _read(text: str, halves: bool) -> list[Number]:
-    """The numbers of a text with their readings; ``halves``: Whether either side names a half of the day."""
+    """Read the numbers of a text with their readings; ``halves``: Either side of the pair names a half of the day."""
     text = without_placeholders(text)
     short_years = {match.span("year") for match in SHORT_YEAR.finditer(text, overlapped=True)}
     found = []
@@ -151,7 +161,13 @@ def _read(text: str, halves: bool) -> list[Number]:
 
 
 def _values(match: regex.Match[str]) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """Value, digits and place of each number that a run of digits and marks holds: of a date, three."""
+    """Yield the value, digits and place of each number in a run of digits and marks.
+
+    1. Groups of thousands are one number: 1000 of 1,000.
+    2. Two parts are a number with decimals, or hours with minutes: 11.3 of 11:30. Groups of three digits between the
+       first and the last part belong to the whole number: 1234567.8 of 1.234.567,8.
+    3. Other parts are numbers of their own: 28, 8 and 2009 of the date 28.08.2009.
+    """
     written = _western(match.group())
     parts = list(_DIGITS.finditer(written))
     texts = [part.group() for part in parts]
@@ -169,7 +185,7 @@ def _values(match: regex.Match[str]) -> Iterator[tuple[str, str, tuple[int, int]
 
 
 def _western(text: str) -> str:
-    """The text with the digits 0 to 9 in place of those of other scripts."""
+    """Replace digits of other scripts by 0 to 9."""
     return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
 
 
@@ -178,13 +194,13 @@ def _whole(digits: str) -> str:
 
 
 def _decimal(whole: str, decimals: str) -> str:
-    """A number with its decimals, which do not end in a zero."""
+    """Join a whole number and its decimals, without zeros at their ends: 7.5 of 07 and 50."""
     decimals = decimals.rstrip("0")
     return f"{_whole(whole)}.{decimals}" if decimals else _whole(whole)
 
 
 def _scaled(value: str, written: str, powers: Sequence[int]) -> set[str]:
-    """The number times each power of ten: 2.4 with 6 is 2400000.
+    """Multiply a number by each power of ten: 2.4 with 6 is 2400000.
 
     1.375 of "1.375 billion" is read as 1375 by itself, because it has three decimals; here it may be either.
     """
@@ -218,7 +234,7 @@ def _halves(text: str, value: str, end: int) -> set[str]:
 
 
 def _hours(text: str, start: int, end: int) -> set[str]:
-    """The same time twelve hours away, for a number that is written as a time of the day.
+    """Return a time of the day and the same time twelve hours away; nothing for a number that is not a time.
 
     A time has minutes after a colon or h (9:30, 9h30), or a word of the clock beside it (5 p.m., 下午5, 17 Uhr, the 2
     of "2 to 4 p.m."). Only for pairs that name a half of the day: without, 9:30 and 21:30 are two times.

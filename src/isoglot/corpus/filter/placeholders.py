@@ -1,4 +1,4 @@
-"""Placeholders that a translation has to keep: those of the known families, and further ones by regular expressions."""
+"""Find the placeholders that a translation has to keep: those of known families, and others by regular expressions."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,13 +53,14 @@ _TAG_ID = regex.compile(r"\b(?:id|x)\s*=\s*[\"']([^\"']*)")
 def placeholders(
     text: str, tags: Iterable[str] = (), further: Sequence[regex.Pattern[str]] = ()
 ) -> Counter[str]:
-    """Placeholders of a text and in-line tags beside it, with how often each occurs.
+    """Count the placeholders of a text, and of the in-line tags beside it.
 
-    - Of tags the name and number count: ``<ph id="1" type="x"/>`` is ``<ph 1>``.
-    - ``%s %s`` stands for ``%1$s %2$s``, and ``{} {}`` for ``{0} {1}``: a translation that numbers them may order them.
-    - Of a choice (``{count, plural, one {# file} other {# files}}``) its argument and the placeholders in its branches
-      count once: languages have different plural forms. A ``select`` keeps the names of its branches.
-    - ``further`` placeholders are the text that the expressions match.
+    1. Of a tag, only the name and number count: ``<ph id="1" type="x"/>`` is ``<ph 1>``.
+    2. ``%s %s`` stands for ``%1$s %2$s``, and ``{} {}`` for ``{0} {1}``: a translation that numbers them may change
+       their order.
+    3. Of a choice (``{count, plural, one {# file} other {# files}}``) its argument and the placeholders in its branches
+       count once: languages have different plural forms. A ``select`` keeps the names of its branches.
+    4. Each match of an expression of ``further`` is a placeholder.
 
     Example:
         >>> sorted(placeholders('Hi {0}, <ph  id="1" />%s of 50% %s'))
@@ -78,15 +79,15 @@ def placeholders(
 
 
 def without_placeholders(text: str) -> str:
-    """The text with one neutral character in place of each known placeholder."""
+    """Replace each known placeholder by one neutral character."""
     if not _MAY_HOLD_ONE.search(text):
         return text
     return str(_KNOWN.sub("\ufffc", _CHOICE.sub("\ufffc", text)))
 
 
 def _known(text: str) -> Iterator[str]:
-    """The names of the placeholders of a text without choices."""
-    unnumbered = Counter[str]()
+    """Yield the names of the placeholders of a text without choices."""
+    unnumbered = Counter[str]()  # of printf (%) and of braces ({), so far
     for match in _KNOWN.finditer(text):
         written = match.group()
         if match.lastgroup == "tag":
@@ -106,7 +107,7 @@ def _known(text: str) -> Iterator[str]:
 
 
 def _of_choice(choice: regex.Match[str]) -> Iterator[str]:
-    """The argument of a choice, the names of the branches of a select, and each placeholder of all branches once."""
+    """Yield the argument of a choice, with the branches' names of a select; and each placeholder in them once."""
     inside: set[str] = set()
     keys = []
     for branch in _BRANCH.finditer(choice["branches"]):
@@ -122,8 +123,9 @@ def _of_choice(choice: regex.Match[str]) -> Iterator[str]:
 
 
 def _named_tag(tag: str) -> str:
-    """The name and number of a tag: `<ph 1>` of `<ph type="x" id="1"/>`."""
-    if (found := _TAG_START.match(tag)) is None:
+    """Reduce a tag to its name and number: ``<ph 1>`` of ``<ph type="x" id="1"/>``."""
+    found = _TAG_START.match(tag)
+    if found is None:
         return tag
     number = _TAG_ID.search(tag)
     return f"<{found[1]}{found[2].lower()}{f' {number[1]}' if number else ''}>"

@@ -24,7 +24,7 @@ from isoglot.corpus.encode.templates import Template, single_template
 from isoglot.corpus.pack.blocks import Block, Text, fill_blocks, renumbered_words, rows_of, slice_text
 
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
-"""How examples share a block: see :class:`PackOptions`."""
+"""Ways in which texts share blocks: see :class:`PackOptions`."""
 
 _VERSION = 2
 _MAP_ROWS = 1_000  # rows a batch of Hugging Face's map has, after each of which the remainder is dropped
