@@ -154,7 +154,7 @@ def _first_and_second(side_ids: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _positions(member: Tensor) -> tuple[Tensor, Tensor]:
-    """The positions at which ``member`` is true, row by row, and a mask of those that are no filling.
+    """The positions at which ``member`` is true, row by row, and a mask: 1 for these, 0 for padding.
 
     ``[[0, 1, 1, 0], [0, 0, 1, 0]]`` gives ``[[1, 2], [2, _]]`` and ``[[1, 1], [1, 0]]``.
     """
