@@ -38,7 +38,7 @@ class EmbeddingScore:
     correct: Tensor  # whether the nearest candidate of each is a translation. Shape: (tokens,), bool
 
     def among(self, numbers: Collection[int]) -> tuple[float | None, int]:
-        """Compute the score of some source entries alone, and count those of them that were asked for.
+        """Compute the score of some source entries alone, and count how many of these were asked for.
 
         The score is None if none was asked for.
         """

@@ -135,7 +135,7 @@ def analyse_alignment(
     if request.lexicon is not None and request.options.include_special:
         raise ConfigurationError("[[include_special]]: a lexicon has no special tokens; leave it out")
     lexicon = _lexicon(request)
-    # Options of a row, beside those of measuring, that say what was scored. Two lexicons of one name differ by a hash.
+    # Values in the options of a row that say what was scored. Two lexicons of one name differ by a hash.
     scored_on: dict[str, Any] = request.model_dump(include={"copied_from"}, exclude_none=True)
     if lexicon is not None:
         scored_on = {"lexicon": f"{Path(str(request.lexicon)).name} {key_of(lexicon.to_list())[:8]}"}

@@ -91,7 +91,7 @@ def checkpoint_alignment_score(
     total = alignment_score(table, copied_from=size, exclude=left_out, subset=options.subset, offsets=offsets)
     if trained is None:
         return CheckpointScore(total)
-    # Of the dictionary's entries, those that are one piece and its copy are pairs of the copied vocabulary.
+    # An entry of the dictionary is a pair of the copied vocabulary if it consists of one piece and that piece's copy.
     seen = set()
     for source, target in trained:
         if len(source) == len(target) == 1 and target[0] == source[0] + size:
@@ -170,7 +170,7 @@ def _lexicon_score(
 
 
 def _divided(total: EmbeddingScore, seen: set[int]) -> CheckpointScore:
-    """Divide a score by source entries: those that training has ``seen``, and all others."""
+    """Score the entries that training has ``seen`` apart from all other entries."""
     trained, count = total.among(seen)
     held_out, _ = total.among(set(total.entries.tolist()) - seen)
     return CheckpointScore(total, trained, held_out, count)

@@ -125,7 +125,7 @@ def comparisons() -> Family:
 
 
 def counts() -> Family:
-    """How many: bounds from above and below, of a class and of the class above it.
+    """Counts: bounds from above and below, of a class and of the class above it.
 
     A model is (count of N, count of all of its hypernym, N among them). The two numbers of a statement, K.low and
     K.high, make five stretches: 0 below the low number, 1 the low number, 2 between, 3 the high number, 4 above.

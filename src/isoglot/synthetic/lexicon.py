@@ -83,7 +83,7 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
 
 
 def _pools(seed: int) -> Lexicon:
-    """Make all lexemes: those of the file in its order, then adverbs, names and numbers."""
+    """Make all lexemes: first the lexemes of the file, in its order, then adverbs, names and numbers."""
     pools: Lexicon = {}
     # The file: adverbs of manner and names need its pools.
     text = resources.files("isoglot.synthetic").joinpath("lexicon.txt").read_text(encoding="utf-8")

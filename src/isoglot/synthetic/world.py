@@ -83,8 +83,8 @@ class World:
         Args:
             n: Rows of the data set whose sentences these are.
             split: Its split.
-            of: Whose sentences, in their order: those of :meth:`text`, :meth:`pos` or :meth:`ner`, one a row, or of
-                :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
+            of: Data set whose sentences have the trees, in their order: ``text``, ``pos`` or ``ner`` (one sentence a
+                row), ``nli`` or ``paws`` (two a row), or ``qa`` (the sentences of the story, then the question).
         """
         if of not in KINDS:
             raise ConfigurationError(f"no trees of {of!r}; there are trees of {', '.join(KINDS)}")
@@ -243,7 +243,7 @@ def _weighted_by_names(pattern: Pattern) -> Pattern:
 
 
 def _is_in_split(words: Iterable[str], split: str) -> bool:
-    """Whether words belong to a split; that depends on nothing but the words."""
+    """Whether words belong to a split, which depends on nothing but the words."""
     low, high = SPLITS[split]
     return low <= _tenth(words) < high
 
