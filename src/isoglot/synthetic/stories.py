@@ -56,7 +56,7 @@ class Scene:
     single_questions: tuple[Question, ...] = ()
     """Questions about one sentence."""
     ordered: bool = False
-    """Whether sentences must be told in the order of the mirrors."""
+    """Whether sentences must stand in the order of the mirrors."""
 
     def tell(self, random: Random) -> tuple[list[str], list[Question]]:
         """Draw sentences, each in one of its wordings; return them and the questions about them."""
