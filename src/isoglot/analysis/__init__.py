@@ -16,5 +16,11 @@ draws; the numbers come from modules that know neither files nor figures:
 - *similarity*, *geometry* (``analyse_vectors.py``): ``vectors.py`` encodes, ``similarity.py`` compares two languages,
   ``geometry.py`` measures the shape of one.
 
-A *subject* is a checkpoint under its name in legends. A *pair* is a word or sentence and its translation.
+The words of this room:
+
+- *subject*: a checkpoint under its name in legends.
+- *pair*: a word or sentence and its translation; a *gold pair* is one that a lexicon or a person names.
+- *entry*: a vector of one side of a lexicon or a copied vocabulary, whose nearest candidate is looked for.
+- *candidate*: a vector of the other side among which the nearest one is looked for.
+- *drop*, or Δ: results after training on a language, minus results without (``SUP − ZS``).
 """

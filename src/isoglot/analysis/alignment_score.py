@@ -23,7 +23,10 @@ from isoglot.modules.neighbours import nearest_both_ways, unit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddingScore:
-    """How well two vocabularies are aligned. An entry is a row of the table, or a vector."""
+    """Figures of how well two vocabularies are aligned.
+
+    An entry is a vector of one side: a row of the embedding table, or the mean of the pieces of a lexicon's word.
+    """
 
     score: float  # % of source entries whose nearest candidate is a translation
     backward: float  # the same from the target side, among the source entries that were asked for
@@ -32,10 +35,13 @@ class EmbeddingScore:
     answered: int  # target entries of the gold pairs, of which ``backward`` is the share
     candidates: int  # target entries that were searched
     entries: Tensor  # numbers of the source entries that were asked for, ascending. Shape: (tokens,)
-    correct: Tensor  # whether each was right. Shape: (tokens,), bool
+    correct: Tensor  # whether the nearest candidate of each is a translation. Shape: (tokens,), bool
 
     def among(self, numbers: Collection[int]) -> tuple[float | None, int]:
-        """The score of some of the source entries, and how many of them were asked for; None if none was."""
+        """Compute the score of some source entries alone, and count how many of these were asked for.
+
+        The score is None if none was asked for.
+        """
         chosen = torch.isin(self.entries, torch.tensor(sorted(numbers), dtype=self.entries.dtype))
         count = int(chosen.sum())
         if count == 0:
@@ -84,26 +90,28 @@ def alignment_score(
         raise ConfigurationError(
             f"alignment score: row {int(gold.max())} asked for, the table has {len(embeddings)}"
         )
-    gold = gold[~torch.isin(gold[:, 0], torch.tensor(sorted(exclude), dtype=torch.long))]
-    searched = gold[:, 1]
+    is_excluded = torch.isin(gold[:, 0], torch.tensor(sorted(exclude), dtype=torch.long))
+    gold = gold[~is_excluded]
+    candidates = gold[:, 1]
     if subset is not None:
         drawn = gold[draw(subset, len(gold))]
         if subset.candidates == "drawn":
-            gold, searched = drawn, drawn[:, 1]
+            gold, candidates = drawn, drawn[:, 1]
         else:
+            # All targets stay candidates, and a drawn source row keeps all of its translations.
             gold = gold[torch.isin(gold[:, 0], drawn[:, 0])]
     if not len(gold):
         raise ConfigurationError("alignment score: no pair is left; exclude fewer tokens or raise subset")
-    # Each row once, and pairs by their places among these rows.
+    # Each row of the table once; pairs then name rows by their places among these. unique() sorts, for searchsorted.
     source_rows, source_places = gold[:, 0].unique(return_inverse=True)
-    target_rows = searched.unique()
+    target_rows = candidates.unique()
     target_places = torch.searchsorted(target_rows, gold[:, 1].contiguous())
     source = embeddings[source_rows.to(embeddings.device)].float()
     target = embeddings[target_rows.to(embeddings.device)].float()
     if offsets is not None:
         source, target = source + offsets[0].to(source), target + offsets[1].to(target)
     score = score_vectors(source, target, torch.stack([source_places, target_places], dim=1))
-    return replace(score, entries=source_rows[score.entries])
+    return replace(score, entries=source_rows[score.entries])  # from places back to rows of the table
 
 
 @torch.no_grad()
@@ -112,17 +120,18 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
 
     ``source``: Vectors (n, size).
     ``target``: Vectors (m, size), all of which are candidates.
-    ``gold``: Rows that are translations, ``[source, target]`` (pairs, 2).
+    ``gold``: Rows that are translations, ``[source, target]`` (pairs, 2). Of several translations of a row, the nearest
+        vector may be any.
     """
     if not len(gold):
         raise ConfigurationError("alignment score: at least one pair is needed, got none")
     forward, backward = nearest_numbers(source, target)
-    # A pair as one number, so that `isin` tells whether it is a gold pair.
-    width = len(target)
-    gold_pairs = gold[:, 0] * width + gold[:, 1]
+    # A pair (i, j) as the number i · m + j, so that `isin` tells whether it is a gold pair.
+    target_count = len(target)
+    gold_numbers = gold[:, 0] * target_count + gold[:, 1]
     scored, answered = gold[:, 0].unique(), gold[:, 1].unique()
-    correct = torch.isin(scored * width + forward[scored], gold_pairs)
-    backward_correct = torch.isin(backward[answered] * width + answered, gold_pairs)
+    correct = torch.isin(scored * target_count + forward[scored], gold_numbers)
+    backward_correct = torch.isin(backward[answered] * target_count + answered, gold_numbers)
     rows = gold.to(source.device)
     cosine = torch.nn.functional.cosine_similarity(
         source[rows[:, 0]].float(), target[rows[:, 1]].float(), dim=-1
@@ -141,9 +150,13 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
 
 @torch.no_grad()
 def draw(subset: Subset, count: int) -> Tensor:
-    """Draw a subset of ``count`` pairs; as in the paper's code, the last of a shuffled list. Their numbers ascend."""
+    """Draw a share of ``count`` pairs; return their numbers, ascending.
+
+    As in the paper's code, these are the last ones of a shuffled list.
+    """
     order = np.random.RandomState(subset.seed).permutation(count)
-    return torch.from_numpy(np.sort(order[count - int(count * subset.share) :]))
+    drawn_count = int(count * subset.share)
+    return torch.from_numpy(np.sort(order[count - drawn_count :]))
 
 
 def nearest_numbers(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

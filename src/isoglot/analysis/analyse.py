@@ -61,11 +61,11 @@ class AnalysisSubject:
 
         ``values``: By metric, its value and the number of examples behind it.
         """
-        return [
-            Result(metric=metric, value=value, examples=examples, **self.shared, **more)
-            for metric, (value, examples) in values.items()
-            if value is not None
-        ]
+        rows = []
+        for metric, (value, examples) in values.items():
+            if value is not None:
+                rows.append(Result(metric=metric, value=value, examples=examples, **self.shared, **more))
+        return rows
 
 
 class Job:
@@ -91,7 +91,7 @@ class Job:
 
     @cached_property
     def subjects(self) -> list[AnalysisSubject]:
-        """The checkpoints with names that tell them apart: the runs', or the paths where two runs have one name."""
+        """The checkpoints with names that tell them apart: labels, names of runs, or paths where runs share one."""
         checkpoints, labels = self.checkpoints, self.labels
         if not checkpoints:
             raise ConfigurationError("no checkpoint; name at least one folder")
@@ -99,9 +99,9 @@ class Job:
             raise ConfigurationError(
                 f"got {len(labels)} labels for {len(checkpoints)} checkpoints; give one label each, in the same order"
             )
-        for what, several in (("checkpoints", checkpoints), ("labels", labels)):
-            if len(set(map(str, several))) < len(several):
-                raise ConfigurationError(f"got {what} {', '.join(map(str, several))}; give each once")
+        for what, given in (("checkpoints", checkpoints), ("labels", labels)):
+            if len(set(map(str, given))) < len(given):
+                raise ConfigurationError(f"got {what} {', '.join(map(str, given))}; give each once")
         sources = [checkpoint_folder(checkpoint) for checkpoint in checkpoints]
         runs = [origin(source) for source in sources]
         names = list(labels) or [str(run["run"]) for run in runs]
@@ -135,10 +135,10 @@ def analyse_alignment(
     if request.lexicon is not None and request.options.include_special:
         raise ConfigurationError("[[include_special]]: a lexicon has no special tokens; leave it out")
     lexicon = _lexicon(request)
-    # Options that tell rows of one language apart: two lexicons of one name by their content.
-    named: dict[str, Any] = request.model_dump(include={"copied_from"}, exclude_none=True)
+    # Values in the options of a row that say what was scored. Two lexicons of one name differ by a hash.
+    scored_on: dict[str, Any] = request.model_dump(include={"copied_from"}, exclude_none=True)
     if lexicon is not None:
-        named = {"lexicon": f"{Path(str(request.lexicon)).name} {key_of(lexicon.to_list())[:8]}"}
+        scored_on = {"lexicon": f"{Path(str(request.lexicon)).name} {key_of(lexicon.to_list())[:8]}"}
     rows: list[Result] = []
     for number, subject in enumerate(job.subjects, 1):
         vocabulary = request.vocabulary
@@ -151,21 +151,29 @@ def analyse_alignment(
             lexicon=lexicon,
             options=request.options,
         )
-        if lexicon is not None:
-            pair_or_derived = f"{lexicon[0]['source_language']}-{lexicon[0]['target_language']}"
-        else:  # the manifest of the derived corpus, whose folder has the tokenizer, names its language
-            manifest = read_json(Path(vocabulary).parent / MANIFEST) if vocabulary else None
-            pair_or_derived = str((manifest or {}).get("language", "derived"))
-        language = request.name or pair_or_derived
         changed = request.options.model_dump(exclude={"device"}, exclude_defaults=True)
-        rows += subject.rows(score.metrics, task=ALIGNMENT, language=language, options={**changed, **named})
+        rows += subject.rows(
+            score.metrics,
+            task=ALIGNMENT,
+            language=request.name or _language_scored(lexicon, vocabulary),
+            options={**changed, **scored_on},
+        )
         if request.induction and lexicon is not None:
-            rows += _induction(subject, request, lexicon, named)
+            rows += _induction(subject, request, lexicon, scored_on)
         job.report.progress("checkpoints", number, len(job.subjects))
     if measured is not None:
         measured(rows)
     append(job.out / FILE_NAME, rows, only_new=True)
     return rows
+
+
+def _language_scored(lexicon: Dataset | None, vocabulary: str | None) -> str:
+    """The language of a row: the pair of a lexicon, ``en-de``, or a derived language, ``en-x-trans``."""
+    if lexicon is not None:
+        return f"{lexicon[0]['source_language']}-{lexicon[0]['target_language']}"
+    # The tokenizer is in the folder of a derived corpus, whose manifest names the language.
+    manifest = read_json(Path(vocabulary).parent / MANIFEST) if vocabulary else None
+    return str((manifest or {}).get("language", "derived"))
 
 
 def _lexicon(request: AlignmentRequest) -> Dataset | None:
@@ -203,40 +211,44 @@ def corpus_rows(
     """Yield rows of a prepared folder or of files in any format; refuse rows of a second pair of languages.
 
     ``kind``: bitext, aligned or lexicon.
-    ``languages``: Those of files that do not name theirs.
+    ``languages``: The two languages of files that do not name them.
     ``reading``: Further keys of the sources, such as ``header=True``.
     """
-    tags = [tag or default for tag, default in zip([*languages, "", ""], UNNAMED[:2], strict=False)]
-    first: tuple[str, str] | None = None
-    for row in islice(open_corpus(paths, kind, languages=tags, **reading), limit):
+    source, target = (*languages, "", "")[:2]
+    codes = [source or UNNAMED[0], target or UNNAMED[1]]
+    first_pair: tuple[str, str] | None = None
+    for row in islice(open_corpus(paths, kind, languages=codes, **reading), limit):
         pair = (row["source_language"], row["target_language"])
-        first = first or pair
-        if pair != first:
-            both = f"{'-'.join(first)} and of {'-'.join(pair)}"
+        first_pair = first_pair or pair
+        if pair != first_pair:
+            both = f"{'-'.join(first_pair)} and of {'-'.join(pair)}"
             raise InputError(f"holds rows of {both}; prepare them separately", path=paths[0])
         yield row
-    if first is None:
+    if first_pair is None:
         lacking = "entry; a lexicon has `source target` lines" if kind == "lexicon" else "sentence pair"
         raise InputError(f"holds no {lacking}", path=paths[0])
 
 
 def _induction(
-    subject: AnalysisSubject, request: AlignmentRequest, lexicon: Dataset, named: Mapping[str, str]
+    subject: AnalysisSubject, request: AlignmentRequest, lexicon: Dataset, scored_on: Mapping[str, str]
 ) -> list[Result]:
-    """Measure MUSE's precisions with static embeddings, from the source language to the target language and back."""
+    """Measure MUSE's precisions with static embeddings, from the source language to the target language and back.
+
+    On the way back, the words to translate are the translations of the words that were asked on the way forth.
+    """
     source, target = lexicon[0]["source_language"], lexicon[0]["target_language"]
     path = str(request.lexicon)
     task = LexiconInductionTask(DataSource([path]), words=request.words)
     forward = task.load(f"{source}-{target}", "test")
     sources, targets = list(forward["source"]), list(forward["target"])
-    answers = {word for word, is_asked in zip(targets, forward["asked"], strict=True) if is_asked}
-    # An answer counts with all of its translations, not only with those that were asked for.
-    columns = {"source": targets, "target": sources, "asked": [word in answers for word in targets]}
-    backward = Dataset.from_dict(columns)
+    translations = {word for word, is_asked in zip(targets, forward["asked"], strict=True) if is_asked}
+    # All entries of these words count, also those whose source word was not asked.
+    is_asked_back = [word in translations for word in targets]
+    backward = Dataset.from_dict({"source": targets, "target": sources, "asked": is_asked_back})
     rows: list[Result] = []
     for language, data in ((f"{source}-{target}", forward), (f"{target}-{source}", backward)):
         scores, nearest = task.measure(subject.source, data, language=language)
         values = {metric: (value, len(nearest)) for metric, value in scores.items()}
-        options = {**changed_options(task, {}), **named}
+        options = {**changed_options(task, {}), **scored_on}
         rows += subject.rows(values, task=task.name, language=language, options=options)
     return rows

@@ -18,13 +18,14 @@ from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.core.errors import ConfigurationError
 from isoglot.reports.figure_files import Lines, LineSeries
 
-_PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
+_LANGUAGES = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
 """Two codes of languages in a file's name: ``en-fr``."""
 
 
 def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     """Draw AER by layer for each gold file, and their mean if there are several (XLM-Align, Fig. 2)."""
-    if fixed := sorted({"method", "layer"} & set(request.settings)):
+    fixed = sorted({"method", "layer"} & set(request.settings))
+    if fixed:
         raise ConfigurationError(
             f"[[{fixed[0]}]] is not allowed here: [[method]] and [[layers]] choose what is compared; leave it out"
         )
@@ -36,11 +37,13 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
         raise ConfigurationError(f"several gold files have the same name ({', '.join(names)}); rename one")
     gold = {_title(path): gold_pairs(path, limit=None, base=request.base) for path in request.gold}
     series_of: dict[str, list[LineSeries]] = {name: [] for name in gold}
+    several = (len(job.subjects) > 1, len(request.methods) > 1)
     for subject in job.subjects:
-        first = EmbeddingAligner(str(subject.source), options=options[request.methods[0]])  # loads the model
-        for method, setting in options.items():
-            aligner = first.with_options(setting)
-            label = _label(subject.label, method, several=(len(job.subjects) > 1, len(request.methods) > 1))
+        # The model is loaded once; aligners of the other methods share it.
+        first = EmbeddingAligner(str(subject.source), options=options[request.methods[0]])
+        for method, method_options in options.items():
+            aligner = first.with_options(method_options)
+            label = _label(subject.label, method, several=several)
             layers = asked_layers(request.layers, aligner.model)
             for name, pairs in gold.items():
                 job.report.note(f"{label}, {name}: layers {layers[0]} to {layers[-1]}")
@@ -60,7 +63,10 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
 
 
 def _label(subject: str, method: str, *, several: tuple[bool, bool]) -> str:
-    """The label of a line: what tells it apart, where there are several checkpoints or methods."""
+    """The label of a line: its checkpoint, its method, or both, depending on which of the two there are several of.
+
+    ``several``: Whether there are several checkpoints, and whether there are several methods.
+    """
     several_subjects, several_methods = several
     if not several_methods:
         return subject
@@ -76,11 +82,14 @@ def _mean(lines: Sequence[LineSeries]) -> LineSeries:
 def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     """Write sentence pairs with predicted and gold links, for the report's viewer; one file for each checkpoint."""
     pairs = gold_pairs(request.gold, sure=False, base=request.base)
-    named = list(_PAIR.finditer(Path(request.gold).name))
-    languages = named[-1] if named else None  # the last ones: sim-dev.en-fr
+    pairs_of_codes = list(_LANGUAGES.finditer(Path(request.gold).name))
+    languages = pairs_of_codes[-1] if pairs_of_codes else None  # the last ones: sim-dev.en-fr
     count = len(pairs) if request.limit is None else min(request.limit, len(pairs))
-    chosen = {"method": request.method, "layer": request.layer}
-    settings = {**request.settings, **{name: value for name, value in chosen.items() if value is not None}}
+    settings = dict(request.settings)
+    if request.method is not None:
+        settings["method"] = request.method
+    if request.layer is not None:
+        settings["layer"] = request.layer
     files = [re.sub(r"[^\w.+-]+", "-", subject.label).strip("-") or "checkpoint" for subject in job.subjects]
     if len(set(files)) < len(files):
         raise ConfigurationError(
@@ -102,10 +111,9 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
                 row |= {"src_language": languages[1], "tgt_language": languages[2]}
             rows.append(row)
             job.report.progress(subject.label, number, count)
-        rows = [row for row in rows if row["src"] and row["tgt"]]  # the viewer shows no empty side
-        job.write(
-            f"{request.name}_{name}.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-        )
+        # The viewer shows no empty side.
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows if row["src"] and row["tgt"]]
+        job.write(f"{request.name}_{name}.jsonl", "\n".join(lines))
     return job.written
 
 

@@ -26,6 +26,7 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
 
     Both languages of a panel are projected together.
     """
+    # How often which words are linked.
     counts: Counter[tuple[str, str]] = Counter()
     languages, sentences = ("", ""), 0
     for row in _rows(request):
@@ -35,13 +36,15 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
         counts.update((source[i], target[j]) for i, j in row["links"])
         sentences += 1
     job.report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")
-    stops, remark = _stop_words(request.stop_words, counts, languages)
+    stop_words, remark = _stop_words(request.stop_words, counts, languages)
     usable: Mapping[tuple[str, str], int] = counts
     if request.pieces == "single":
         tokenizers = [load_tokenizer(subject.source) for subject in job.subjects]
         single = word_map.one_piece(tokenizers, chain.from_iterable(counts))
         usable = {pair: times for pair, times in counts.items() if single.issuperset(pair)}
-    pairs = word_map.frequent_pairs(usable, count=request.count, stop_words=stops, distinct=request.distinct)
+    pairs = word_map.frequent_pairs(
+        usable, count=request.count, stop_words=stop_words, distinct=request.distinct
+    )
     panels = []
     for subject in job.subjects:
         model, tokenizer = load_encoder(subject.source)
@@ -66,7 +69,7 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
 
 
 def _rows(request: MapRequest) -> Iterator[dict[str, Any]]:
-    """Read the sentence pairs; they are read again when they are needed again, as they may be larger than memory."""
+    """Read the sentence pairs, which may be larger than memory: whoever needs them again reads the files again."""
     return corpus_rows(
         request.corpus, "aligned", languages=request.languages, limit=request.limit, **request.reading
     )
@@ -81,20 +84,23 @@ def _panel(
 ) -> MapPanel:
     """Make a panel whose points are the different words, and whose lines join the words of a pair.
 
-    A word with several partners is one point. Only contextual vectors differ by partner, so there it is one for each.
+    A word that is in several pairs is one point if vectors are static. Contextual vectors are means over the
+    occurrences of a pair, so there the word is a point for each of its pairs.
     """
-    point_vectors: dict[tuple[int, str, int], Tensor] = {}  # by side, word, and pair where that matters
-    for number, ((source, target), (source_vector, target_vector)) in enumerate(
-        zip(pairs, vectors, strict=True)
-    ):
-        partner = 0 if request.layer is None else number
-        point_vectors.setdefault((0, source, partner), source_vector)
-        point_vectors.setdefault((1, target, partner), target_vector)
-    point_of = {key: point for point, key in enumerate(point_vectors)}
-    joined = []
+    # Vectors by point: the side of a word (0 the source), the word, and the number of its pair (0 if static).
+    point_vectors: dict[tuple[int, str, int], Tensor] = {}
+    keys_of_pairs = []
     for number, (source, target) in enumerate(pairs):
-        partner = 0 if request.layer is None else number
-        joined.append((point_of[0, source, partner], point_of[1, target, partner]))
+        source_vector, target_vector = vectors[number]
+        pair = 0 if request.layer is None else number
+        source_key, target_key = (0, source, pair), (1, target, pair)
+        point_vectors.setdefault(source_key, source_vector)
+        point_vectors.setdefault(target_key, target_vector)
+        keys_of_pairs.append((source_key, target_key))
+    number_of_point = {key: number for number, key in enumerate(point_vectors)}
+    joined = [
+        (number_of_point[source_key], number_of_point[target_key]) for source_key, target_key in keys_of_pairs
+    ]
     places = word_map.project(torch.stack(list(point_vectors.values())), request.projection)
     points = []
     for (x, y), (side, word, _) in zip(places.tolist(), point_vectors, strict=True):

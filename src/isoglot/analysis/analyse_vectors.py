@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ _Layers = dict[int, Tensor]
 """Vectors by layer."""
 _Measure = Callable[[Tensor, Tensor], float]
 _DIRECTED = ("hubness", "anti-hubs")
-"""Measures of geometry from one language to the other; the rest are of one language."""
+"""Measures of geometry that go from one language to the other; the other measures are of one language."""
 
 
 def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
@@ -45,12 +44,10 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
         layers = asked_layers(request.layers, model)
         progress = partial(job.report.progress, subject.label)
         if request.level == "sentence":
-            source, target = (
-                sentence_vectors(
-                    model, tokenizer, [row[side] for row in rows], layers=layers, progress=progress
-                )
-                for side in ("source", "target")
-            )
+            source_texts = [row["source"] for row in rows]
+            target_texts = [row["target"] for row in rows]
+            encode = partial(sentence_vectors, model, tokenizer, layers=layers, progress=progress)
+            source, target = encode(source_texts), encode(target_texts)
         else:
             words, links = _first_links(rows, request.limit)
             source, target = linked_vectors(model, tokenizer, words, links, layers=layers, progress=progress)
@@ -78,14 +75,19 @@ def _retrieval_both_ways(source: Tensor, target: Tensor) -> float:
 def _first_links(
     rows: Sequence[Mapping[str, Any]], limit: int
 ) -> tuple[list[tuple[Sequence[str], Sequence[str]]], list[Sequence[Sequence[int]]]]:
-    """The first links of a corpus, at most ``limit``, and the words of the sentences that have them."""
-    words, links, wanted = [], [], limit
+    """Take the first ``limit`` links of a corpus.
+
+    Returns:
+        The words of both sides of each sentence that has such a link; and the links of each of these sentences.
+    """
+    words, links = [], []
+    still_wanted = limit
     for row in rows:
-        chosen = row["links"][:wanted]
+        chosen = row["links"][:still_wanted]
         if chosen:
             words.append((row["source_words"], row["target_words"]))
             links.append(chosen)
-            wanted -= len(chosen)
+            still_wanted -= len(chosen)
     if not words:
         raise ConfigurationError("the corpus has no word link; give one that `isoglot align` linked")
     return words, links
@@ -114,28 +116,30 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
         model, tokenizer = load_encoder(subject.source)
         layers = asked_layers(request.layers, model)
         prefix = f"{subject.label}, " if len(job.subjects) > 1 else ""
-        source, target = (
-            unit_vectors(
+        vectors_of_sides: list[_Layers] = []
+        for side, language in zip(("source", "target"), languages, strict=True):
+            vectors_of_side = unit_vectors(
                 model,
                 tokenizer,
                 [row[side] for row in rows],
                 unit=request.unit,
                 layers=layers,
                 limit=request.limit,
-                # One draw for both sides: sentences stay side by side.
+                # The same draw for both sides: sentences stay side by side.
                 generator=generator_for(request.seed, "geometry", request.unit),
                 progress=partial(job.report.progress, f"{subject.label}, {language}"),
             )
-            for side, language in zip(("source", "target"), languages, strict=True)
-        )
+            vectors_of_sides.append(vectors_of_side)
+        source, target = vectors_of_sides
         both_ways: list[tuple[str, str, _Layers, _Layers]] = [
             (languages[0], languages[1], source, target),
             (languages[1], languages[0], target, source),
         ]
-        for measure, (language, other, vectors, others) in product(request.measures, both_ways):
-            towards = f" to {other}" if measure in _DIRECTED else ""
-            values = [measures[measure](vectors[layer], others[layer]) for layer in layers]
-            series[measure].append(_series(f"{prefix}{language}{towards}", layers, values))
+        for measure in request.measures:
+            for language, other, vectors, others in both_ways:
+                towards = f" to {other}" if measure in _DIRECTED else ""
+                values = [measures[measure](vectors[layer], others[layer]) for layer in layers]
+                series[measure].append(_series(f"{prefix}{language}{towards}", layers, values))
     for name, lines in series.items():
         note = f"A vector a {request.unit}; layer 0: the embeddings."
         job.figure(f"{request.name}-{name}", _figure(name, lines, languages, k=request.neighbours, note=note))
@@ -149,7 +153,13 @@ def _languages(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
 def _figure(
     measure: str, lines: list[LineSeries], languages: tuple[str, str], *, k: int, note: str, count: int = 0
 ) -> Lines:
-    """Make the figure of a measure; ``k`` is the number of neighbours, ``count`` that of the pairs."""
+    """Make the figure of a measure.
+
+    ``k``: The number of neighbours that were compared.
+    ``count``: The number of pairs.
+    ``note``: The beginning of the note below the figure, which goes on with what is measured.
+    """
+    # For each measure: the title, the label of the y axis, and the end of the note.
     title, y_label, about = {
         "cka": ("Linear CKA by layer", "CKA", ""),
         "neighbours": (f"Shared neighbours by layer (k = {k})", "shared neighbours (%)",
@@ -168,7 +178,7 @@ def _figure(
 
 
 def _series(label: str, layers: Sequence[int], values: Sequence[float]) -> LineSeries:
-    """Make a line; it has no point at a layer without a finite value, where vectors do not vary."""
+    """Make a line of values by layer, without the layers at which vectors do not vary: there no value is finite."""
     finite = [(layer, value) for layer, value in zip(layers, values, strict=True) if math.isfinite(value)]
     if not finite:
         raise ConfigurationError(f"{label}: the vectors do not vary at any layer; give other sentences")

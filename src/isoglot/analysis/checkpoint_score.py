@@ -1,4 +1,7 @@
-"""The alignment score of a checkpoint: a copied vocabulary or a lexicon, with the part that training has seen."""
+"""The alignment score of a checkpoint, over a copied vocabulary or over a lexicon.
+
+Where the checkpoint was trained on a dictionary, the entries of that dictionary are also scored separately from others.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +32,10 @@ PieceIds = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class CheckpointScore:
-    """The alignment score of a checkpoint; also by whether training has seen an entry, if it had a dictionary."""
+    """The alignment score of a checkpoint, and the scores of entries that training has seen and has not seen.
+
+    The last two are None for a checkpoint that was not trained on a dictionary.
+    """
 
     total: EmbeddingScore
     trained: float | None = None  # score of entries of the dictionary that ``embedding_alignment`` trained on
@@ -70,8 +76,8 @@ def checkpoint_alignment_score(
     """
     options = options or ScoreOptions()
     folder = checkpoint_folder(checkpoint)
-    ways = [way for way in (vocabulary, copied_from, lexicon) if way is not None]
-    if len(ways) > 1:
+    given = [source for source in (vocabulary, copied_from, lexicon) if source is not None]
+    if len(given) > 1:
         raise ConfigurationError("alignment score: give one of vocabulary, copied_from and lexicon")
     model, tokenizer = load_encoder(str(folder), device=options.device)
     table = input_embeddings(model).weight.detach()
@@ -85,9 +91,12 @@ def checkpoint_alignment_score(
     total = alignment_score(table, copied_from=size, exclude=left_out, subset=options.subset, offsets=offsets)
     if trained is None:
         return CheckpointScore(total)
-    # A trained entry counts if it is one piece and its copy.
-    single = [(source[0], target[0]) for source, target in trained if len(source) == len(target) == 1]
-    return _divided(total, {piece for piece, copy in single if copy == piece + size})
+    # An entry of the dictionary is a pair of the copied vocabulary if it consists of one piece and that piece's copy.
+    seen = set()
+    for source, target in trained:
+        if len(source) == len(target) == 1 and target[0] == source[0] + size:
+            seen.add(source[0])
+    return _divided(total, seen)
 
 
 def _language_vectors(path: Path, ids: tuple[int, int] | None) -> tuple[Tensor, Tensor] | None:
@@ -140,26 +149,28 @@ def _lexicon_score(
     trained: set[tuple[PieceIds, PieceIds]] | None,
     options: ScoreOptions,
 ) -> CheckpointScore:
+    """Score the entries of a lexicon; the embedding of a word is the mean of its pieces' embeddings."""
     pieces = lexicon_pairs(lexicon, tokenizer, single=options.single)
     pairs = [(tuple(source), tuple(target)) for source, target in pieces]
     if not pairs:
         raise ConfigurationError(
             "alignment score: no entry of the lexicon has pieces that differ between its sides; give another one"
         )
-    # Each entry is one row of a table: first all source entries, then all target entries.
-    source_rows = {source: row for row, source in enumerate(dict.fromkeys(source for source, _ in pairs))}
-    targets = dict.fromkeys(target for _, target in pairs)
-    target_rows = {target: row for row, target in enumerate(targets, len(source_rows))}
+    # A table with one row for each different word: first all source words, then all target words.
+    different_sources = dict.fromkeys(source for source, _ in pairs)
+    different_targets = dict.fromkeys(target for _, target in pairs)
+    source_rows = {source: row for row, source in enumerate(different_sources)}
+    target_rows = {target: row for row, target in enumerate(different_targets, len(source_rows))}
     entries = torch.cat([mean_pieces(table, list(source_rows)), mean_pieces(table, list(target_rows))])
     gold = torch.tensor([[source_rows[source], target_rows[target]] for source, target in pairs])
     total = alignment_score(entries, pairs=gold, subset=options.subset, offsets=offsets)
     if trained is None:
         return CheckpointScore(total)
-    return _divided(total, {source_rows[pair[0]] for pair in pairs if pair in trained})
+    return _divided(total, {source_rows[source] for source, target in pairs if (source, target) in trained})
 
 
 def _divided(total: EmbeddingScore, seen: set[int]) -> CheckpointScore:
-    """Add the scores of the entries that training has seen, and of all others."""
+    """Score the entries that training has ``seen`` apart from all other entries."""
     trained, count = total.among(seen)
     held_out, _ = total.among(set(total.entries.tolist()) - seen)
     return CheckpointScore(total, trained, held_out, count)

@@ -9,12 +9,12 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.modules.neighbours import top_neighbours, unit
 
 _ROWS = 1024
-"""Vectors that are centred at once."""
+"""Vectors that are centred at once, so that no second copy of all vectors is in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hubness:
-    """How unevenly vectors occur among the nearest neighbours of others.
+    """Two measures of how unevenly vectors occur among the nearest neighbours of others.
 
     ``skewness``: Of the k-occurrence N, which says how often a vector is among the k neighbours of others:
     E[(N − μ)³] / σ³. It is 0 where all vectors occur equally often, and large where a few hubs are neighbours of all.
@@ -30,7 +30,7 @@ def anisotropy(vectors: Tensor) -> float:
 
     .. math:: \frac{1}{n(n-1)} \sum_{i \ne j} \cos(x_i, x_j) = \frac{\|\sum_i u_i\|^2 - \sum_i \|u_i\|^2}{n(n-1)}
 
-    All pairs, where others draw some at random; u are the unit vectors.
+    where u are the unit vectors. The mean is over all pairs; other implementations draw some pairs at random.
 
     **Shape**: (n, hidden), two vectors at least.
 
@@ -64,7 +64,7 @@ def top_component_share(vectors: Tensor) -> float:
 
 
 def hubness(queries: Tensor, keys: Tensor, *, k: int = 10) -> Hubness:
-    """How unevenly keys occur among the k nearest neighbours of queries, by cosine.
+    """Measure how unevenly keys occur among the k nearest neighbours of queries, by cosine.
 
     **Shape**: queries (n, hidden), of another language for hubs of cross-lingual retrieval; keys (m, hidden); k is 1
     to m.

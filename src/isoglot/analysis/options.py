@@ -23,7 +23,7 @@ ALIGNMENT = "embedding_alignment"
 
 
 class CorpusFiles(LinkReading, PairReading):
-    """How the files of a corpus are read."""
+    """Options of reading the files of a corpus."""
 
 
 class Subset(Options):
@@ -43,7 +43,7 @@ class Subset(Options):
 
 
 class ScoreOptions(Options):
-    """How a checkpoint's alignment is measured; the defaults are ours, the rest is what the paper's code does."""
+    """Options of measuring a checkpoint's alignment: the defaults are ours, other values follow the paper's code."""
 
     include_special: bool = option(False, "Compare special tokens too, as the paper's code does.")
     subset: Subset | None = None
@@ -55,7 +55,7 @@ class ScoreOptions(Options):
 
 
 class AlignmentRequest(Options):
-    """What says which embeddings belong together, and how they are compared."""
+    """Options that say which embeddings belong together, and how these are compared."""
 
     vocabulary: str | None = option(
         None, "Derived language: `tokenizer` folder that `isoglot derive` wrote; by default the recipe's."
@@ -85,7 +85,7 @@ class AlignmentRequest(Options):
 
 
 class CorrelationRequest(Options):
-    """Points whose correlation is measured."""
+    """Options that choose the points whose correlation is measured."""
 
     tasks: tuple[str, ...] = option(
         (), "Tasks of the drops; all there are by default.", flags=["--tasks", "--task", "-t"]
@@ -99,7 +99,7 @@ class CorrelationRequest(Options):
 
 
 class Projection(Options):
-    """How vectors become points of the plane."""
+    """Options of projecting vectors to points of the plane."""
 
     method: Literal["tsne", "pca"] = option(
         "tsne", "Projection; tsne needs scikit-learn.", flags=["--method", "-m"]
@@ -108,7 +108,7 @@ class Projection(Options):
 
 
 class MapRequest(Options):
-    """Words on a map, and how they get there."""
+    """Options that choose the words of a map and their vectors."""
 
     corpus: tuple[str, ...] = option(..., f"Aligned corpus. {_PAIRS}", flags=["--corpus", "-c"])
     languages: tuple[str, str] = option(("", ""), "Languages that the files do not name.", flags=None)
@@ -171,7 +171,7 @@ class AlignmentsRequest(Options):
 
 
 class SimilarityRequest(Options):
-    """What is compared between two languages."""
+    """Options of comparing the vectors of two languages."""
 
     corpus: tuple[str, ...] = option(..., _PAIRS, flags=["--corpus", "-c"])
     languages: tuple[str, str] = option(("", ""), "Languages that the files do not name.", flags=None)
@@ -196,7 +196,7 @@ class SimilarityRequest(Options):
 
 
 class GeometryRequest(Options):
-    """What is measured of the space."""
+    """Options of measuring the shape of a space."""
 
     corpus: tuple[str, ...] = option(..., _PAIRS, flags=["--corpus", "-c"])
     languages: tuple[str, str] = option(("", ""), "Languages that the files do not name.", flags=None)

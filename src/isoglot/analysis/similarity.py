@@ -37,14 +37,14 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float
     """
     _same_rows(first, second, least=4)
     x, y = (side.double() - side.double().mean(0) for side in (first, second))  # centred
-    of_both = _hsic(x, y, debiased=debiased)
-    of_x, of_y = _hsic(x, x, debiased=debiased), _hsic(y, y, debiased=debiased)
-    scale = (of_x.clamp(min=0) * of_y.clamp(min=0)).sqrt()
-    return float(of_both / scale)
+    hsic_xy = _hsic(x, y, debiased=debiased)
+    hsic_xx, hsic_yy = _hsic(x, x, debiased=debiased), _hsic(y, y, debiased=debiased)
+    scale = (hsic_xx.clamp(min=0) * hsic_yy.clamp(min=0)).sqrt()  # an estimate can fall a little below 0
+    return float(hsic_xy / scale)
 
 
 def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
-    """Share of a row's k nearest neighbours in its own language that its partner has too, in %.
+    """Measure which share of a row's k nearest neighbours in its own language its partner has too, in %.
 
     ``100/n · Σ_i |N_k(x_i) ∩ N_k(y_i)| / k``, neighbours by cosine among the other rows of the same side; by chance
     ``100 k / (n − 1)``. Unlike retrieval it does not ask the two languages to lie in the same place.
@@ -57,19 +57,23 @@ def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
             f"k={k} neighbours requested, but there are {len(first)} rows; choose 1 to {len(first) - 1}"
         )
     of_first, of_second = own_neighbours(first, k), own_neighbours(second, k)
-    shared = (of_first[:, :, None] == of_second[:, None, :]).any(2).sum(1)  # each with each
+    # (n, k, k): each neighbour of a row beside each neighbour of its partner.
+    is_same = of_first[:, :, None] == of_second[:, None, :]
+    shared = is_same.any(2).sum(1)
     return 100.0 * float(shared.double().mean()) / k
 
 
 def retrieval(first: Tensor, second: Tensor) -> tuple[float, float]:
-    """How often the partner is the nearest row of the other side by cosine, in %.
+    """Measure how often the partner is the nearest row of the other side by cosine, in %.
 
     The first figure is from the first side to the second, the other back. **Shape**: (n, hidden) each.
     """
     _same_rows(first, second, least=1)
     partners = torch.arange(len(first))
     forward, backward = nearest_numbers(first, second)
-    return tuple(100.0 * float((nearest == partners).double().mean()) for nearest in (forward, backward))  # type: ignore[return-value]
+    found_forward = 100.0 * float((forward == partners).double().mean())
+    found_backward = 100.0 * float((backward == partners).double().mean())
+    return found_forward, found_backward
 
 
 def own_neighbours(vectors: Tensor, k: int) -> Tensor:

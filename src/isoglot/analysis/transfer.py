@@ -39,7 +39,7 @@ weights were deleted."""
 
 @dataclass(frozen=True)
 class TransferOptions:
-    """How models are fine-tuned and tested."""
+    """Options of fine-tuning and testing."""
 
     train: FinetuneOptions | None = None
     split: str = "dev"

@@ -37,34 +37,45 @@ def word_vectors(
 ) -> tuple[dict[int, Tensor], Tensor]:
     """Encode sentences, and take the mean piece vector of some words of each.
 
-    ``words``: The numbers of the words that are wanted of each sentence.
+    ``words``: For each sentence the numbers of the words that are wanted: ``[[0, 2], [1]]`` of two sentences.
 
     Returns:
-        By layer, the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and for each word
-        whether it has any known piece. The vector of a word that has none is 0.
+        By layer, the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and for each wanted
+        word whether it has any known piece. The vector of a word that has none is 0.
     """
+    # Both begin with an empty part, so that no sentence at all gives empty tensors.
     vectors = {layer: [torch.zeros(0, int(model.config.hidden_size))] for layer in layers}
-    rows = [torch.zeros(0, dtype=torch.long)]
+    rows_of_words = [torch.zeros(0, dtype=torch.long)]
     for start in range(0, len(sentences), _WINDOW):
-        window, window_words = list(sentences[start : start + _WINDOW]), words[start : start + _WINDOW]
+        window, wanted_words = list(sentences[start : start + _WINDOW]), words[start : start + _WINDOW]
         states = layer_states(model, tokenizer, window, layers=list(vectors))
-        for number, (layer, table_states) in enumerate(states.items()):
-            means, known = word_states(table_states, window)
+        for number, (layer, states_of_layer) in enumerate(states.items()):
+            # A table with a row for each known word of the window; its rows are the same words at every layer.
+            means, known = word_states(states_of_layer, window)
             if number == 0:
-                # The rows of wanted words in the table of means, which are those of every layer.
-                numbers: list[int] = []
-                first_rows = means.offsets[:-1].tolist()
-                for pieces, first, wanted in zip(known, first_rows, window_words, strict=True):
-                    row_of = {word: first + place for place, word in enumerate(pieces.words)}
-                    numbers += [row_of.get(word, -1) for word in wanted]  # −1 where it has no known piece
-                rows.append(torch.tensor(numbers, dtype=torch.long))
-            table = torch.nn.functional.pad(
-                means.table.float().cpu(), (0, 0, 0, 1)
-            )  # a vector of 0 at row −1
-            vectors[layer].append(table[rows[-1]])
+                rows_of_words.append(_rows_of_words(known, means.offsets[:-1].tolist(), wanted_words))
+            table = means.table.float().cpu()
+            table = torch.nn.functional.pad(table, (0, 0, 0, 1))  # one more row, of 0: that is row −1
+            vectors[layer].append(table[rows_of_words[-1]])
         if progress is not None:
             progress(min(start + _WINDOW, len(sentences)), len(sentences))
-    return {layer: torch.cat(parts) for layer, parts in vectors.items()}, torch.cat(rows) >= 0
+    is_known = torch.cat(rows_of_words) >= 0
+    return {layer: torch.cat(parts) for layer, parts in vectors.items()}, is_known
+
+
+def _rows_of_words(
+    known: Sequence[Pieces], first_rows: Sequence[int], wanted_words: Sequence[Sequence[int]]
+) -> Tensor:
+    """Find the row of each wanted word in the table of a window; −1 for words without a known piece.
+
+    ``known``: The known words of each sentence.
+    ``first_rows``: The row of the first known word of each sentence.
+    """
+    rows: list[int] = []
+    for pieces, first_row, wanted in zip(known, first_rows, wanted_words, strict=True):
+        row_of = {word: first_row + place for place, word in enumerate(pieces.words)}
+        rows += [row_of.get(word, -1) for word in wanted]
+    return torch.tensor(rows, dtype=torch.long)
 
 
 def sentence_vectors(
@@ -108,11 +119,10 @@ def linked_vectors(
         sides.append(word_vectors(model, tokenizer, pieces, words, layers=layers, progress=progress))
     (source, source_known), (target, target_known) = sides
     both_known = source_known & target_known
-    return _rows(source, both_known), _rows(target, both_known)
+    return _choose_rows(source, both_known), _choose_rows(target, both_known)
 
 
-def _rows(vectors: dict[int, Tensor], chosen: Tensor) -> dict[int, Tensor]:
-    """Some rows of each layer."""
+def _choose_rows(vectors: dict[int, Tensor], chosen: Tensor) -> dict[int, Tensor]:
     return {layer: table[chosen] for layer, table in vectors.items()}
 
 
@@ -127,9 +137,9 @@ def unit_vectors(
     generator: torch.Generator,
     progress: Progress | None = None,
 ) -> dict[int, Tensor]:
-    """Take vectors of texts, of their words (cut at spaces and tabs) or of their pieces: ``limit`` drawn at random.
+    """Take vectors of texts, of their words (cut at spaces and tabs) or of their pieces; draw ``limit`` at random.
 
-    The generator draws the same ones at every layer.
+    The vectors of all layers are of the same texts, words or pieces.
     """
     require_options(unit_vectors, unit=unit)
     if unit == "sentence":
@@ -138,24 +148,24 @@ def unit_vectors(
         cut_texts = [split_words(text, mode="whitespace") for text in texts]
     pieces = cut_known_words(tokenizer, cut_texts)
     if unit == "piece":
-        pieces = list(map(_each_a_word, pieces))
-    every: list[tuple[int, int]] = []  # a sentence, and a word of it
-    for sentence, cut in enumerate(pieces):
-        known = set(cut.words) - {-1, UNKNOWN}
-        every += [(sentence, word) for word in sorted(known)]
-    if not every:
+        pieces = [_each_a_word(sentence_pieces) for sentence_pieces in pieces]
+    known_words: list[tuple[int, int]] = []  # a sentence, and a word of it
+    for sentence, sentence_pieces in enumerate(pieces):
+        known = set(sentence_pieces.words) - {-1, UNKNOWN}
+        known_words += [(sentence, word) for word in sorted(known)]
+    if not known_words:
         raise ConfigurationError("the texts have no known piece in this tokenizer; give other texts")
-    drawn = torch.randperm(len(every), generator=generator)[:limit].sort().values.tolist()
-    chosen: list[list[int]] = [[] for _ in pieces]
+    drawn = torch.randperm(len(known_words), generator=generator)[:limit].sort().values.tolist()
+    drawn_words: list[list[int]] = [[] for _ in pieces]  # of each sentence
     for number in drawn:
-        sentence, word = every[number]
-        chosen[sentence].append(word)
-    sentences = [sentence for sentence, words in enumerate(chosen) if words]  # the others need not be encoded
+        sentence, word = known_words[number]
+        drawn_words[sentence].append(word)
+    sentences = [sentence for sentence, words in enumerate(drawn_words) if words]  # others are not encoded
     vectors, _ = word_vectors(
         model,
         tokenizer,
         [pieces[sentence] for sentence in sentences],
-        [chosen[sentence] for sentence in sentences],
+        [drawn_words[sentence] for sentence in sentences],
         layers=layers,
         progress=progress,
     )

@@ -30,7 +30,7 @@ LinkedWords = tuple[str, str]
 """Two linked words."""
 
 _OCCURRENCES = 100
-"""A contextual vector is the mean over so many occurrences of a pair."""
+"""A contextual vector is the mean over at most so many occurrences of a pair."""
 _EXACT = 1000
 """Up to this many points, t-SNE is computed without Barnes and Hut's approximation."""
 
@@ -44,8 +44,12 @@ def frequent_pairs(
 ) -> list[LinkedWords]:
     """Choose the most frequent word links, the most frequent first; of equally frequent ones the first by alphabet.
 
-    Left out are pairs with a stop word (in lower case, of either side) or a word without letters. With ``distinct``
-    no word is taken twice; else a word with two frequent translations is in two pairs.
+    A link is left out if
+
+    1. one of its words has no letter,
+    2. one of its words, in lower case, is a stop word of its side, or
+    3. with ``distinct``, one of its words is in a more frequent pair already. Else a word with two frequent
+       translations is in two pairs.
     """
     source_stops, target_stops = map(frozenset, stop_words)
     frequent: list[LinkedWords] = []
@@ -55,11 +59,11 @@ def frequent_pairs(
         if len(frequent) == count:
             break
         source, target = pair
-        if not (_has_letter(source) and _has_letter(target)):
+        if not (_has_letter(source) and _has_letter(target)):  # 1
             continue
-        if source.lower() in source_stops or target.lower() in target_stops:
+        if source.lower() in source_stops or target.lower() in target_stops:  # 2
             continue
-        if distinct and (source in used_sources or target in used_targets):
+        if distinct and (source in used_sources or target in used_targets):  # 3
             continue
         frequent.append(pair)
         used_sources.add(source)
@@ -101,7 +105,7 @@ def english_stop_words() -> frozenset[str]:
 
 
 def one_piece(tokenizers: Sequence[PreTrainedTokenizerBase], words: Iterable[str]) -> set[str]:
-    """Find the words that are one piece in every one of the tokenizers."""
+    """Find the words that are a single piece in each of the tokenizers."""
     distinct = list(dict.fromkeys(words))
     single = set(distinct)
     for tokenizer in tokenizers:
@@ -138,8 +142,9 @@ def contextual_vectors(
     """
     number_of = {pair: number for number, pair in enumerate(pairs)}
     still_wanted = [_OCCURRENCES] * len(pairs)
-    words, links = [], []  # of the sentences that have an occurrence
-    pair_of_link: list[int] = []  # over the links of all of them
+    # The sentences that have an occurrence: the words of both sides, and the links of the pairs.
+    words, links = [], []
+    pair_of_link: list[int] = []  # the number of the pair, for all links of these sentences in order
     for row in rows:
         chosen = []
         for i, j in row["links"]:
@@ -157,7 +162,8 @@ def contextual_vectors(
     numbers = torch.tensor(pair_of_link)
     times = torch.bincount(numbers, minlength=len(pairs))
     if len(source[layer]) != len(pair_of_link) or not bool((times > 0).all()):
-        lacking = next((pair for pair, n in zip(pairs, times.tolist(), strict=True) if not n), pairs[0])
+        not_found = [pair for pair, count in zip(pairs, times.tolist(), strict=True) if count == 0]
+        lacking = not_found[0] if not_found else pairs[0]
         raise ConfigurationError(
             f"{lacking} are not linked, or have no piece; use the corpus in which they were counted"
         )

@@ -118,7 +118,9 @@ def _members_in_a_row(
     padded = np.concatenate([bos, orders, eos], axis=1)
     last_positions = range(padding, padded.shape[1])  # from the first member to the last EOS
     windows = np.stack([padded[:, last - length + 1 : last + 1] for last in last_positions], axis=1)
-    sequences = windows.reshape(-1, length)  # those of the first order, then those of the second, ...
+    sequences = windows.reshape(
+        -1, length
+    )  # first all windows of the first order, then all of the second, ...
     # A sequence as one number, whose digits to the base n + 2 are its members: numbers are quick to compare.
     codes = sequences @ (n + 2) ** np.arange(length)
     _, example_of_column, column = np.unique(codes, return_index=True, return_inverse=True)
@@ -133,7 +135,7 @@ def pair_names(members: Sequence[str], pair_columns: NDArray[np.int64]) -> list[
     """Name the three features of each column about two members: over ``UPOS&deprel``, tags alone, relations alone.
 
     ``members``: ``UPOS&deprel`` of each member, the head first.
-    ``pair_columns``: Those of :class:`Arrangements`.
+    ``pair_columns``: As in :class:`Arrangements`.
 
     Example:
         >>> pair_names(["@NOUN&@", "ADJ&amod"], np.array([[0, 1, 0]]))

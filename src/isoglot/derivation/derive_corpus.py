@@ -179,8 +179,7 @@ def _load_tokenizer(
         earlier = VocabularyCopy.load(request.tokenizer)
         return earlier.original, earlier
     tokenizer = load_tokenizer(request.tokenizer)
-    copy = VocabularyCopy.draw(tokenizer, request.options) if draw else None  # 2
-    return tokenizer, copy
+    return tokenizer, VocabularyCopy.draw(tokenizer, request.options) if draw else None  # 2
 
 
 def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -111,7 +111,7 @@ def _read_task_data(path: str, kind: str, language: str) -> Iterator[dict[str, A
         "qa": (SPAN, "questions", read_questions),
     }
     schema, role, read_benchmark = kinds[kind]
-    # JSON lines of pairs can also be those of XNLI or PAWS, with columns of other names.
+    # JSON lines of pairs can also be lines of XNLI or PAWS, whose columns have other names.
     if is_table(path) and (schema is not PAIR or {"first", "second"} <= jsonl_columns(path)):
         yield from read_table(path, schema, language=language, split="train", role=role)
         return

@@ -67,7 +67,7 @@ class TransformOptions(Options):
 
 
 class DeriverOptions(Options):
-    """How rows are read and labels are kept. ``needs`` names the kinds of data that a field is for."""
+    """Options of reading rows and keeping labels. ``needs`` names the kinds of data that a field is for."""
 
     split_sentences: bool = option(
         False,
@@ -90,13 +90,13 @@ class DeriverOptions(Options):
         "source", "Side of sentence pairs to derive.", group=_ROWS, needs="bitext and aligned"
     )
     end_marks: str = internal(".!?")
-    """Marks at which sentences are split: those of the transformation."""
+    """Marks at which sentences are split: the ``end_marks`` of the transformation."""
     single_spaces: bool = internal(False)
     """Cut the sentences of pairs at single spaces, as the literal inversion does."""
 
 
 class DeriveRequest(Options):
-    """What `isoglot derive` is to do."""
+    """Everything that `isoglot derive` needs to know."""
 
     transform: str = option(
         ...,
@@ -127,7 +127,7 @@ class DeriveRequest(Options):
 
 
 class OrderFitRequest(Options):
-    """How models of word order are fitted."""
+    """Options of fitting models of word order."""
 
     language: FileName = option(..., "Language of the treebank: fr.", flags=["--lang", "--language"])
     l2: float = option(1.0, "Weight of the squared norm of the features.", ge=0)

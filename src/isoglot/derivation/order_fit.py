@@ -214,7 +214,7 @@ class _Design(NamedTuple):
 def _designs(observed: ObservedOrders, runs: set[str], feature_ids: dict[str, int]) -> list[_Design]:
     """Make the design of each size of groups.
 
-    ``runs``: Features of runs that have a weight; those of two members all have one.
+    ``runs``: Features of runs that have a weight. (All features of two members have one.)
     ``feature_ids``: Filled: each feature gets the next number when it is met first.
     """
     designs = []

@@ -54,16 +54,16 @@ class Deriver:
     parse: Callable[[str], Sentence] | None = None  # finds the tree of a raw sentence, for syn
     counts: Counter[str] = field(default_factory=Counter)  # derived rows; rows or answers dropped, by reason
 
-    def rows(self, kind: str, rows: Iterable[Row]) -> Iterator[DerivedRow]:
+    def rows(self, schema: str, rows: Iterable[Row]) -> Iterator[DerivedRow]:
         """Derive rows, in their order; rows that cannot be derived are counted and left out.
 
         Args:
-            kind: A schema of :mod:`isoglot.derivation.input.INPUT_KINDS`.
+            schema: One of those in :data:`isoglot.derivation.input.INPUT_KINDS`.
             rows: Rows with the columns of that schema; with ``upos``, ``heads`` and ``deprels`` beside ``words``
                 where there are trees.
         """
-        derive: Callable[[Row, int], DerivedRow] = getattr(self, f"_{kind}")
-        if kind == "text":
+        derive: Callable[[Row, int], DerivedRow] = getattr(self, f"_{schema}")
+        if schema == "text":
             rows = chain.from_iterable(map(self._lines_of, rows))
         for key, row in enumerate(rows):
             try:
@@ -77,7 +77,7 @@ class Deriver:
     def derived_language(self, language: str, *others: str) -> str:
         """The code of the language that is derived from a language: ``en-x-inv`` of ``en``.
 
-        ``others``: Further languages of the row, of which it must be none either.
+        ``others``: Further languages of the row. A given code must be different from these and from ``language``.
         """
         if self.language in (language, *others):
             raise ConfigurationError(
@@ -148,7 +148,7 @@ class Deriver:
 
     def _tagged(self, row: Row, key: int) -> DerivedRow:
         sentence, tags = Sentence.of_row(row), tuple(row["tags"])
-        labelled = sentence.words  # a parse may have others
+        labelled = sentence.words
         by_form = self.options.labels == "first_match"
         if not sentence.heads and self.parse is not None:
             sentence = self.parse(" ".join(labelled))

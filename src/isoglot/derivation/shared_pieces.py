@@ -49,9 +49,9 @@ def space_letter(tokenizer: PreTrainedTokenizerBase) -> str | None:
 
 
 def spellings(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> list[Spelling | None]:
-    """Say how each piece is written; None for pieces that are no text of their own.
+    """Say how each piece is written; None for pieces that cannot be written.
 
-    No text are fragments of a character (byte-level), the bare space, and pieces with white space inside.
+    Fragments of a character (byte-level), the bare space, and pieces with white space inside cannot be written.
     """
     space = space_letter(tokenizer)
     if space is None:

@@ -100,7 +100,7 @@ def is_projective(heads: tuple[int, ...]) -> bool:
 def arranged(dependents: list[list[int]], order: Callable[[int], list[int]]) -> list[int]:
     """Put the words of a tree in order, so that each subtree stays together; return their numbers.
 
-    ``dependents``: Those of :func:`groups`.
+    ``dependents``: The lists that :func:`groups` returns.
     ``order``: Puts a head and its dependents in order. It is called once for each head that has dependents, a head
     always before the heads below it.
 

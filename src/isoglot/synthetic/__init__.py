@@ -15,6 +15,9 @@ The words of this room:
 - *wording*: a sentence as a line with its tree and its variables: ``(nsubj every N.sg) V.past .``
 - *token*: a word of a wording, fixed or a form of a variable.
 - *pattern*: one or more sentences of tokens, with a label, a weight or an answer. Rows are drawn from patterns.
-- *family*: statements about the same variables, each with its truth in every *model*, a small state of affairs.
-- *scene*: a template for a part of a story.
+- *model*: one possible small state of affairs, such as which of three people did it.
+- *family*: statements about the same variables, each with its *truth*, the set of models in which it is true.
+- *scene*: a template for a part of a story. Its *mirrors* are sentences with roles swapped, so that words alone do not
+  answer a question.
+- *theme*, or topic: the subject of a row, whose words are drawn more often.
 """

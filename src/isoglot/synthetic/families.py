@@ -1,7 +1,9 @@
 """The families of statements behind the pairs: quantifiers, events, comparisons, counts, *and* and *or*; paraphrases.
 
-Each function says what a model of its family is, lists all models, and adds statements, each with the models in which
-it is true. ``models - every``, the models in which *every* is false, is then the truth of *not every*.
+Each function says what a model of its family is, lists all models, and adds statements, each with its truth: the set of
+models in which it is true. ``models - every``, the models in which *every* is false, is then the truth of *not every*.
+To add a statement, write its wording (:mod:`isoglot.synthetic.grammar`) and work out this set. The weights of the
+family's pairs must then be made again: ``python benchmarks/world_weights.py``.
 """
 
 from collections.abc import Iterable
@@ -31,16 +33,18 @@ def quantifiers(pool: str, adjective: str) -> Family:
     place). Every restrictor is taken to be non-empty, so an N that is A exists.
     """
     kinds = product((0, 1), (0, 1), (0, 1, 2))
-    models = {m for m in _subsets(kinds) if any(is_n and is_a for is_n, is_a, _ in m)}
+    # Only models in which an N that is A exists.
+    models = {model for model in _subsets(kinds) if any(is_n and is_a for is_n, is_a, _ in model)}
     variables = {"N": pool, "A": adjective, "V": "verb.intr", "P": "noun.place"}
     family = Family(f"quantifiers of {pool}", variables, models)
     restrictors = (("N.{}", 1, 0), ("N.hyper.{}", 0, 0), ("A.pos N.{}", 1, 1))  # with the least is_n and is_a
     predicates = (("", 1), (" (obl in the P.sg)", 2))  # with the least number of a deed
     every_kind = frozenset.union(*models)
     for (noun, least_n, least_a), (where, least_deed) in product(restrictors, predicates):
-        among = {kind for kind in every_kind if kind[0] >= least_n and kind[1] >= least_a}
-        some = {m for m in models if any(did >= least_deed for _, _, did in m & among)}
-        every = {m for m in models if all(did >= least_deed for _, _, did in m & among)}
+        # The kinds of individuals that the noun is about, and the models in which some or all of these did it.
+        meant = {kind for kind in every_kind if kind[0] >= least_n and kind[1] >= least_a}
+        some = {model for model in models if any(did >= least_deed for _, _, did in model & meant)}
+        every = {model for model in models if all(did >= least_deed for _, _, did in model & meant)}
         sg, pl = noun.format("sg"), noun.format("pl")
         for subject, truth in (
             (f"every {sg}", every),
@@ -69,12 +73,13 @@ def roles() -> Family:
     for direction, says_place, says_day in product((0, 1), repeat=3):
         x, y = ("X", "Y") if direction == 0 else ("Y", "X")
         # An event at the place or on the day also took place; so a statement that leaves them out is true of it.
-        events = {
-            k
-            for k in product((0, 1), repeat=3)
-            if k[0] == direction and k[1] >= says_place and k[2] >= says_day
-        }
-        did = {m for m in models if m & events}
+        events = set()
+        for kind in product((0, 1), repeat=3):
+            who, at_place, on_day = kind
+            if who == direction and at_place >= says_place and on_day >= says_day:
+                events.add(kind)
+        did = {model for model in models if model & events}
+        # `says_place` and `says_day` are 0 or 1: the text is there or not.
         end = f"{' (obl near T.form)' * says_place}{' (obl on D.form)' * says_day}"
         agent, patient = f"(nsubj {x}.form)", f"(obj {y}.form)"
         passive, by = f"(nsubj:pass {y}.form)", f"(obl by {x}.form)"
@@ -100,23 +105,27 @@ def comparisons() -> Family:
         models.add(tuple(distinct.index(value) for value in values))
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "A": "adj.compare"}
     family = Family("comparisons", variables, models)
-    positive: list[tuple[str, Models, set[str]]] = []
+    positive: list[tuple[str, Models, set[str]]] = []  # a clause, its truth, and the people in it
     for (x, i), (y, j) in permutations(zip("XYZ", range(3), strict=True), 2):
         for form, more in (
-            ("cmp", {m for m in models if m[i] > m[j]}),
-            ("ant.cmp", {m for m in models if m[i] < m[j]}),
+            ("cmp", {ranks for ranks in models if ranks[i] > ranks[j]}),
+            ("ant.cmp", {ranks for ranks in models if ranks[i] < ranks[j]}),
         ):
-            positive.append((f"(nsubj {x}.form) is A.{form} (obl than {y}.form)", more, {x, y}))
-            family.say(f"{positive[-1][0]} .", more)
+            clause = f"(nsubj {x}.form) is A.{form} (obl than {y}.form)"
+            positive.append((clause, more, {x, y}))
+            family.say(f"{clause} .", more)
             family.say(f"(nsubj {x}.form) is not A.{form} (obl than {y}.form) .", models - more)
-    for (first, truth, people), (second, condition, compared) in product(positive, positive):
-        if people != compared:
-            family.say(f"{first} (conj , and {second}) .", truth & condition, premise_only=True)
+    # Two comparisons of different people: from X > Y and Y > Z follows X > Z.
+    for (first, first_truth, first_people), (second, second_truth, second_people) in product(
+        positive, repeat=2
+    ):
+        if first_people != second_people:
+            family.say(f"{first} (conj , and {second}) .", first_truth & second_truth, premise_only=True)
     return family
 
 
 def counts() -> Family:
-    """How many: bounds from above and below, of a class and of the class above it.
+    """Counts: bounds from above and below, of a class and of the class above it.
 
     A model is (count of N, count of all of its hypernym, N among them). The two numbers of a statement, K.low and
     K.high, make five stretches: 0 below the low number, 1 the low number, 2 between, 3 the high number, 4 above.
@@ -131,13 +140,13 @@ def counts() -> Family:
         "(advmod at most)": le,
         "exactly": eq,
     }
-    for (words, holds), (number, at), (noun, which) in product(
-        bounds.items(), (("K.low", 1), ("K.high", 3)), (("N.pl", 0), ("N.hyper.pl", 1))
-    ):
-        counted = {m for m in models if holds(m[which], at)}
+    numbers = (("K.low", 1), ("K.high", 3))  # with the stretch that each is
+    nouns = (("N.pl", 0), ("N.hyper.pl", 1))  # with the count of the model that each is about
+    for (words, holds), (number, stretch), (noun, which) in product(bounds.items(), numbers, nouns):
+        truth = {model for model in models if holds(model[which], stretch)}
         objects = f"(nummod {words} {number}) {noun}"
-        family.say(f"(nsubj X.form) V.past (obj {objects}) .", counted)
-        family.say(f"(nsubj:pass {objects}) were V.part (obl by X.form) .", counted)
+        family.say(f"(nsubj X.form) V.past (obj {objects}) .", truth)
+        family.say(f"(nsubj:pass {objects}) were V.part (obl by X.form) .", truth)
     return family
 
 
@@ -152,8 +161,10 @@ def coordination() -> Family:
     for (x, i), (y, j) in permutations(zip("XYZ", range(3), strict=True), 2):
         of_both = f"(nmod of {x}.form (conj and {y}.form))"
         together = f"(conj and {y}.form)) V.past ."
-        neither, single, both = ({m for m in models if m[i] + m[j] == count} for count in range(3))
-        alone = {m for m in models if m[i] and not m[j]}
+        neither = {did for did in models if did[i] + did[j] == 0}
+        single = {did for did in models if did[i] + did[j] == 1}
+        both = {did for did in models if did[i] + did[j] == 2}
+        alone = {did for did in models if did[i] and not did[j]}
         family.say(f"(nsubj {x}.form {together}", both)
         family.say(f"(nsubj (cc:preconj both) {x}.form {together}", both)
         family.say(f"(nsubj {x}.form) V.past (conj , and so did (nsubj {y}.form)) .", both)
@@ -166,11 +177,11 @@ def coordination() -> Family:
         family.say(f"(nsubj {x}.form) V.past (conj , but not {y}.form) .", alone)
         family.say(f"(nsubj only one {of_both}) V.past .", single)
     for x, i in zip("XYZ", range(3), strict=True):
-        did = {m for m in models if m[i]}
-        family.say(f"(nsubj {x}.form) V.past .", did)
-        family.say(f"(expl it) was {x}.form (acl:relcl (nsubj who) V.past) .", did)
-        family.say(f"(nsubj {x}.form) did not V.base .", models - did)
-        family.say(f"(expl it) was not {x}.form (acl:relcl (nsubj who) V.past) .", models - did)
+        x_did = {did for did in models if did[i]}
+        family.say(f"(nsubj {x}.form) V.past .", x_did)
+        family.say(f"(expl it) was {x}.form (acl:relcl (nsubj who) V.past) .", x_did)
+        family.say(f"(nsubj {x}.form) did not V.base .", models - x_did)
+        family.say(f"(expl it) was not {x}.form (acl:relcl (nsubj who) V.past) .", models - x_did)
     return family
 
 
@@ -181,7 +192,11 @@ def entailment_families() -> list[Family]:
 
 
 def paraphrase_families() -> list[Family]:
-    """All families of paraphrase pairs: nearly the same words, the same meaning or another."""
+    """All families of paraphrase pairs: nearly the same words, the same meaning or another.
+
+    The second argument of ``say`` is the meaning: any value, equal for statements that mean the same. In *voice* the
+    meaning is who does it, ``X`` or ``Y``, as all else is the same in all statements.
+    """
     people = {"X": "name.first", "Y": "name.first"}
     objects = {"N": "noun.thing", "O": "noun.thing"}
     voice = Family("voice", {**people, "V": "verb.meet", "T": "name.town", "D": "weekday"})

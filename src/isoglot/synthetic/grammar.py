@@ -20,6 +20,7 @@ from importlib import resources
 from random import Random
 from typing import NamedTuple
 
+# Fixed words by part of speech; other fixed words have it written behind them (rule 5).
 _TAGS = {
     "ADP": "about at by from in near of on than to with",
     "ADV": "ago exactly first how last later least long most never only so then where",
@@ -43,6 +44,7 @@ _POOL_TAGS = {"noun": "NOUN", "verb": "VERB", "adj": "ADJ", "adv": "ADV", "numbe
 _ENTITIES = {"name.first": "PER", "name.last": "PER", "name.town": "LOC", "name.country": "LOC", "org.tail": "ORG",
              "org.public": "ORG", "org.body": "ORG"}  # fmt: skip
 """Type of the entity whose head a word of a pool is, unless it is a part of another."""
+# Relations of single words by part of speech (rule 3).
 _RELATIONS = {
     "ADJ": "amod", "ADP": "case", "ADV": "advmod", "CCONJ": "cc", "DET": "det", "NUM": "nummod", "PART": "advmod",
     "PUNCT": "punct", "SCONJ": "mark",
@@ -55,28 +57,32 @@ _PIECES = re.compile(r"\([^\s()]+|\)|[^\s()]+")
 PLURALS = 0.3
 """Share of plurals where a rule is free in its number."""
 _LONGEST = 40
+"""Words of the longest sentence that is kept."""
 _SYMBOL = re.compile(r"<([\w-]+)(?: (sg|pl))?(?: ([\w.]+))?>")
 """A symbol to expand, with its number and an argument: ``<np pl noun.animal>``."""
 Rules = dict[str, tuple[list[str], list[float]]]
-"""Expansions of each symbol, and their weights."""
+"""By symbol (``np``, or ``np sg`` and ``np noun.animal`` for special cases): its expansions, and their weights."""
 _Member = tuple[int, str]
-"""A member of a group: its position, and its relation if it is a group itself."""
+"""A member of a group: a word's position and ``""``; or for a group inside it, its head's position and its relation."""
 
 
 class Token(NamedTuple):
-    """One word of a pattern: ``text`` as it stands (``variable`` −1), or a form of a variable's lexeme."""
+    """One word of a pattern: a fixed word, or a form of a variable's lexeme."""
 
-    text: str
-    variable: int = -1
+    text: str  # a fixed word, or the name of the form: past
+    variable: int = -1  # the number of the variable, -1 for a fixed word
     upos: str = "X"
-    head: int = 0
+    head: int = 0  # 1-based number of the head, 0 for the root
     deprel: str = "dep"
-    entity: str = "O"
+    entity: str = "O"  # IOB2
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A row whose words are fixed or drawn: two tokens of one variable show the same lexeme, in different forms."""
+    """A template of a row, whose words are fixed or drawn.
+
+    Two tokens of one variable show the same lexeme, perhaps in different forms.
+    """
 
     variables: tuple[str, ...]
     """Pool of each variable."""
@@ -105,20 +111,23 @@ def parse_wording(line: str, variables: dict[str, str]) -> tuple[Token, ...]:
     """
     tokens: list[Token] = []
     name_parts: set[int] = set()
-    groups: list[tuple[str, list[_Member]]] = [("root", [])]  # those that are open, the outermost first
+    members: list[_Member] = []  # of the innermost open group
+    # The groups around it, the outermost first: the members of each so far, and the relation of the group inside.
+    outer_groups: list[tuple[list[_Member], str]] = []
     for piece in _PIECES.findall(line):
         if piece.startswith("("):
-            groups.append((piece[1:], []))
+            outer_groups.append((members, piece[1:]))
+            members = []
         elif piece == ")":
-            relation, members = groups.pop()
             head = _attach(tokens, members)
-            if relation.endswith("@"):
+            members, relation = outer_groups.pop()
+            if relation.endswith("@"):  # rule 4
                 name_parts.add(head)
-            groups[-1][1].append((head, relation.rstrip("@")))
+            members.append((head, relation.rstrip("@")))
         else:
-            groups[-1][1].append((len(tokens), ""))
+            members.append((len(tokens), ""))
             tokens.append(_token(piece, variables))
-    root = _attach(tokens, groups[0][1])
+    root = _attach(tokens, members)
     tokens[root] = tokens[root]._replace(deprel="root")
     _mark_entities(tokens, name_parts, list(variables.values()))
     return tuple(tokens)
@@ -127,10 +136,10 @@ def parse_wording(line: str, variables: dict[str, str]) -> tuple[Token, ...]:
 def _token(piece: str, variables: dict[str, str]) -> Token:
     """Read a word: a variable in a form, or a fixed word (rule 5)."""
     pool, colon, form = piece.partition(":")
-    if colon:
+    if colon:  # `noun.animal:sg`: a new variable, named by its number
         name = str(len(variables))
         variables[name] = pool
-    else:
+    else:  # `N.sg`, or a fixed word
         name, _, form = piece.partition(".")
     if form and name in variables:
         tag = _POOL_TAGS.get(variables[name].partition(".")[0], "PROPN")
@@ -140,10 +149,14 @@ def _token(piece: str, variables: dict[str, str]) -> Token:
 
 
 def _mark_entities(tokens: list[Token], name_parts: set[int], pools: list[str]) -> None:
-    """Give tokens the IOB2 tags of entities: a head whose pool has names, with all parts of its name."""
+    """Give tokens the IOB2 tags of entities: a head whose pool has names, with all parts of its name.
+
+    ``name_parts``: Positions of tokens that are parts of the name whose head they depend on (rule 4).
+    ``pools``: The pool of each variable.
+    """
     previous = -1  # the head of the entity that the token before belongs to
     for position, token in enumerate(tokens):
-        head = position
+        head = position  # the head of the name that the token is a part of, or the token itself
         while head in name_parts:  # a part can have parts itself
             head = tokens[head].head - 1
         variable = tokens[head].variable
@@ -160,9 +173,11 @@ def _attach(tokens: list[Token], members: list[_Member]) -> int:
 
     def weight(position: int) -> tuple[int, int]:
         tag = tokens[position].upos
-        return _HEADS.index(tag) if tag in _HEADS else -1, position  # of equal ones the last
+        rank = _HEADS.index(tag) if tag in _HEADS else -1
+        return rank, position  # of words of the same rank, the last one
 
-    head = max((position for position, relation in members if not relation), key=weight)
+    words = [position for position, relation in members if not relation]
+    head = max(words, key=weight)
     for position, relation in members:
         if position != head:
             deprel = relation or _relation(tokens[position], tokens[head])
@@ -188,18 +203,27 @@ def read_rules() -> Rules:
     for section in text.split("\n@")[1:]:
         symbol, *lines = section.splitlines()
         expansions, weights = rules.setdefault(symbol, ([], []))
-        for weight, _, line in (line.partition(" ") for line in lines if line):
-            alternatives = line.split(" | ")  # they share the weight
+        for line in lines:
+            if not line:
+                continue
+            weight, _, expansion = line.partition(" ")
+            alternatives = expansion.split(" | ")  # they share the weight
             expansions += alternatives
             weights += [float(weight) / len(alternatives)] * len(alternatives)
     return rules
 
 
 def expand(random: Random, symbol: str, number: str | None = None, argument: str | None = None) -> str:
-    """Derive a symbol at random; return a line with its tree."""
+    """Derive a symbol at random; return a line with its tree.
+
+    ``number``: ``sg`` or ``pl``; drawn if it is None.
+    ``argument``: What stands for ``$`` in the rule, often a pool: ``noun.animal``.
+    """
     rules = read_rules()
-    number = number or ("pl" if random.random() < PLURALS else "sg")
-    names = (f"{symbol} {number}", f"{symbol} {argument}", symbol)  # the most special rule that there is
+    if number is None:
+        number = "pl" if random.random() < PLURALS else "sg"
+    # The first of these that the grammar has: the rule for the number, for the argument, or for all.
+    names = (f"{symbol} {number}", f"{symbol} {argument}", symbol)
     expansions, weights = next(rules[name] for name in names if name in rules)
     (line,) = random.choices(expansions, weights)
     # In a rule, # stands for the number and $ for the argument, which may be missing.
@@ -208,8 +232,9 @@ def expand(random: Random, symbol: str, number: str | None = None, argument: str
 
 
 def sample_patterns(count: int, seed: int) -> list[Pattern]:
-    """Make patterns of ``count`` random derivations; sentences longer than 40 words are left out."""
-    random, patterns = Random(seed), list[Pattern]()
+    """Make ``count`` patterns of random derivations; sentences longer than 40 words are left out."""
+    random = Random(seed)
+    patterns: list[Pattern] = []
     while len(patterns) < count:
         variables: dict[str, str] = {}
         words = parse_wording(expand(random, "sentence"), variables)

@@ -64,36 +64,41 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
         size: Approximate number of open-class lexemes to keep, at least ten in a pool; all by default.
     """
     pools = _pools(seed)
-    total = sum(len(pool) for name, pool in pools.items() if name not in CLOSED)
-    share = 1.0 if size is None else min(1.0, size / total)
+    open_class_count = sum(len(pool) for name, pool in pools.items() if name not in CLOSED)
+    share = 1.0 if size is None else min(1.0, size / open_class_count)
     lexicon: Lexicon = {}
     for name, pool in pools.items():
         rng = np.random.default_rng(seed_for(seed, "lexicon", name))
+        # Noise on the logarithm of ranks: ranks 1 and 2 may change places, ranks 1 and 100 hardly ever do.
         noisy_ranks = np.log1p([lexeme.rank for lexeme in pool]) + _NOISE * rng.standard_normal(len(pool))
         ordered = [pool[i] for i in np.argsort(noisy_ranks, kind="stable")]
         if name not in CLOSED:
             ordered = ordered[: max(_SMALLEST_POOL, round(share * len(ordered)))]
-        topics = [TOPICS[i] for i in rng.integers(len(TOPICS), size=len(ordered))]
-        lexicon[name] = [
-            replace(lexeme, topic=lexeme.topic or topic)
-            for lexeme, topic in zip(ordered, topics, strict=True)
-        ]
+        # A theme is drawn for every lexeme, and used where the file gives none.
+        drawn_topics = [TOPICS[number] for number in rng.integers(len(TOPICS), size=len(ordered))]
+        lexicon[name] = []
+        for lexeme, drawn_topic in zip(ordered, drawn_topics, strict=True):
+            lexicon[name].append(replace(lexeme, topic=lexeme.topic or drawn_topic))
     return lexicon
 
 
 def _pools(seed: int) -> Lexicon:
-    """Make all lexemes: those of the file in its order, then adverbs, names and numbers."""
+    """Make all lexemes: first the lexemes of the file, in its order, then adverbs, names and numbers."""
     pools: Lexicon = {}
+    # The file: adverbs of manner and names need its pools.
     text = resources.files("isoglot.synthetic").joinpath("lexicon.txt").read_text(encoding="utf-8")
     for section in text.split("\n@")[1:]:
         _add_section(pools, section)
+    # Adverbs of manner, from adjectives for people: happy, happily.
     adjectives = [lexeme.forms["pos"] for lexeme in (*pools["adj.human"], *pools["adj.person"])]
     manner = [word for word in adjectives if word not in _WITHOUT_ADVERB and not word.endswith("ly")]
     _add(pools, "adv.manner", _single_forms(map(to_adverb, manner)))
+    # Names.
     for name, names in _names(pools, seed).items():
         _add(pools, name, _single_forms(names))
     first_names = (*pools["name.first.f"], *pools["name.first.m"])
     _add(pools, "name.first", [lexeme.forms for lexeme in first_names])
+    # Numbers.
     _add(pools, "number.digits", _single_forms(map(str, (*range(13, 100), *range(100, 1000, 50)))))
     _add(pools, "number.year", _single_forms(map(str, range(2020, 1890, -1))))
     _add(pools, "number.word", _single_forms(map(number_word, range(2, 60))))
@@ -105,41 +110,48 @@ def _pools(seed: int) -> Lexicon:
 
 
 def _add_section(pools: Lexicon, section: str) -> None:
-    """Add the lexemes of a section of the file: its name and settings in the first line, then its words."""
+    """Add the lexemes of a section of the file: the pool and settings in its first line, then its entries.
+
+    The head of ``lexicon.txt`` explains the entries of each kind of word.
+    """
     heading, *lines = section.splitlines()
     name, *settings = heading.split()
     options = dict(part.split("=", 1) for part in settings)
-    words: list[str] = []
+    entries: list[str] = []
     for line in lines:
         if not line.startswith("#"):
-            words += line.split()
-    if name == "compound":  # farm- with house: farmhouse
+            entries += line.split()
+    if name == "compound":  # the entry `farm-` with the head `house`: farmhouse
         heads = options["head"].split("/")  # singular, and plural if it is irregular
-        words = ["/".join(word + head for head in heads) for word in words]
+        entries = ["/".join(entry + head for head in heads) for entry in entries]
         name = options["pool"]
+    topic = options.get("topic")
     if name in MASS:
-        _add(pools, name, ({"sg": word} for word in words), options.get("topic"))
+        _add(pools, name, ({"sg": entry} for entry in entries), topic)
     elif name.startswith("noun."):
-        above = inflect_noun(options["hypernym"]) if "hypernym" in options else {}
-        hypernyms = {f"hyper.{form}": word for form, word in above.items()}
-        _add(pools, name, (inflect_noun(word) | hypernyms for word in words), options.get("topic"))
+        forms_of_hypernym = inflect_noun(options["hypernym"]) if "hypernym" in options else {}
+        hypernyms = {f"hyper.{form}": word for form, word in forms_of_hypernym.items()}
+        _add(pools, name, (inflect_noun(entry) | hypernyms for entry in entries), topic)
     elif name.startswith("verb."):
-        _add(pools, name, map(inflect_verb, words))
+        _add(pools, name, map(inflect_verb, entries))
     elif name.startswith("adj."):
-        adjectives = (_adjectives(entry, graded="graded" in options) for entry in words)
+        adjectives = (_adjectives(entry, graded="graded" in options) for entry in entries)
         _add(pools, name, chain.from_iterable(adjectives))
     else:
-        _add(pools, name, _single_forms(words))
+        _add(pools, name, _single_forms(entries))
 
 
 def _add(pools: Lexicon, name: str, entries: Iterable[dict[str, str]], topic: str | None = None) -> None:
-    """Append lexemes with these forms to a pool, except words that it has already; the first form is the word."""
+    """Append lexemes with these forms to a pool, except words that it has already.
+
+    The first form of a lexeme is the word by which it is recognised. Ranks begin again at 0 in each section.
+    """
     pool = pools.setdefault(name, [])
-    words = {next(iter(lexeme.forms.values())) for lexeme in pool}
+    known_words = {next(iter(lexeme.forms.values())) for lexeme in pool}
     for rank, forms in enumerate(entries):
         word = next(iter(forms.values()))
-        if word not in words:
-            words.add(word)
+        if word not in known_words:
+            known_words.add(word)
             pool.append(Lexeme(forms, topic, rank))
 
 
@@ -165,18 +177,23 @@ def _adjectives(entry: str, *, graded: bool) -> list[dict[str, str]]:
 def _names(pools: Lexicon, seed: int) -> dict[str, list[str]]:
     """Make surnames and towns of the same parts, so that a name alone does not give its type away.
 
-    The pools of parts are removed.
+    1. A third of the surnames are names of towns too.
+    2. Two thirds of the surnames end like the shared names, but are of people alone.
+    3. The other towns end in parts of towns (``town``), or, if these are too few, like surnames.
+
+    The pools of parts (``name.part.head`` and so on) are removed.
     """
-    parts = {
-        name: [lexeme.forms["form"] for lexeme in pools.pop(f"name.part.{name}")]
-        for name in ("head", "tail", "town")
-    }
+    parts = {}
+    for part in ("head", "tail", "town"):
+        parts[part] = [lexeme.forms["form"] for lexeme in pools.pop(f"name.part.{part}")]
     rng = np.random.default_rng(seed_for(seed, "names"))
-    both = rng.permutation(_joined(parts["head"], parts["tail"]))
+    # Names of either type, in three stretches: shared, of people alone, and of towns alone.
+    either = rng.permutation(_joined(parts["head"], parts["tail"]))
     towns = rng.permutation(_joined(parts["head"], parts["town"]))
     third = NAMES // 3
-    surnames = [*both[:third], *both[NAMES : 2 * NAMES - third]]
-    place_names = [*both[:third], *towns, *both[2 * NAMES :]][:NAMES]
+    shared = either[:third]  # 1
+    surnames = [*shared, *either[NAMES : 2 * NAMES - third]]  # 2
+    place_names = [*shared, *towns, *either[2 * NAMES :]][:NAMES]  # 3
     return {
         "name.last": rng.permutation(surnames).tolist(),
         "name.town": rng.permutation(place_names).tolist(),
@@ -184,7 +201,7 @@ def _names(pools: Lexicon, seed: int) -> dict[str, list[str]]:
 
 
 def _joined(heads: Sequence[str], tails: Sequence[str]) -> list[str]:
-    """Each head with each tail, except where a letter would be doubled between them."""
+    """Join each head to each tail, except where a letter would be doubled between them."""
     return [head + tail for head, tail in product(heads, tails) if head[-1] != tail[0]]
 
 
@@ -210,7 +227,7 @@ def inflect_verb(entry: str) -> dict[str, str]:
     """``base``, ``s``, ``past``, ``part`` and ``ing`` of an entry ``word``, ``word*`` or ``base/past/participle``."""
     first, *irregular = entry.split("/")
     base = first.rstrip("*")
-    stem = base + base[-1] if first.endswith("*") else base
+    stem = base + base[-1] if first.endswith("*") else base  # travel*: travelled, travelling
     past, part = irregular or [suffixed(stem, "ed")] * 2
     third = base + "es" if base.endswith("o") else plural(base)
     return {"base": base, "s": third, "past": past, "part": part, "ing": suffixed(stem, "ing")}

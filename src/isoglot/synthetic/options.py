@@ -25,7 +25,7 @@ class WorldRequest(Options):
     test: _Rows = option(1_000, "Test rows of each kind.", group=_ROWS)
 
     def rows(self, kind: str, split: str) -> int:
-        """How many rows a file has; without rows to train on, none to test on either."""
+        """The number of rows of a file; a kind without rows to train on has none to test on either."""
         train: int = getattr(self, kind)
         if not train or split == "train":
             return train

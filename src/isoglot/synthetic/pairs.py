@@ -26,16 +26,16 @@ import numpy.typing as npt
 
 from isoglot.synthetic.grammar import Pattern, parse_wording, plain
 
-Pair = tuple[str, str, str]
-"""Two wordings and the label."""
+LabelledPair = tuple[str, str, str]
+"""Two wordings and their label."""
 Floats = npt.NDArray[np.float64]
 Models = set[Any]
 """The models in which a statement is true."""
 
 WEIGHTS_FILE = "weights.txt"
-"""Weights of each family's pairs; ``python benchmarks/world_weights.py`` writes them anew."""
+"""Weights of each family's pairs; ``python benchmarks/world_weights.py`` writes them again."""
 
-MOST = 900
+MAX_PAIRS = 900
 """At most so many pairs of a family: enough variety, and quick to balance."""
 
 _LEAST_WEIGHT = 1e-7
@@ -46,46 +46,52 @@ LEAST_OVERLAP = 0.6
 
 
 class Statement(NamedTuple):
-    """A sentence with variables, and the models in which it is true (or, for paraphrases, its meaning)."""
+    """A sentence with variables, and what it means."""
 
-    text: str
-    truth: Any
-    premise_only: bool = False
+    text: str  # its wording
+    truth: Any  # the models in which it is true; for paraphrases its meaning, of which only equality counts
+    premise_only: bool = False  # whether it is never a hypothesis
 
 
 @dataclass
 class Family:
-    """Statements about the same variables (name → pool), each true in some of the models."""
+    """Statements about the same variables, each true in some of the models."""
 
     name: str
     variables: dict[str, str]
+    """The pool of each variable, by its name."""
     models: Models = field(default_factory=set)
+    """All models; none for paraphrases."""
     overlap: bool = True
-    """Whether words that come or go are balanced too. Where only a neutral hypothesis can name somebody new (what
-    happened to a person does not follow from sentences about others) they cannot be; each side's words always are."""
+    """Whether words that only one side has are balanced too (the words of each side always are).
+
+    They cannot be where only a neutral hypothesis can name somebody new: what happened to a person does not follow from
+    sentences about others.
+    """
     statements: list[Statement] = field(default_factory=list)
 
     def say(self, text: str, truth: Any, *, premise_only: bool = False) -> None:
         """Add a statement."""
         self.statements.append(Statement(text, truth, premise_only))
 
-    def pairs(self) -> list[Pair]:
-        """Two statements and the label of each pair, at most :data:`MOST`, as many of each label as there are.
+    def pairs(self) -> list[LabelledPair]:
+        """List labelled pairs of statements: at most :data:`MAX_PAIRS`, divided equally among the labels.
 
-        With models these are inference pairs: statements that are true in no model or in all are left out, and so are
-        pairs of the same words. Without, they are paraphrases that share most of their words: ``"1"`` for the same
-        meaning, else ``"0"``.
+        With models they are inference pairs, see :func:`entailment_label`. Without, they are paraphrases: ``"1"`` for
+        the same meaning, else ``"0"``.
         """
         pairs = self._inference_pairs() if self.models else self._paraphrase_pairs()
-        labels, random = sorted({label for _, _, label in pairs}), Random(self.name)
-        sample: list[Pair] = []
+        labels = sorted({label for _, _, label in pairs})
+        random = Random(self.name)  # the sample depends on the family alone, as weights are stored for it
+        sample: list[LabelledPair] = []
         for label in labels:
             labelled = [pair for pair in pairs if pair[2] == label]
-            sample += random.sample(labelled, min(len(labelled), MOST // len(labels)))
+            sample += random.sample(labelled, min(len(labelled), MAX_PAIRS // len(labels)))
         return sample
 
-    def _inference_pairs(self) -> list[Pair]:
-        usable = [s for s in self.statements if 0 < len(s.truth) < len(self.models)]
+    def _inference_pairs(self) -> list[LabelledPair]:
+        """All pairs of different wordings, without statements that are true in no model or in all of them."""
+        usable = [statement for statement in self.statements if 0 < len(statement.truth) < len(self.models)]
         pairs = []
         for premise, hypothesis in permutations(usable, 2):
             if not hypothesis.premise_only and premise.text != hypothesis.text:
@@ -93,36 +99,45 @@ class Family:
                 pairs.append((premise.text, hypothesis.text, label))
         return pairs
 
-    def _paraphrase_pairs(self) -> list[Pair]:
+    def _paraphrase_pairs(self) -> list[LabelledPair]:
+        """All pairs that share most of their words (:data:`LEAST_OVERLAP`)."""
         with_words = [(statement, _distinct_words(statement.text)) for statement in self.statements]
         pairs = []
-        for (first, left), (second, right) in permutations(with_words, 2):
-            if len(left & right) >= LEAST_OVERLAP * len(left | right):
+        for (first, first_words), (second, second_words) in permutations(with_words, 2):
+            if len(first_words & second_words) >= LEAST_OVERLAP * len(first_words | second_words):
                 pairs.append((first.text, second.text, "1" if first.truth == second.truth else "0"))
         return pairs
 
 
 def _distinct_words(text: str) -> set[str]:
     """The words of a wording; all forms of a variable (``V.past``, ``V.part``) are one word."""
-    return {word.partition(".")[0] if len(word) > 1 else word for word in plain(text).split()}
+    words = set()
+    for word in plain(text).split():
+        words.add(word if len(word) == 1 else word.partition(".")[0])  # "." is a word itself
+    return words
 
 
 def entailment_label(first: Models, second: Models) -> str:
-    """The relation of two statements, given the models in which each is true."""
+    """The relation of two statements, given the models in which each is true.
+
+    Example:
+        >>> entailment_label({1}, {1, 2}), entailment_label({1}, {2}), entailment_label({1, 2}, {2, 3})
+        ('entailment', 'contradiction', 'neutral')
+    """
     if first <= second:
         return "entailment"
     return "contradiction" if first.isdisjoint(second) else "neutral"
 
 
-def pair_key(pairs: Sequence[Pair]) -> str:
-    """A short name for labelled pairs, from their text."""
+def pair_key(pairs: Sequence[LabelledPair]) -> str:
+    """A hash of labelled pairs, under which their weights are stored; trees do not count."""
     texts = [(plain(first), plain(second), label) for first, second, label in pairs]
     return blake2b(repr(texts).encode(), digest_size=8).hexdigest()
 
 
 @cache
 def stored_weights() -> dict[str, Floats]:
-    """The weights of every family's pairs, by :func:`pair_key`; they do not add up to one."""
+    """Read the weights of every family's pairs, by :func:`pair_key`; they do not add up to one."""
     text = resources.files("isoglot.synthetic").joinpath(WEIGHTS_FILE).read_text(encoding="utf-8")
     rows = (line.split() for line in text.splitlines())
     return {key: np.array(values, dtype=np.float64) for key, *values in rows}
@@ -134,8 +149,9 @@ def balanced(family: Family) -> list[Pattern]:
     parse = cache(partial(parse_wording, variables=family.variables))
     pairs = family.pairs()
     weights = stored_weights()[pair_key(pairs)]
+    normalised = (weights / weights.sum()).tolist()
     patterns = []
-    for (first, second, label), weight in zip(pairs, (weights / weights.sum()).tolist(), strict=True):
+    for (first, second, label), weight in zip(pairs, normalised, strict=True):
         if weight > _LEAST_WEIGHT:
             patterns.append(Pattern(pools, (parse(first), parse(second)), label, round(weight, 9)))
     return patterns

@@ -30,31 +30,33 @@ FILLERS = (
 
 
 class Question(NamedTuple):
-    """A question, the answer's words as they stand in the story, and the sentence (by number) that has them."""
+    """A question about a scene, with its answer."""
 
-    text: str
-    answer: str
-    sentence: int
+    text: str  # its wording
+    answer: str  # the wording of the answer, as it stands in the story
+    sentence: int  # the number of the scene's sentence that has the answer
 
 
 @dataclass(frozen=True)
 class Scene:
     """A template for several sentences that mirror each other.
 
-    A mirror such as ``"X Y T D"`` becomes one sentence: its words fill ``{0}``, ``{1}`` … of a wording.
+    A mirror such as ``"X Y T D"`` becomes one sentence: its words fill ``{0}``, ``{1}`` … of a wording. So the mirrors
+    ``"X Y T D"`` and ``"Y X U E"`` become *X met Y near T on D* and *Y met X near U on E*.
     """
 
     variables: str
-    """Each with its pool: ``T=name.town``. People are those of the story."""
+    """Variables with their pools, ``T=name.town``, separated by spaces. People are those of the story."""
     mirrors: tuple[tuple[str, ...], ...]
-    """Possible lists of mirrors, in the order of telling; a story takes one of them."""
+    """Possible lists of mirrors, each in the order of telling; a story takes one of these lists."""
     wordings: tuple[str, ...]
+    """Wordings of every sentence; one is drawn for each."""
     questions: tuple[tuple[str, str], ...] = ()
-    """Question and answer, which are asked about every sentence."""
+    """Questions with their answers, both with places for the words of a mirror; they are asked about every sentence."""
     single_questions: tuple[Question, ...] = ()
     """Questions about one sentence."""
     ordered: bool = False
-    """Whether the order of telling matters."""
+    """Whether sentences must stand in the order of the mirrors."""
 
     def tell(self, random: Random) -> tuple[list[str], list[Question]]:
         """Draw sentences, each in one of its wordings; return them and the questions about them."""
@@ -76,7 +78,7 @@ _TOWN, _DAY = "(obl near {2}.form)", "(obl on {3}.form)"
 _FILLER = -1
 """Number of a scene that stands for the idle sentences."""
 _Told = tuple[int, int]
-"""The number of a scene, and of a line of it."""
+"""A sentence of a story: the number of its scene (or :data:`_FILLER`), and its number in the scene."""
 
 SCENES = (
     Scene(  # X did it to Y here, Y did it to X there
@@ -157,22 +159,27 @@ def story_patterns(count: int, seed: int) -> list[Pattern]:
 def _story_pattern(random: Random) -> Pattern:
     """Tell two scenes and some idle sentences in turn, and ask a question about one of the scenes."""
     variables = dict(PEOPLE)
-    scenes: list[tuple[list[str], list[Question]]] = []
-    queues: list[list[_Told]] = []  # what each scene has still to tell
+    scenes: list[tuple[list[str], list[Question]]] = []  # the wordings of each, and the questions about them
+    queues: list[list[_Told]] = []  # the sentences that each scene has still to tell
     for number, scene in enumerate(random.sample(SCENES, 2)):
-        lines, questions = _scene_in_story(scene, number, variables, random)
-        scenes.append((lines, questions))
-        queue = [(number, line) for line in range(len(lines))]
+        wordings, questions = _scene_in_story(scene, number, variables, random)
+        scenes.append((wordings, questions))
+        queue = [(number, sentence) for sentence in range(len(wordings))]
         queues.append(queue if scene.ordered else random.sample(queue, len(queue)))
     fillers = random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))
     queues.append([(_FILLER, filler) for filler in fillers])
+    # The next sentence is of any scene that has one left.
     order: list[_Told] = []
     while any(queues):
-        order.append(random.choice([queue for queue in queues if queue]).pop(0))
-    texts = [FILLERS[line] if scene == _FILLER else scenes[scene][0][line] for scene, line in order]
-    sentences = [parse_wording(text, variables) for text in texts]
+        queue = random.choice([queue for queue in queues if queue])
+        order.append(queue.pop(0))
+    sentences = []
+    for scene_number, sentence in order:
+        wording = FILLERS[sentence] if scene_number == _FILLER else scenes[scene_number][0][sentence]
+        sentences.append(parse_wording(wording, variables))
     asked = random.randrange(len(scenes))
-    question = random.choice(scenes[asked][1])
+    _, questions = scenes[asked]
+    question = random.choice(questions)
     span = _answer_span(question, order.index((asked, question.sentence)), sentences, variables)
     all_sentences = *sentences, parse_wording(question.text, variables)
     return Pattern(tuple(variables.values()), all_sentences, answer=span)
@@ -181,20 +188,29 @@ def _story_pattern(random: Random) -> Pattern:
 def _scene_in_story(
     scene: Scene, number: int, variables: dict[str, str], random: Random
 ) -> tuple[list[str], list[Question]]:
-    """Tell a scene with variables of its own (V becomes V1), which are added to those of the story."""
+    """Tell a scene with variables of its own: V becomes V0 in the first scene and V1 in the second.
+
+    ``variables``: Variables of the story with their pools, to which those of the scene are added.
+
+    Returns:
+        The wordings of the scene's sentences, and the questions about them.
+    """
     pools = dict(part.split("=") for part in scene.variables.split())
     variables |= {f"{name}{number}": pool for name, pool in pools.items()}
     own_name = re.compile(rf"\b({'|'.join(pools)})(?=\.)")  # before the dot of a form: V.past
     rename = partial(own_name.sub, rf"\g<1>{number}")
-    lines, questions = scene.tell(random)
+    wordings, questions = scene.tell(random)
     renamed = [Question(rename(text), rename(answer), sentence) for text, answer, sentence in questions]
-    return [rename(line) for line in lines], renamed
+    return [rename(wording) for wording in wordings], renamed
 
 
 def _answer_span(
     question: Question, position: int, sentences: list[tuple[Token, ...]], variables: dict[str, str]
 ) -> tuple[int, int]:
-    """The tokens of an answer, counted over all sentences; ``position`` is that of the sentence that has it."""
+    """Find the tokens of an answer, ``[start, stop)``, counted over all sentences of the story.
+
+    ``position``: The position in the story of the sentence that has the answer.
+    """
     answer = [(token.text, token.variable) for token in parse_wording(question.answer, variables)]
     tokens = [(token.text, token.variable) for token in sentences[position]]
     size = len(answer)

@@ -25,16 +25,16 @@ from isoglot.synthetic.lexicon import TOPICS, Lexeme, Lexicon, build_lexicon
 from isoglot.synthetic.stories import story_patterns
 
 SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
-"""Split → range of the sentence hash, in tenths."""
+"""The range ``[low, high)`` of tenths of a sentence's hash that each split has."""
 
 KINDS = ("text", "pos", "ner", "nli", "paws", "qa")
 PATTERNS, STORIES = 6000, 1500
-"""How many derivations of the grammar, and how many stories a world has."""
+"""The numbers of patterns that a world has: derivations of the grammar, and stories."""
 
 _THEMED = 0.8
 """Share of rows that have a theme."""
 _BOOST = 36.0
-"""How much more frequent a word is in its own theme."""
+"""Factor by which a word is more frequent in its own theme."""
 _WITHOUT_NAMES = 0.125
 """Weight of a sentence without a name among those with entities."""
 _VOWEL = re.compile("(?!uni(?!n)|use|eu|one|ura|uke)[aeiou]|hour|honest|heir")
@@ -45,10 +45,10 @@ _TREEBANK = Features({**TREEBANK, "entities": List(Value("string")), "text": Val
 
 
 class Row(NamedTuple):
-    """A pattern and the words of its sentences."""
+    """A pattern, and the words of its sentences."""
 
     pattern: Pattern
-    sentences: list[list[str]]
+    sentences: list[list[str]]  # as many as the pattern has
 
 
 class World:
@@ -83,8 +83,8 @@ class World:
         Args:
             n: Rows of the data set whose sentences these are.
             split: Its split.
-            of: Whose sentences, in their order: those of :meth:`text`, :meth:`pos` or :meth:`ner`, one a row, or of
-                :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
+            of: Data set whose sentences have the trees, in their order: ``text``, ``pos`` or ``ner`` (one sentence a
+                row), ``nli`` or ``paws`` (two a row), or ``qa`` (the sentences of the story, then the question).
         """
         if of not in KINDS:
             raise ConfigurationError(f"no trees of {of!r}; there are trees of {', '.join(KINDS)}")
@@ -159,9 +159,16 @@ class World:
         return list(islice(self._draw(kind, split), n))
 
     def _draw(self, kind: str, split: str) -> Iterator[Row]:
-        """Yield rows without end.
+        """Draw rows without end, except rows that may not be used.
 
-        Left out are rows with a sentence of another split, and rows in which two variables are the same word.
+        A row is left out if
+
+        1. two of its variables are the same word ("Anna met Anna" is not English, and spoils labels),
+        2. one of its sentences belongs to another split, or
+        3. it is a story that belongs to another split as a whole; single sentences of it may do so.
+
+        Each row draws a theme (or none), a pattern, and a lexeme for each variable, in this order: the order of draws
+        is part of what a seed means.
         """
         random = Random(seed_for(self.seed, "synthetic", kind, split))
         patterns, weights = self._patterns_of(kind)
@@ -169,26 +176,28 @@ class World:
             topic = random.choice(TOPICS) if random.random() < _THEMED else None
             pattern = patterns[_drawn(random, weights)]
             lexemes = [self._drawn_lexeme(random, pool, topic) for pool in pattern.variables]
-            if len(set(map(id, lexemes))) < len(lexemes):
-                continue  # "Anna met Anna" is not English and spoils labels
-            if kind == "qa":  # a story is in one split as a whole
+            different_lexemes = set(map(id, lexemes))
+            if len(different_lexemes) < len(lexemes):  # 1
+                continue
+            if kind == "qa":
                 sentences = [_spelled(tokens, lexemes) for tokens in pattern.sentences]
-                if _is_in_split(chain.from_iterable(sentences), split):
+                if _is_in_split(chain.from_iterable(sentences), split):  # 3
                     yield Row(pattern, sentences)
                 continue
             sentences = []
             for tokens in pattern.sentences:
                 sentences.append(_spelled(tokens, lexemes))
-                if not _is_in_split(sentences[-1], split):
+                if not _is_in_split(sentences[-1], split):  # 2
                     break
             else:
                 yield Row(pattern, sentences)
 
     def _drawn_lexeme(self, random: Random, pool: str, topic: str | None) -> Lexeme:
+        """Draw a lexeme of a pool by its frequency in a theme."""
         return self.lexicon[pool][_drawn(random, self._frequencies_of(pool, topic))]
 
     def _frequencies_of(self, pool: str, topic: str | None) -> list[float]:
-        """The frequencies of the lexemes of a pool, accumulated: Zipf's law, with more for words of the theme."""
+        """The frequencies of the lexemes of a pool, each added to those before: Zipf's law, with more for the theme."""
         if (pool, topic) not in self._frequencies:
             frequencies = []
             for rank, lexeme in enumerate(self.lexicon[pool]):
@@ -198,8 +207,8 @@ class World:
         return self._frequencies[pool, topic]
 
     def _patterns_of(self, kind: str) -> tuple[Sequence[Pattern], list[float]]:
-        """The patterns of a kind, made when they are first needed; and their weights, accumulated."""
-        kind = "text" if kind == "pos" else kind
+        """The patterns of a kind, made when they are first needed; and their weights, each added to those before."""
+        kind = "text" if kind == "pos" else kind  # the same sentences with other labels
         if kind not in self._patterns:
             patterns: Sequence[Pattern]
             if kind == "text":
@@ -215,7 +224,10 @@ class World:
 
 
 def _drawn(random: Random, accumulated: Sequence[float]) -> int:
-    """Draw a number with a probability that its weight gives."""
+    """Draw a position with a probability in proportion to its weight.
+
+    ``accumulated``: The weights, each added to those before: ``[2, 3, 3]`` of the weights 2, 1 and 0.
+    """
     return bisect(accumulated, random.random() * accumulated[-1])
 
 
@@ -225,22 +237,23 @@ def _zipf_mandelbrot(rank: int) -> float:
 
 
 def _weighted_by_names(pattern: Pattern) -> Pattern:
-    """Make a sentence without a name rare: data of entities have few of them."""
+    """Make a sentence without a name rare, since data sets of entities have few of them."""
     has_name = any(token.entity != "O" for token in pattern.sentences[0])
     return pattern if has_name else replace(pattern, weight=_WITHOUT_NAMES)
 
 
 def _is_in_split(words: Iterable[str], split: str) -> bool:
-    """Whether words belong to a split; that depends on nothing but the words."""
+    """Whether words belong to a split, which depends on nothing but the words."""
     low, high = SPLITS[split]
     return low <= _tenth(words) < high
 
 
 def _spelled(tokens: Sequence[Token], lexemes: Sequence[Lexeme]) -> list[str]:
     """Write the words of a sentence: ``a`` becomes ``an`` before a vowel; the first begins with a capital."""
-    words = [
-        token.text if token.variable < 0 else lexemes[token.variable].forms[token.text] for token in tokens
-    ]
+    words = []
+    for token in tokens:
+        is_fixed = token.variable < 0
+        words.append(token.text if is_fixed else lexemes[token.variable].forms[token.text])
     for position, word in enumerate(words[:-1]):
         if word == "a" and _VOWEL.match(words[position + 1].lower()):
             words[position] = "an"

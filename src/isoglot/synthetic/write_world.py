@@ -33,13 +33,14 @@ def write_world(
     """
     planned = []
     for (kind, file, render), split in product(_FILES, SPLITS):
-        if request.rows(kind, split):
+        if request.rows(kind, split) > 0:
             planned.append((kind, file.format(split), render, split))
     if not planned:
         raise ConfigurationError("nothing to write; add for example [[text=20000]] and [[pos=4000]]")
 
     def make(folder: Path) -> dict[str, Any]:
-        world, files = World(request.seed, request.size), dict[str, int]()
+        world = World(request.seed, request.size)
+        rows_of_file: dict[str, int] = {}
         for number, (kind, file, render, split) in enumerate(planned):
             report.progress("files of the world", number, len(planned))
             rows = request.rows(kind, split)
@@ -51,8 +52,8 @@ def write_world(
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("w", encoding="utf-8", newline="\n") as lines:
                 lines.writelines(render(dataset, split))
-            files[file] = len(dataset)
-        return {"files": files}
+            rows_of_file[file] = len(dataset)
+        return {"files": rows_of_file}
 
     report = reporter_of(progress)
     record = Record(out, {"world": request.model_dump()}, what="world", overwrite=overwrite)
@@ -61,12 +62,14 @@ def write_world(
 
 
 def _conllu(rows: Dataset, split: str) -> Iterator[str]:
+    """CoNLL-U, with entities in the last column."""
     for number, row in enumerate(rows, 1):
         notes = ["_" if entity == "O" else f"Entity={entity}" for entity in row["entities"]]
         yield f"{conllu(row, number, text=row['text'], notes=notes)}\n"
 
 
 def _panx(rows: Dataset, split: str) -> Iterator[str]:
+    """Lines of WikiANN: the language, a word and its tag; a blank line ends a sentence."""
     for row in rows:
         for word, tag in zip(row["words"], row["tags"], strict=True):
             yield f"{LANGUAGE}:{word}\t{tag}\n"
@@ -85,6 +88,7 @@ def _table(columns: str, line: str) -> Render:
 
 
 def _squad(rows: Dataset, split: str) -> Iterator[str]:
+    """JSON of SQuAD 1.1, in which every question has an article of its own."""
     articles = []
     for row in rows:
         answers = zip(row["answers"]["text"], row["answers"]["start"], strict=True)
@@ -108,4 +112,4 @@ _FILES: tuple[tuple[str, str, Render], ...] = (
     ("qa", "qa/en.{}.json", _squad),
     *((kind, f"trees/{kind}.{{}}.conllu", _conllu) for kind in ("text", "ner", "nli", "paws", "qa")),
 )  # fmt: skip
-"""Kind of data, file with a place for the split, and how rows are written."""
+"""Each kind of data with its file, which has a place for the split, and its writer. A kind's trees are a file too."""
