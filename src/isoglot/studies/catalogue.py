@@ -21,10 +21,10 @@ DEMO = "demo"
 
 @dataclass(frozen=True)
 class Study:
-    """A table or figure of a paper as a function."""
+    """A table or figure of a paper as a function of a lab."""
 
-    name: str
-    title: str
+    name: str  # ``weam/table1``; the paper's name alone if the function has that name
+    title: str  # first line of the function's docstring
     run: Callable[[Lab], None]
     sizes: Sizes
     about: dict[str, str]  # `ABOUT` of its module: what each scale runs on
@@ -33,32 +33,40 @@ class Study:
 
 
 def builtin_studies() -> dict[str, Study]:
-    """The studies that come with isoglot, by name and in the order of their modules."""
+    """Return the studies that come with isoglot, by name and in the order of their modules."""
     return {study.name: study for paper in PAPERS for study in _shipped(paper)}
 
 
 def find_studies(names: Sequence[str | Study]) -> list[Study]:
-    """Studies by name; a paper's name stands for all of its studies, ``FILE.py`` for all of a file's."""
-    builtin, studies = builtin_studies(), dict[str, Study]()
+    """Find studies by name.
+
+    1. ``weam/table1`` is one study, ``weam`` all studies of the paper.
+    2. ``mine.py`` is all studies of that file, ``mine.py/table`` one of them.
+    3. ``demo`` is the study of `isoglot demo`, which no list names.
+
+    Raises:
+        ConfigurationError: No study has such a name, or the file cannot be imported.
+    """
+    builtin = builtin_studies()
+    found: dict[str, Study] = {}
     for name in names:
         if isinstance(name, Study):
-            studies[name.name] = name
+            found[name.name] = name
             continue
         path, ending, inner = name.partition(".py")
-        key, candidates = name.rstrip("/"), [*builtin.values()]
+        file = Path(f"{path}.py")
         if name == DEMO:
-            candidates = _shipped(DEMO)
-        elif ending and Path(f"{path}.py").is_file():
-            key, candidates = (
-                f"{Path(path).name}{inner}",
-                _studies(_load(Path(f"{path}.py")), Path(path).name),
-            )
+            key, candidates = DEMO, _shipped(DEMO)
+        elif ending and file.is_file():
+            key, candidates = f"{file.stem}{inner}", _studies(_load(file), file.stem)
+        else:
+            key, candidates = name.rstrip("/"), list(builtin.values())
         matching = {s.name: s for s in candidates if s.name == key or s.name.startswith(f"{key}/")}
         if not matching:
             hint = did_you_mean(name, [*builtin, *PAPERS])
             raise ConfigurationError(f"unknown study {name!r}; {hint} (`isoglot study --list` lists them)")
-        studies |= matching
-    return list(studies.values())
+        found |= matching
+    return list(found.values())
 
 
 def _shipped(paper: str) -> list[Study]:
@@ -66,25 +74,27 @@ def _shipped(paper: str) -> list[Study]:
 
 
 def _studies(module: ModuleType, prefix: str) -> list[Study]:
-    return [
-        Study(
-            prefix if name == prefix else f"{prefix}/{name}",
-            (inspect.getdoc(function) or "").partition("\n")[0],
-            function,
-            getattr(module, "SIZES", {"seeds": [1]}),
-            getattr(module, "ABOUT", {}),
-            getattr(module, "VARIANTS", {}),
-            Path(module.__file__).resolve().parent if module.__file__ else None,
+    """Return the studies of a module: its own public functions whose only argument is called ``lab``."""
+    studies = []
+    for name, function in vars(module).items():
+        is_own = inspect.isfunction(function) and function.__module__ == module.__name__
+        if not is_own or name.startswith("_") or [*inspect.signature(function).parameters] != ["lab"]:
+            continue
+        study = Study(
+            name=prefix if name == prefix else f"{prefix}/{name}",
+            title=(inspect.getdoc(function) or "").partition("\n")[0],
+            run=function,
+            sizes=getattr(module, "SIZES", {"seeds": [1]}),
+            about=getattr(module, "ABOUT", {}),
+            variants=getattr(module, "VARIANTS", {}),
+            home=Path(module.__file__).resolve().parent if module.__file__ else None,
         )
-        for name, function in vars(module).items()
-        if inspect.isfunction(function)
-        and function.__module__ == module.__name__
-        and name[0] != "_"
-        and [*inspect.signature(function).parameters] == ["lab"]
-    ]
+        studies.append(study)
+    return studies
 
 
 def _load(path: Path) -> ModuleType:
+    """Import a file of studies under its own name, so that worker processes can import the classes in it."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{path}: cannot be imported; a study is a Python file")

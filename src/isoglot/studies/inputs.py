@@ -1,4 +1,4 @@
-"""Inputs of a study's steps from outside: files, folders, patterns, names of the hub, environment variables."""
+"""Inputs of steps from outside a study: files, folders, patterns, names of the hub, environment variables."""
 
 import glob
 from collections.abc import Iterable
@@ -11,33 +11,40 @@ from isoglot.runs.fingerprint import digest, files_of, key_of
 
 
 class Input(NamedTuple):
-    """What a step reads from outside: a path or other text as written, and whether it is there."""
+    """A path that a step reads, or another text on which its result depends, as it is written: ``${DATA}/en.txt``."""
 
     path: str
     there: bool
 
     @classmethod
     def of(cls, path: str) -> "Input":
-        """Look for a file, folder or pattern; names of the hub and other values, which have no root, count as there."""
+        """Look for a file, a folder, or files that fit a pattern.
+
+        Only a text that begins like a path (``/``, ``.``, ``~``), or that a variable makes a path, is looked for. Any
+        other text counts as there: ``xlm-roberta-base`` may be on the hub.
+        """
         if unset_in(path):
             return cls(path, there=False)
         name = expand(path)
-        rooted = (name != path and "/" in name) or name.startswith((".", "/", "~"))
-        return cls(path, not rooted or bool(glob.glob(str(Path(name).expanduser()))))  # noqa: PTH207
+        is_path = (name != path and "/" in name) or name.startswith((".", "/", "~"))
+        return cls(path, not is_path or bool(glob.glob(str(Path(name).expanduser()))))  # noqa: PTH207
 
     @property
     def content(self) -> str:
-        """A hash of the files' names and contents, or of any other value; empty for a missing one."""
+        """A hash of the names and contents of the files; of the text itself if it names no file; empty if missing."""
         if not self.there:
             return ""
         name = str(Path(expand(self.path)).expanduser())
-        paths = [Path(path) for path in sorted(glob.glob(name))]  # noqa: PTH207
-        files = [(f, str(f.relative_to(p) if p.is_dir() else f.name)) for p in paths for f in files_of(p)]
-        return key_of([(label, digest([file], size=8)) for file, label in files] or name)
+        hashes = []
+        for found in map(Path, sorted(glob.glob(name))):  # noqa: PTH207
+            for file in files_of(found):
+                label = file.relative_to(found) if found.is_dir() else file.name
+                hashes.append((str(label), digest([file], size=8)))
+        return key_of(hashes or name)
 
 
 def outside(paths: Iterable[str], studies: str) -> list[Input]:
-    """The paths outside the folder of studies, each once, with whether they are there."""
+    """Look for the paths that do not lie in the folder of ``studies``, each once."""
     return [Input.of(path) for path in dict.fromkeys(paths) if studies not in path]
 
 

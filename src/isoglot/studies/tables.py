@@ -1,4 +1,7 @@
-"""Write the cells, results, tables and figures of a study, as far as their numbers are known."""
+"""Write the cells, results, tables and figures of a study, as far as their numbers are known.
+
+Start with :func:`run_studies`, which does everything; :func:`write_study` writes the files of one study.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +35,26 @@ _QUANTITIES = {
     "zs": "_zero_shot",
     **dict.fromkeys(("delta", "DICT", "ALIGN"), "_delta"),
 }
-"""The last part of a column's label to the end of a metric's name in ``results.jsonl``."""
+"""Endings of column labels, with what they add to the name of the metric in ``results.jsonl``.
+
+The column ``pos.zs`` has the metric ``accuracy_zero_shot``. ``DICT`` and ``ALIGN`` are columns of ALIGN-MLM's Tables 2,
+4 and 5, which have Δ of two objectives side by side.
+"""
 _SETTINGS = {
     "translate_train": "translate-train, no-cs",
     "code_switch": "translate-train, code-switched",
     "code_switch_and_originals": "translate-train, code-switched and not",
 }
-"""How a model was fine-tuned, where neither the metric nor English says that."""
+"""Settings of fine-tuning, with what they add to the name of a run. Other settings add nothing."""
 
 
 @dataclass(frozen=True)
 class StudyTables:
-    """The files that were written of a study."""
+    """A study that was written."""
 
     program: Program
     folder: Path
-    tables: Sequence[Table]
+    tables: Sequence[Table]  # with the paper's numbers beside ours
     results: Sequence[Result]
 
 
@@ -60,10 +67,16 @@ def run_studies(
 ) -> list[StudyTables]:
     """Make and measure studies by name, and write their tables; finished work is not repeated.
 
-    Without ``workers`` in the request there is a process per core, one an encoder at most.
+    Args:
+        names: Studies, papers or files: ``["weam/table1"]``.
+        out: Folder of the studies.
+        request: Scale, sizes, selected cells and engine. Without ``workers`` there is a process per core, and at most
+            one per encoder.
+        progress: Gets lines and bars.
 
     Raises:
-        ConfigurationError: a wrong size, or what kept cells from being measured after all others were.
+        ConfigurationError: A wrong size, or cells that could not be measured. That is raised at the end, when all
+            other cells were measured and written.
     """
     if not names:
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
@@ -86,69 +99,118 @@ def run_studies(
 
 
 def write_study(program: Program, *, empty: bool = True) -> StudyTables:
-    """Write what there is of a study so far; without ``empty`` nothing where nothing is known.
+    """Write what is known of a study so far.
 
-    ``cells.jsonl``, ``results.jsonl`` with the runs' records in ``runs.json``, ``table.txt`` and ``figures``.
+    The files are ``cells.jsonl``, ``results.jsonl`` with the records of the runs in ``runs.json``, ``table.txt``, and
+    ``figures``.
+
+    ``empty``: Write the files also if nothing is known yet.
     """
     from isoglot.reports.beside_papers import tables_beside_papers  # noqa: PLC0415 - loads scipy
-    from isoglot.reports.export import to_text  # noqa: PLC0415
 
-    folder, setting = program.folder, program.lab.setting
+    folder, every = program.folder, [*program.parts, *program.unselected]
     program.lab.inputs = {}
     with program.lab.one_look():
-        for part in (*program.parts, *program.unselected):
+        for part in every:
             part.ask()
-    cells, results, selected = list[Cell](), dict[str, Result](), set(program.parts)
-    every = [part for part in (*program.parts, *program.unselected) if part.table]
-    of_table = _sizes_read((part.table, part) for part in every)
-    of_run = _sizes_read((_run(part), part) for part in every if part.sources)
-    for part, seed in _by_seed(every):
-        value = None if isnan(part.content) else float(part.content)
-        reason = part.unavailable or (f"not there: {part.missing}" if part.missing else None)
-        if value is not None or part in selected:
-            cells.append(Cell(
-                table=part.table, row=part.row, column=part.column, value=value, seed=seed,
-                unavailable=reason if value is None else None, scale=setting.scale, note=part.note, added=part.is_added,
-                about=program.caption, setting=typed(setting.changes_of(of_table[part.table])),
-                sizes=(sizes := setting.reported(part.sizes_read)),
-                paper_sizes={name: v for name, v in setting.paper.items() if name in sizes},
-            ))  # fmt: skip
-        if value is not None and part.is_result:
-            result = _result(part, seed, changes=setting.changes_of(of_run[_run(part)]))
-            results[result.model_dump_json()] = result
+    cells, results = _cells_and_results(program)
     tables = tables_beside_papers(cells)
     drawn = any(isinstance(part.content, Work) and part.content.manifest for part in program.parts)
-    if not (empty or drawn or folder.is_dir() or any(cell.value is not None for cell in cells)):
+    known = drawn or folder.is_dir() or any(cell.value is not None for cell in cells)
+    if not (empty or known):
         return StudyTables(program, folder, tables, [])
-    write_cells(folder / CELLS, cells)
-    text = "\n".join(map(to_text, tables)) or f"{program.caption}\n"
-    write_text(folder / "table.txt", f"{program.study.title}\n\n{text}")
-    if results:
-        write_text(folder / FILE_NAME, "".join(f"{line}\n" for line in results))
-        works = dict.fromkeys(work for part in every for work in part.steps)
-        write_json(folder / RUNS, {"runs": list(_records(works))})
-    else:
-        for name in (FILE_NAME, RUNS):
-            (folder / name).unlink(missing_ok=True)
+    _write_tables(program, cells, tables)
+    _write_results(folder, results, [part for part in every if part.table])
     for part in program.parts:
         if not part.table:
             _write_figure(part, folder / "figures")
-    return StudyTables(program, folder, tables, list(results.values()))
+    return StudyTables(program, folder, tables, results)
+
+
+def _cells_and_results(program: Program) -> tuple[list[Cell], list[Result]]:
+    """Return the cells of the tables, and the results behind those that are known; equal results count once."""
+    setting = program.lab.setting
+    selected = set(program.parts)
+    every = [part for part in (*program.parts, *program.unselected) if part.table]
+    # A table lists the sizes that any of its cells looked up, and a run those of its own cells.
+    sizes_of_table = _sizes_read((part.table, part) for part in every)
+    sizes_of_run = _sizes_read((_run(part), part) for part in every if part.sources)
+    cells: list[Cell] = []
+    results: dict[str, Result] = {}  # by their JSON
+    for part, seed in _by_seed(every):
+        value = None if isnan(part.content) else float(part.content)
+        if value is not None or part in selected:
+            changes = setting.changes_of(sizes_of_table[part.table])
+            cells.append(_cell(program, part, seed, value, changes))
+        if value is not None and part.is_result:
+            result = _result(part, seed, changes=setting.changes_of(sizes_of_run[_run(part)]))
+            results[result.model_dump_json()] = result
+    return cells, list(results.values())
+
+
+def _cell(
+    program: Program, part: StudyPart, seed: int | None, value: float | None, changes: Mapping[str, Any]
+) -> Cell:
+    """The cell of a table; one without a value says why it has none, if that is known."""
+    setting = program.lab.setting
+    reason = part.unavailable or (f"not there: {part.missing}" if part.missing else None)
+    sizes = setting.reported(part.sizes_read)
+    return Cell(
+        table=part.table,
+        row=part.row,
+        column=part.column,
+        value=value,
+        seed=seed,
+        unavailable=reason if value is None else None,
+        scale=setting.scale,
+        note=part.note,
+        added=part.is_added,
+        about=program.caption,
+        setting=typed(changes),
+        sizes=sizes,
+        paper_sizes={name: size for name, size in setting.paper.items() if name in sizes},
+    )
+
+
+def _write_tables(program: Program, cells: Sequence[Cell], tables: Sequence[Table]) -> None:
+    from isoglot.reports.export import to_text  # noqa: PLC0415 - loads scipy
+
+    write_cells(program.folder / CELLS, cells)
+    text = "\n".join(map(to_text, tables)) or f"{program.caption}\n"
+    write_text(program.folder / "table.txt", f"{program.study.title}\n\n{text}")
+
+
+def _write_results(folder: Path, results: Sequence[Result], parts: Sequence[StudyPart]) -> None:
+    """Write the results and the records of the encoders behind them; without results delete both files."""
+    if not results:
+        for name in (FILE_NAME, RUNS):
+            (folder / name).unlink(missing_ok=True)
+        return
+    write_text(folder / FILE_NAME, "".join(f"{result.model_dump_json()}\n" for result in results))
+    works = dict.fromkeys(work for part in parts for work in part.steps)
+    write_json(folder / RUNS, {"runs": list(_records(works))})
 
 
 def _by_seed(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int | None]]:
-    """Cells with their seeds; where none of an address depends on its seed, one of them and none."""
-    addresses: dict[Any, list[StudyPart]] = {}
+    """Yield the cells with their seeds; of a place in a table that depends on no seed, one cell without a seed.
+
+    The number of a checkpoint that nobody trains here is the same for the seeds 1, 2 and 3: its three cells read the
+    same numbers, or lack them for the same reason. They are one cell.
+    """
+    places: dict[tuple[str, Any, Any], list[StudyPart]] = {}
     for part in parts:
         if part.table:
-            addresses.setdefault((part.table, part.row, part.column), []).append(part)
-    for cells in addresses.values():
-        reasons = {(part.sources, part.unavailable or part.missing) for part in cells}
-        yield from [(cells[0], None)] if len(reasons) == 1 < len(cells) else ((c, c.seed) for c in cells)
+            places.setdefault((part.table, part.row, part.column), []).append(part)
+    for cells in places.values():
+        distinct = {(part.sources, part.unavailable or part.missing) for part in cells}
+        if len(cells) > 1 and len(distinct) == 1:
+            yield cells[0], None
+        else:
+            yield from ((cell, cell.seed) for cell in cells)
 
 
 def _sizes_read(parts: Iterable[tuple[str, StudyPart]]) -> dict[str, set[str]]:
-    """The sizes that parts of one name read together: what a table's cells, or a run's, depend on."""
+    """Return the sizes that the parts under each name looked up, together."""
     read: dict[str, set[str]] = {}
     for name, part in parts:
         read.setdefault(name, set()).update(part.sizes_read)
@@ -156,25 +218,40 @@ def _sizes_read(parts: Iterable[tuple[str, StudyPart]]) -> dict[str, set[str]]:
 
 
 def _quantity(part: StudyPart) -> str:
-    """The end of a metric's name for a cell that is measured after one of two fine-tunings, or their difference."""
+    """What the column adds to the name of the metric: ``_zero_shot`` for ``pos.zs``; usually nothing."""
     return _QUANTITIES.get(part.column[-1].rpartition(".")[2], "")
 
 
 def _run(part: StudyPart) -> str:
-    """What a cell's run is called: the label of its model, and how that was fine-tuned."""
+    """Name the run of a cell: the label of its model, and how it was fine-tuned if nothing else says so.
+
+    ``ppa`` is zero-shot; ``ppa / translate-train, no-cs`` was fine-tuned on translations.
+    """
     work = part.sources[0].work
-    tuning = work.step.finetune if isinstance(work.step, Evaluate) and not _quantity(part) else None
-    setting = "" if tuning is None else _SETTINGS.get(tuning.train.get("setting", ""), "")
-    return " / ".join(filter(None, [work.step.label or work.name, setting]))
+    names = [work.step.label or work.name]
+    # In a table with columns of both fine-tunings, the metric says which one it is.
+    if isinstance(work.step, Evaluate) and work.step.finetune is not None and not _quantity(part):
+        names.append(_SETTINGS.get(work.step.finetune.train.get("setting", ""), ""))
+    return " / ".join(filter(None, names))
 
 
 def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) -> Result:
-    """The row of a cell of a task or analysis; a mean over languages or models has the language ``mean``.
+    """The row of a cell in ``results.jsonl``.
 
-    ``changes`` are those of the study's sizes, by which reports tell its runs from those of other settings.
+    A cell may be computed from several numbers. Its task, split, metric and recipe are those of the first number; its
+    examples are the fewest of any; options count where all have the same value; and numbers of several languages make
+    the language ``mean``.
+
+    ``changes``: Changed sizes of the study, by which reports tell this run from runs of other settings.
     """
     rows = [_row(source) for source in part.sources]
-    first, work, languages = rows[0], part.sources[0].work, {row["language"] for row in rows}
+    first, work = rows[0], part.sources[0].work
+    languages = {row["language"] for row in rows}
+    shared_options = {
+        name: value
+        for name, value in first["options"].items()
+        if all(name in row["options"] and row["options"][name] == value for row in rows)
+    }
     return Result(
         run=_run(part),
         task=first["task"],
@@ -185,42 +262,61 @@ def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) ->
         seed=seed,
         examples=min(int(row["examples"]) for row in rows),
         checkpoint_hash=str(first["checkpoint_hash"]) if len(rows) == 1 else "",
+        # A step that is no evaluation has no recipe: the key in the name of its folder stands for one.
         recipe_hash=str(first["recipe_hash"] or work.folder.name.rpartition("-")[2]),
-        options={
-            name: value
-            for name, value in first["options"].items()
-            if all(name in row["options"] and row["options"][name] == value for row in rows)
-        },
+        options=shared_options,
         changes=dict(changes),
     )
 
 
 def _row(source: NumberSource) -> dict[str, Any]:
-    """The row of results of a number that was measured: its evaluation's, or one that says what it is."""
-    language, _, metric = source.metric.rpartition("/")
-    task, language, metric = source.row or (source.work.step.kind, language, metric)
+    """The row behind a number: the row that its evaluation wrote, or one made from the number's names.
+
+    In an evaluation the number ``de/f1`` has the row of German with F1, and ``de/``
+    the first row of German.
+    """
     manifest = source.work.manifest
-    rows = manifest.get("rows", [])
-    evaluated = (row for row in rows if row["language"] == language and metric in ("", row["metric"]))
-    about = {"task": task, "language": language, "metric": metric, "split": "test", "options": {}}
-    examples = manifest.get("examples", {}).get(source.metric, 0)
-    return {**about, "examples": examples, "checkpoint_hash": "", "recipe_hash": "", **next(evaluated, {})}
+    language, _, metric = source.metric.rpartition("/")
+    task = source.work.step.kind
+    if source.row is not None:
+        task, language, metric = source.row
+    row = {
+        "task": task,
+        "language": language,
+        "metric": metric,
+        "split": "test",
+        "options": {},
+        "examples": manifest.get("examples", {}).get(source.metric, 0),
+        "checkpoint_hash": "",
+        "recipe_hash": "",
+    }
+    for evaluated in manifest.get("rows", []):
+        if evaluated["language"] == language and metric in ("", evaluated["metric"]):
+            return {**row, **evaluated}
+    return row
 
 
 def _records(works: Iterable[Work]) -> Iterator[dict[str, Any]]:
-    """What the encoders that were trained recorded of themselves, with names in place of this machine's paths."""
+    """Yield what the trained encoders recorded of themselves, with names in place of this machine's paths."""
     encoders = [work for work in works if work.step.kind == "pretrain"]
     names = {work / CHECKPOINT: work.step.label or work.name for work in encoders}
     for work in encoders:
-        if (record := read_json(work.folder / RUN)) is not None:
-            model = record["values"].get("model") or {}
-            start = names.get(str(model.get("path")))
-            about = {key: record.get(key) for key in ("name", "recipe_hash", "seed", "encoder", "versions")}
-            yield {**about, "values": {"model": {**model, **({"path": start} if start else {})}}}
+        record = read_json(work.folder / RUN)
+        if record is None:
+            continue
+        model = dict(record["values"].get("model") or {})
+        # An encoder that continues another one of the study names that one.
+        if start := names.get(str(model.get("path"))):
+            model["path"] = start
+        about = {key: record.get(key) for key in ("name", "recipe_hash", "seed", "encoder", "versions")}
+        yield {**about, "values": {"model": model}}
 
 
 def _write_figure(part: StudyPart, folder: Path) -> None:
-    """Copy a figure that is drawn, or write one of the numbers that are known."""
+    """Copy a figure that a step drew, or write the numbers of a figure that are known.
+
+    A figure of which a whole list is unknown is not written, and the file of an earlier one is deleted.
+    """
     if isinstance(part.content, Work):
         for path in sorted((part.content.folder / "figures").glob("*.json*")):
             folder.mkdir(parents=True, exist_ok=True)
@@ -229,10 +325,12 @@ def _write_figure(part: StudyPart, folder: Path) -> None:
     content = {} if part.unavailable else part.content
     values = with_leaves(content, lambda v: None if isinstance(v, float) and not isfinite(v) else v)
     for key, entries in values.items():
-        if isinstance(entries, list):  # without those of which a number is not known
+        if isinstance(entries, list):
+            # A point or bar with an unknown number is left out.
             values[key] = [e for e in entries if not (isinstance(e, dict) and None in e.values())]
+    lists = [entries for entries in values.values() if isinstance(entries, list)]
     path = folder / f"{part.title}.json"
-    if values and all(entries for entries in values.values() if isinstance(entries, list)):
+    if values and all(lists):
         write_json(path, values)
     else:
         path.unlink(missing_ok=True)

@@ -24,6 +24,7 @@ from isoglot.studies.step import Step, texts_of
 from isoglot.tasks import build_task, task_class
 
 _TUNED = "finetuned"
+"""Folder of the fine-tuned model in that of an evaluation."""
 
 
 class Pretrain(Step):
@@ -38,12 +39,12 @@ class Pretrain(Step):
     seed: int = 1
 
     def values(self) -> dict[str, Any]:
-        """The recipe, as it runs from any folder."""
+        """Return the recipe as values; a recipe file is named by its full path, so that it runs from any folder."""
         extends = str(Path(self.recipe).resolve()) if Path(self.recipe).is_file() else self.recipe
         return {"extends": extends, "name": self.label, "seed": self.seed, **self.sections}
 
     def explicit(self) -> dict[str, Any]:
-        """The recipe with what it extends and every default; files need not be there yet."""
+        """Return the recipe with everything that it extends and every default; files need not be there yet."""
         from isoglot.pretraining.build import explicit  # noqa: PLC0415 - loads the libraries
         from isoglot.pretraining.check import try_encoder  # noqa: PLC0415
         from isoglot.pretraining.recipe import typed  # noqa: PLC0415
@@ -53,49 +54,54 @@ class Pretrain(Step):
         recipe, sections = typed(document)
         if recipe is None:
             raise ConfigurationError(document.problems)
-        filled_in, _ = try_encoder(sections)  # nothing, while the encoder to start from is not there yet
+        filled_in, _ = try_encoder(sections)  # empty while the encoder to start from is not there yet
         return explicit(recipe, filled_in)
 
     def expanded(self) -> Step:
-        """As it is: the recipe fills in variables, and its hash is of what is written."""
+        """Return the step unchanged: the recipe itself fills in variables, because its hash is of the written text."""
         return self
 
     def files(self, studies: str) -> list[Input]:
-        """The encoder it starts from, the files of the streams, variables, and recipes that isoglot does not ship."""
+        """Return the files and variables that the recipe names, and recipes that isoglot does not ship."""
         from isoglot.recipe.source import builtin_recipes, read_document  # noqa: PLC0415
 
         document = read_document(self.values(), variables=False)
-        recipes = {origin.name for origin in document.origins.values()} - {""}
-        sections = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
+        # Texts with a variable count as they are written, `${ISOGLOT_DATA}/en.txt`, and not as paths of this machine.
         written = list(document.raw.values())
-        filled_in = {expand(text) for text in written}
-        texts = set(texts_of(sections)) - filled_in - set(written)
+        in_variables = {*written, *map(expand, written)}
+        sections = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
+        texts = set(texts_of(sections)) - in_variables
         paths = sorted(text for text in texts if text.startswith(("/", ".", "~")))
+        recipes = {origin.name for origin in document.origins.values()} - {""}
         shipped = set(map(str, builtin_recipes().values()))
         return outside([*written, *paths, *sorted(recipes - shipped)], studies)
 
     def code(self) -> list[Any]:
-        """Those of views and objectives."""
+        """Return the classes of the recipe's views and objectives too."""
         from isoglot.pretraining.recipe import MADE  # noqa: PLC0415 - loads the libraries
         from isoglot.recipe.source import read_document  # noqa: PLC0415
 
         values = read_document(self.values(), variables=False).values
-        entries = [(MADE[key], entry["type"]) for key in MADE for entry in values.get(key, {}).values()]
-        return [type(self), *(resolve(kind.registry, name, kind=kind.called) for kind, name in entries)]
+        classes: list[Any] = [type(self)]
+        for section, kind in MADE.items():
+            names = [entry["type"] for entry in values.get(section, {}).values()]
+            classes += [resolve(kind.registry, name, kind=kind.called) for name in names]
+        return classes
 
     def check(self) -> None:
-        """Refuse what ``isoglot pretrain --check`` refuses, but for files that are not there."""
+        """Refuse the mistakes that ``isoglot pretrain --check`` finds, except that files are missing."""
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415 - loads the libraries
 
         try:
             load_recipe(self.values())
         except ConfigurationError as error:
-            absent = (MISSING_FILE, UNSET_VARIABLE)  # files() lists those
-            if wrong := [p for p in error.problems if p.kind not in absent]:
+            # A plan lists missing files and variables itself, from files().
+            wrong = [p for p in error.problems if p.kind not in (MISSING_FILE, UNSET_VARIABLE)]
+            if wrong:
                 raise ConfigurationError(wrong) from error
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Train; ``hours`` is the time that the optimiser's steps took."""
+        """Train; the value ``hours`` is the time that the optimiser's steps took."""
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415
         from isoglot.pretraining.pretrain import pretrain  # noqa: PLC0415
         from isoglot.training.checkpoints import discard  # noqa: PLC0415
@@ -107,25 +113,32 @@ class Pretrain(Step):
         states = folder.glob(f"checkpoint-*/{TRAINER_STATE}")
         last = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
         if last is not None:
-            shutil.copyfile(last, folder / TRAINER_STATE)  # the report looks for curves there
+            shutil.copyfile(last, folder / TRAINER_STATE)  # reports look for the curves there
+        # Checkpoints of the trainer are large, and only a stopped run needs them.
         for old in folder.glob("checkpoint-*"):
-            discard(old)  # only a stopped run needs them
+            discard(old)
         return {"recipe": str(path), "values": _hours(read_json(folder / MANIFEST) or {})}
 
 
 def _hours(manifest: Mapping[str, Any]) -> dict[str, float]:
-    """The time of all steps, of a resumed run by that of the steps since; none where there were none."""
-    seconds, steps = manifest.get("metrics", {}).get("train_runtime"), manifest.get("steps", 0)
-    timed = steps - manifest.get("resumed_at", 0)
-    return {"hours": seconds * steps / timed / 3600} if seconds is not None and timed else {}
+    """Return the hours that all steps took, as the value ``hours``; no value if no step was timed.
+
+    A run that was resumed at step 60 of 100 timed the last 40 steps: its hours are 100/40 of those.
+    """
+    seconds = manifest.get("metrics", {}).get("train_runtime")
+    steps = manifest.get("steps", 0)
+    timed_steps = steps - manifest.get("resumed_at", 0)
+    if seconds is None or not timed_steps:
+        return {}
+    return {"hours": seconds * steps / timed_steps / 3600}
 
 
 @dataclass(frozen=True)
 class External:
-    """A checkpoint that isoglot does not train, or another name for one: a name for people, a path or hub name."""
+    """A checkpoint that the study does not train, or another name for one that it does."""
 
-    name: str
-    path: str
+    name: str  # for people
+    path: str  # a folder, or a name on the hub
 
 
 @dataclass(frozen=True)
@@ -160,46 +173,63 @@ class TaskSpec(BaseModel):
 
 
 def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: str) -> Iterator[Input]:
-    """The files from outside of a task's split, or what was looked for where there is none."""
+    """Yield the files that a task's split reads from outside, in each language.
+
+    If nothing is found for a language, the places that were looked at count as missing. They do not count if part of
+    the data comes from other steps of the study: those may make the language.
+    """
     from isoglot.formats.labelled.sources import DataSource  # noqa: PLC0415
 
     specs = DataSource(task.data).of_split(split)
-    outer = [read.path for read in outside(specs, studies)]
+    outer_specs = [read.path for read in outside(specs, studies)]
     for language in languages:
-        looked_up = [(spec, *_found(task, spec, language, split)) for spec in outer]
-        for _, files, _ in looked_up:
-            yield from (Input(file, there=True) for file in files)
-        found = any(files for _, files, _ in looked_up)
-        if not found and len(outer) == len(specs):  # else other steps may make the data
-            for spec, _, problem in looked_up:
-                yield Input(problem or _of_language(spec, language, split), there=False)
+        found = False
+        missing: list[Input] = []
+        for spec in outer_specs:
+            files, problem = _found(task, spec, language, split)
+            found = found or bool(files)
+            for file in files:
+                yield Input(file, there=True)
+            missing.append(Input(problem or _of_language(spec, language, split), there=False))
+        if not found and len(outer_specs) == len(specs):
+            yield from missing
 
 
 def _found(task: TaskSpec, spec: str, language: str, split: str) -> tuple[list[str], str]:
-    """The files that a task finds by a specification, with the variables that it has, or why it finds none there.
+    """Return the files that a task finds at one of its data specifications, or why it finds none there.
 
-    Of ``${ISOGLOT_CORPORA}/pos`` in German the file ``${ISOGLOT_CORPORA}/pos/de.test.conllu``, or the text
-    ``${ISOGLOT_CORPORA}/pos: no test data for 'de'``. A template's name says what is lacking, so it has no reason.
+    Variables stay in the names. ``${ISOGLOT_CORPORA}/pos`` in German has the file
+    ``${ISOGLOT_CORPORA}/pos/de.test.conllu``, or the reason ``${ISOGLOT_CORPORA}/pos: no test data for 'de'``.
+
+    A file and a template, ``pos/{language}.{split}.conllu``, have no reason: the name itself says what is missing.
     """
     from isoglot.tasks.base import locations_of  # noqa: PLC0415
 
-    is_template, is_folder = "{" in VARIABLE.sub("", spec), not Path(spec).suffix
-    problem = f"{spec}: no {split} data for {language!r}" if is_folder and not is_template else ""
+    is_template = "{" in VARIABLE.sub("", spec)
+    is_folder = not is_template and not Path(spec).suffix
+    problem = f"{spec}: no {split} data for {language!r}" if is_folder else ""
     if unset_in(spec):
         return [], problem
     path = expand(spec)
     try:
         locations = locations_of(task.model_copy(update={"data": [path]}).build(), language, split)
     except ConfigurationError as error:
-        several = str(error).startswith(f"{path} has ")
-        return [], f"{spec}{str(error).partition(';')[0].removeprefix(path)}" if several else problem
+        # A folder may have several files for the split: that message says more than that there are no data.
+        if str(error).startswith(f"{path} has "):
+            reason = str(error).partition(";")[0].removeprefix(path)
+            problem = f"{spec}{reason}"
+        return [], problem
     if is_template:
         return [_of_language(spec, language, split)], ""
+    if not locations:
+        return [], ""
     below = [location.path for location in locations if location.path.startswith(path)]
-    return [spec + file.removeprefix(path) for file in below] or [spec] * bool(locations), ""
+    # Data that lie elsewhere, such as on the hub, are named by the specification itself.
+    return [spec + file.removeprefix(path) for file in below] or [spec], ""
 
 
 def _of_language(spec: str, language: str, split: str) -> str:
+    """Fill in a template: ``pos/{language}.{split}.conllu`` is ``pos/de.test.conllu``."""
     return spec.replace("{language}", language).replace("{split}", split)
 
 
