@@ -4,9 +4,9 @@
                   (mistakes)   (corpora)     (objects)
 
 Open ``pretrain.py`` first: the order of all steps of one run. ``api.py`` is the function that users call; it makes a
-run for each seed and each combination of a sweep. ``recipe.py`` has the typed sections of a recipe; ``check.py``,
-``check_files.py`` and ``check_train.py`` list its mistakes. The other verbs have a file each: ``inspect.py``,
-``trim.py``, ``new_recipe.py`` (`isoglot init`) and ``sentence_export.py`` (`isoglot export`).
+run for each seed and each combination of a sweep. ``recipe.py`` and ``stream_section.py`` have the typed sections of a
+recipe; ``check.py``, ``check_files.py`` and ``check_train.py`` list its mistakes. The other verbs have a file each:
+``inspect.py``, ``trim.py``, ``new_recipe.py`` (`isoglot init`) and ``sentence_export.py`` (`isoglot export`).
 
 The words of this room:
 

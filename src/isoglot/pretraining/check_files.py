@@ -11,7 +11,7 @@ from isoglot.corpus.manifest import is_prepared
 from isoglot.corpus.open_corpus import prepared_input
 from isoglot.corpus.options import PrepareOptions
 from isoglot.formats.sources import Source, expand
-from isoglot.pretraining.recipe import StreamSection
+from isoglot.pretraining.stream_section import StreamSection
 
 
 def file_problems(stream: StreamSection | None, values: Mapping[str, Any]) -> Iterator[Problem]:

@@ -23,7 +23,8 @@ from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.formats.labelled.memory import dataset_of
 from isoglot.modules.model_folder import model_folder
-from isoglot.pretraining.recipe import Recipe, StreamSection
+from isoglot.pretraining.recipe import Recipe
+from isoglot.pretraining.stream_section import StreamSection
 from isoglot.runs.code import code_hashes
 from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import fingerprint, key_of
