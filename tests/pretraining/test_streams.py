@@ -9,7 +9,7 @@ import pytest
 from plain_recipes import load
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.pretraining.recipe import StreamSection
+from isoglot.pretraining.stream_section import StreamSection
 from isoglot.pretraining.streams import encoded, encoding, input_hashes, load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.lock import locked

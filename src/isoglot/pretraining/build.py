@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
+from numpy.typing import NDArray
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
@@ -32,7 +33,7 @@ from isoglot.views.base import View
 from isoglot.views.instance import is_packed
 
 _COUNTED = 10_000
-"""Rows of a corpus, at most, whose pieces are counted for a new head."""
+"""Maximum rows of a corpus whose pieces are counted for a new head."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,17 @@ class Assembly:
     """The objects that were built from a recipe's sections."""
 
     model: AlignmentModel
-    views: dict[str, tuple[str, View]]
+    views: dict[str, tuple[str, View]]  # by name: the name of the stream that the view reads, and the view
 
     @property
     def modules(self) -> dict[Location, Any]:
-        """Views and objectives by section and name."""
-        views: dict[Location, Any] = {("views", name): view for name, (_, view) in self.views.items()}
-        return {**views, **{("objectives", name): o for name, o in self.model.objectives.items()}}
+        """Views and objectives by section and name: ``{("views", "pair"): MaskedPair(...)}``."""
+        modules: dict[Location, Any] = {}
+        for name, (_, view) in self.views.items():
+            modules["views", name] = view
+        for name, objective in self.model.objectives.items():
+            modules["objectives", name] = objective
+        return modules
 
 
 def build_views(
@@ -56,7 +61,17 @@ def build_views(
     *,
     longest: int | None = None,
 ) -> dict[str, tuple[str, View]]:
-    """The views of a recipe, by default as long as the encoder's ``longest`` input; ``corpora`` are for lexicons."""
+    """Build the views of a recipe.
+
+    Args:
+        recipe: The recipe.
+        tokenizer: The run's tokenizer, whose pieces and special tokens views arrange.
+        corpora: The streams' corpora, which views read lexicons from.
+        longest: The encoder's longest input: the ``max_length`` of views that give none, and the limit of the others.
+
+    Returns:
+        Each view by its name, with the name of the stream that it reads.
+    """
     supplied = {} if longest is None else {"max_length": longest}
     views: dict[str, tuple[str, View]] = {}
     with reported_together() as problems:
@@ -72,27 +87,19 @@ def build_model(
     tokenizer: PreTrainedTokenizerFast,
     corpora: Mapping[str, Dataset],
 ) -> Assembly:
-    """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed."""
+    """Build the encoder, views, objectives and language embeddings of a recipe.
+
+    Each new part draws its weights from a seed of its own, made of the run's seed and the part's name. So another
+    objective in the recipe changes no weight of this one.
+    """
     encoder = load_masked_lm(recipe.model.settings, tokenizer=tokenizer, seed=recipe.seed)
-    if recipe.model.settings.get("new_head"):  # before the objectives, which may copy the head
-        pieces, counts = PieceEncoder(tokenizer), np.zeros(len(tokenizer), dtype=np.int64)
-        for name, corpus in corpora.items():
-            sample = corpus.select(range(0, len(corpus), 1 + len(corpus) // _COUNTED))
-            for column in text_columns(corpus) if recipe.streams[name].kind != "lexicon" else ():
-                counts += np.bincount(pieces.texts(list(sample[column])).ids, minlength=len(counts))
-        start_new_head(encoder, torch.from_numpy(counts))
-    if recipe.model.adapter is not None:  # before the objectives, which may copy the encoder
+    # The encoder is finished before the objectives are built: an objective may copy the head or the whole encoder.
+    if recipe.model.settings.get("new_head"):
+        start_new_head(encoder, torch.from_numpy(_piece_counts(recipe, tokenizer, corpora)))
+    if recipe.model.adapter is not None:
         add_adapter(encoder, recipe.model.adapter, seed=seed_for(recipe.seed, "adapter"))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
-    rows = input_embeddings(encoder).num_embeddings
-    with reported_together() as problems:
-        for name, (_, view) in views.items():
-            pool, copied = getattr(view, "random_pool", None), getattr(view, "copied_vocabulary", None)
-            pool_end = pool[1] if isinstance(pool, list | tuple) else 0
-            for option, end in (("random_pool", pool_end), ("copied_vocabulary", 2 * (copied or 0))):
-                if end > rows:
-                    text = f"ids reach {end}, but the encoder has {rows} embeddings; lower it"
-                    problems.append(Problem(text, ("views", name, option)))
+    _require_embeddings(views, input_embeddings(encoder).num_embeddings)
     objectives: dict[str, Objective] = {}
     with reported_together() as problems:
         for name, section in recipe.objectives.items():
@@ -109,21 +116,64 @@ def build_model(
     return Assembly(model, views)
 
 
-def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> dict[str, Any]:
-    """The recipe with the values that will be used.
+def _piece_counts(
+    recipe: Recipe, tokenizer: PreTrainedTokenizerFast, corpora: Mapping[str, Dataset]
+) -> NDArray[np.int64]:
+    """Count how often each piece occurs in the sentences of the corpora: one number for each id of the tokenizer.
 
-    A stream has all of its limits and filters, but those of a corpus that is prepared already. Options that are not
-    given have the values that ``modules`` fill in: the run's views and objectives; by default those of the check.
+    Of a large corpus every n-th row is read, at most ``_COUNTED`` rows. Lexicons are left out: how often a word stands
+    in a dictionary says nothing of its frequency.
+    """
+    pieces = PieceEncoder(tokenizer)
+    counts = np.zeros(len(tokenizer), dtype=np.int64)
+    for name, corpus in corpora.items():
+        if recipe.streams[name].kind == "lexicon":
+            continue
+        step = 1 + len(corpus) // _COUNTED
+        sample = corpus.select(range(0, len(corpus), step))
+        for column in text_columns(corpus):
+            ids = pieces.texts(list(sample[column])).ids
+            counts += np.bincount(ids, minlength=len(counts))
+    return counts
+
+
+def _require_embeddings(views: Mapping[str, tuple[str, View]], embeddings: int) -> None:
+    """Refuse views that make ids for which the encoder has no embedding.
+
+    ``random_pool``, ids from first to end, replaces pieces by random ones; ``copied_vocabulary: V`` replaces the piece
+    ``id`` by its copy ``id + V``, so the ids reach ``2 * V``.
+    """
+    with reported_together() as problems:
+        for name, (_, view) in views.items():
+            pool = getattr(view, "random_pool", None)
+            end_of_pool = pool[1] if isinstance(pool, list | tuple) else 0
+            end_of_copies = 2 * (getattr(view, "copied_vocabulary", None) or 0)
+            for option, end in (("random_pool", end_of_pool), ("copied_vocabulary", end_of_copies)):
+                if end > embeddings:
+                    text = f"ids reach {end}, but the encoder has {embeddings} embeddings; lower it"
+                    problems.append(Problem(text, ("views", name, option)))
+
+
+def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> dict[str, Any]:
+    """Return the recipe with all values that will be used, defaults included.
+
+    ``views: {pair: {type: masked_pair}}`` becomes ``{"pair": {"type": "masked_pair", "probability": 0.15, ...}}``.
+    Values that the recipe gives stay.
+
+    Args:
+        recipe: The recipe.
+        modules: The views and objectives of the run by location (:attr:`Assembly.modules`), from which options are
+            read that they choose themselves; by default the choices that the check of the recipe recorded.
     """
     modules = recipe.filled_in if modules is None else modules
     values = recipe.model_dump(mode="json", exclude_none=True)
     for name, stream in recipe.streams.items():
         entry = values["streams"][name]
-        parts = {"encode": encoding(recipe, name), "pack": stream.pack}
-        for key, options in parts.items():
+        for key, options in (("encode", encoding(recipe, name)), ("pack", stream.pack)):
             if options is not None:
                 known = options.model_dump(mode="json", exclude_none=True, exclude={"kind"})
                 entry[key] = {**known, **entry.get(key, {})}
+        # A prepared corpus has been filtered already, perhaps by other defaults.
         if not is_prepared(stream.inputs[0].path):
             filters = stream.prepare.model_dump(mode="json", exclude_none=True)
             entry |= {k: v for k, v in filters.items() if k not in entry and v not in ([], {})}
@@ -135,17 +185,22 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> d
 
 
 def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | None:
-    """Language embeddings where a view or a packed stream numbers the languages.
+    """Build the language embeddings, if a view or a packed stream numbers languages (``language_ids: {en: 0, de: 1}``).
 
-    They are those of the run that is continued, for the languages it knew; new ones are normal with deviation 0.02.
+    Embeddings are drawn from a normal distribution of deviation 0.02. If the run continues a checkpoint that has
+    language embeddings, those of the languages that the checkpoint knows are copied. They are found by the code of the
+    language: its number may have changed.
     """
-    packs = [s.pack for s in recipe.streams.values() if s.pack is not None]
-    id_maps = [
-        getattr(options, "language_ids", None)
-        for options in (*(v.options for v in recipe.views.values()), *packs)
-    ]
-    numbers = [int(i) for ids in id_maps if isinstance(ids, Mapping) for i in ids.values()]
-    numbers += [pack.language_padding for pack in packs if numbers]
+    packs = [stream.pack for stream in recipe.streams.values() if stream.pack is not None]
+    id_maps: list[Mapping[Any, Any]] = []
+    for options in (*(view.options for view in recipe.views.values()), *packs):
+        language_ids = getattr(options, "language_ids", None)
+        if isinstance(language_ids, Mapping):
+            id_maps.append(language_ids)
+    numbers = [int(number) for language_ids in id_maps for number in language_ids.values()]
+    if numbers:
+        # Padding of a packed block has a number too.
+        numbers += [pack.language_padding for pack in packs]
     if not numbers:
         return None
     if min(numbers) < 0:
@@ -155,10 +210,10 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
     with torch.no_grad():
         table.weight.normal_(0.0, 0.02, generator=generator)
         known = None if recipe.model.path is None else read_vectors(checkpoint_folder(recipe.model.path))
-        if known is not None and known.weight.shape[1] == table.embedding_dim:
-            for code, number in (
-                (c, n) for ids in id_maps if isinstance(ids, Mapping) for c, n in ids.items()
-            ):
+        if known is None or known.weight.shape[1] != table.embedding_dim:
+            return table
+        for language_ids in id_maps:
+            for code, number in language_ids.items():
                 if str(code) in known.ids:
                     table.weight[int(number)] = known.weight[known.ids[str(code)]]
     return table
@@ -167,38 +222,51 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
 def batch_options(
     recipe: Recipe, views: Mapping[str, tuple[str, View]], streams: Mapping[str, Dataset]
 ) -> BatchOptions:
-    """Batch size with what one example of each stream costs in tokens.
+    """Return the batch size, with the cost of one example of each stream in tokens.
 
-    A view's ``special_tokens`` says how many it adds (one that does not say: 3), its ``inputs`` how many ``max_length``
-    is of each (1); packed blocks hold theirs.
+    The cost adds up over the views that read the stream:
+
+    1. Views. A view of both sides of a pair encodes all pieces of the example. A view of one side (it has ``side``)
+       encodes about half of them, so two of these count as one.
+    2. Special tokens. ``special_tokens`` of a view, 3 if the view has no such attribute. The blocks of a packed stream
+       hold their special tokens already.
+    3. Longest input. ``max_length`` of a view, times the number of its ``inputs`` (1 if it has no such attribute). The
+       largest one limits the cost of long examples, unless a view has no ``max_length``.
     """
     costs = {}
-    for stream in dict.fromkeys(name for name, _ in views.values()):
-        readers = [view for name, view in views.values() if name == stream]
+    for stream in dict.fromkeys(stream_of_view for stream_of_view, _ in views.values()):
+        readers = [view for stream_of_view, view in views.values() if stream_of_view == stream]
+        halves = 0
+        special_tokens = 0
+        limits: list[int] = []
+        for view in readers:
+            halves += 1 if getattr(view, "side", None) else 2  # 1
+            special_tokens += int(getattr(view, "special_tokens", 3))  # 2
+            max_length = getattr(view, "max_length", None)
+            if isinstance(max_length, int):
+                limits.append(max_length * getattr(view, "inputs", 1))  # 3
         packed = is_packed(dict.fromkeys(streams[stream].column_names))
-        limits = [(getattr(view, "max_length", None), getattr(view, "inputs", 1)) for view in readers]
-        known = [limit * inputs for limit, inputs in limits if isinstance(limit, int)]
-        halves = sum(1 if getattr(view, "side", None) else 2 for view in readers)
         costs[stream] = StreamCost(
-            views=-(-halves // 2),  # two views of one side each encode a pair once
-            specials=0 if packed else sum(int(getattr(view, "special_tokens", 3)) for view in readers),
-            limit=max(known) if known and len(known) == len(limits) else None,
+            views=-(-halves // 2),  # rounded up
+            specials=0 if packed else special_tokens,
+            limit=max(limits) if len(limits) == len(readers) else None,
         )
     return BatchOptions(examples=recipe.batch.examples, tokens=recipe.batch.tokens, costs=costs)
 
 
 def require_columns(views: Mapping[str, tuple[str, View]], streams: Mapping[str, Dataset]) -> None:
-    """Every view finds the columns that it reads."""
+    """Refuse views whose stream lacks a column that they read: word links, say, of a bitext without any."""
     with reported_together() as problems:
         for name, (stream, view) in views.items():
             present = streams[stream].column_names
             packed = is_packed(dict.fromkeys(present))
             needed = getattr(view, "packed_columns", view.columns) if packed else view.columns
-            if missing := [column for column in needed if column not in present]:
+            missing = [column for column in needed if column not in present]
+            if missing:
                 text = (
                     f"stream {stream!r} has no {', '.join(missing)} (it has {', '.join(sorted(present))}); "
+                    "read another stream, or change the stream's `kind`"
                 )
-                text += "read another stream, or change the stream's `kind`"
                 problems.append(Problem(text, ("views", name)))
 
 
@@ -209,9 +277,10 @@ def build_trainer(
     tokenizer: PreTrainedTokenizerFast,
     args: TrainingArguments,
 ) -> AlignmentTrainer:
-    """The trainer of a run, ready to train."""
+    """Build the trainer of a run, ready to train."""
     batch = batch_options(recipe, built.views, streams)
-    mixture = build_mixture(recipe, streams, batch, group=args.world_size * args.gradient_accumulation_steps)
+    batches_per_step = args.world_size * args.gradient_accumulation_steps
+    mixture = build_mixture(recipe, streams, batch, group=batches_per_step)
     collator = Collator(
         built.views,
         seed=recipe.seed,
@@ -233,17 +302,24 @@ def build_trainer(
 def build_mixture(
     recipe: Recipe, streams: Mapping[str, Dataset], batch: BatchOptions, *, group: int
 ) -> Mixture:
-    """Which example stands where: the epochs of the named stream, or of the first one where steps are counted."""
+    """Build the mixture of a run's streams, which says which examples stand at which position.
+
+    Args:
+        recipe: The recipe. Its ``epochs`` name the stream that is counted; in a run of ``steps`` it is the first one.
+        streams: The encoded streams that views read.
+        batch: Batch size, and the cost of one example of each stream.
+        group: Batches in one optimiser step: ranks times accumulation.
+    """
     primary = recipe.epochs.stream if recipe.epochs is not None else next(iter(streams))
     if primary not in streams:
         raise ConfigurationError(
             f"epochs.stream: no view reads {primary!r}; count the epochs of one of {', '.join(streams)}"
         )
     concatenate = recipe.mixing == "concatenate"
-    size = sum(map(len, streams.values())) if concatenate else len(streams[primary])
-    length = None if recipe.epochs is None else max(1, round(recipe.epochs.count * size))
+    positions_in_epoch = sum(map(len, streams.values())) if concatenate else len(streams[primary])
+    length = None if recipe.epochs is None else max(1, round(recipe.epochs.count * positions_in_epoch))
     lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
-    # Without `bucket` a window holds one optimiser step: which examples share a step stays random.
+    # Without the option `bucket` a window holds one optimiser step: which examples share a step stays random.
     bucket = bucket_positions(
         lengths, batch, batches=recipe.batch.bucket or 1, group=group, concatenate=concatenate
     )

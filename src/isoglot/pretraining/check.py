@@ -1,6 +1,5 @@
-"""Load a recipe with every mistake listed, those included that only files, encoder or objectives show."""
+"""Load a recipe, with all its mistakes in one list, also those that only the files or the encoder show."""
 
-import glob
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,29 +10,12 @@ from typing import Any
 from torch import nn
 
 from isoglot.core.checks import did_you_mean
-from isoglot.core.errors import (
-    MISSING_FILE,
-    ConfigurationError,
-    IsoglotError,
-    Location,
-    Problem,
-    collected,
-)
-from isoglot.corpus.manifest import is_prepared
-from isoglot.corpus.open_corpus import prepared_input
-from isoglot.corpus.options import PrepareOptions
-from isoglot.formats.sources import Source, expand
+from isoglot.core.errors import ConfigurationError, Location, Problem, collected
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.load import empty_masked_lm, longest_input
+from isoglot.pretraining.check_files import file_problems
 from isoglot.pretraining.check_train import train_problems
-from isoglot.pretraining.recipe import (
-    MADE,
-    ObjectiveSection,
-    Recipe,
-    StreamSection,
-    ViewSection,
-    typed,
-)
+from isoglot.pretraining.recipe import MADE, ObjectiveSection, Recipe, ViewSection, typed
 from isoglot.recipe.document import overridden
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import read_document
@@ -48,18 +30,26 @@ Sections = Mapping[Location, Any]
 def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe and find all its mistakes before any data or model is touched.
 
-    Each section is read once, as what its ``kind`` or ``type`` says it is. Beside its shape are checked: that names
-    refer to something and are read; that ``train`` holds settings of ``TrainingArguments`` that this machine can
-    follow; that files exist; that the encoder, which is built without weights, takes its settings, and objectives the
-    encoder.
+    All of these are checked, and all mistakes are reported together:
+
+    - the shape of each section: its keys, and the types of their values;
+    - names: each stream and view that is named exists, and each one that exists is read;
+    - ``train``: settings of ``TrainingArguments`` that this machine can follow;
+    - files: they exist, and have a format that can be read;
+    - the encoder, made without its weights: it takes the settings, and the objectives take the encoder.
 
     Args:
-        path_or_name: a YAML file, the name of a built-in recipe, or what a file would hold as dictionaries.
+        path_or_name: a YAML file, the name of a built-in recipe, or the content of such a file as dictionaries.
         overrides: ``section.key=value`` each.
 
     Raises:
         ConfigurationError: all mistakes, each with its line and the closest known name.
         InputError: the file is not YAML.
+
+    Example:
+        >>> from isoglot.pretraining.check import load_recipe
+        >>> load_recipe("mlm_scratch", ["seed=2"]).seed  # doctest: +SKIP
+        2
     """
     return _load(path_or_name, overrides)
 
@@ -85,17 +75,19 @@ def _load(
         document = overridden(document, overrides[-1])
     recipe, sections = typed(document)
     parts = None if recipe is None else recipe.parts
-    filled_in, refused = try_encoder(sections, parts)
+    filled_in, encoder_problems = try_encoder(sections, parts)
     problems = [
         *_name_problems(document.values, sections),
-        *_pieces_problems(document.values, sections),
-        *refused,
+        *_tokenizer_problems(document.values, sections),
+        *encoder_problems,
         *train_problems(document),
     ]
     for name, entry in _entries(document.values, "streams").items():
-        if not any(location[:2] == ("streams", name) for location in document.unset()):
-            file_mistakes = file_problems(sections.get(("streams", name)), entry)
-            problems += [problem.below("streams", name) for problem in file_mistakes]
+        # A path with an environment variable that is not set is reported as that, not as a missing file.
+        if any(location[:2] == ("streams", name) for location in document.unset()):
+            continue
+        mistakes = file_problems(sections.get(("streams", name)), entry)
+        problems += [problem.below("streams", name) for problem in mistakes]
     if recipe is not None and parts is not None and recipe.steps is not None:
         with collected(problems):
             require_thaw(parts, recipe.steps, bool(recipe.train.get("warmup_steps")))
@@ -107,84 +99,149 @@ def _load(
 
 
 def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Problem]:
-    """Names are names, refer to something, and what has one is read; one of epochs and steps is given."""
-    if (values.get("epochs") is None) == (values.get("steps") is None):
+    """Check how the sections of a recipe refer to each other.
+
+    1. Either ``epochs`` or ``steps`` is given, not both.
+    2. A stream, view or objective has a name that can be written in an override: ``my-view`` but not ``my view``.
+    3. A reference finds its section: ``view: pair`` needs ``views.pair``.
+    4. Every stream and view is read by somebody (:func:`_unread`).
+    """
+    if (values.get("epochs") is None) == (values.get("steps") is None):  # 1
         yield Problem("it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`")
-    known = {
-        key: list(v) if isinstance(v := values.get(key), dict) else []
-        for key in ("streams", "views", "objectives")
-    }
+    known: dict[str, list[str]] = {}
+    for key in ("streams", "views", "objectives"):
+        entries = values.get(key)
+        known[key] = list(entries) if isinstance(entries, dict) else []
+    # A mixture's item has the key `position` beside its streams, and torch's ModuleDict, which holds the objectives,
+    # refuses the names of its own attributes, such as `train`.
     reserved = {
         "streams": {"position"},
-        "objectives": {n for n in known["objectives"] if hasattr(nn.ModuleDict(), n)},
+        "objectives": {name for name in known["objectives"] if hasattr(nn.ModuleDict(), name)},
     }
-    for key, name in ((key, name) for key, names in known.items() for name in names):
-        if not _NAME.fullmatch(name):
-            yield Problem("names are letters, digits, _ and -, and begin with a letter", (key, name))
-        elif name in reserved.get(key, ()):
-            yield Problem(f"{name!r} is already in use; choose another", (key, name))
-    references: list[tuple[Location, str, Any]] = [
-        (("views", name, "stream"), "streams", view.get("stream"))
-        for name, view in _entries(values, "views").items()
-    ]
-    for name, objective in _entries(values, "objectives").items():
-        read = (key for key in objective if key == "view" or key.endswith("_view"))
-        references += [(("objectives", name, key), "views", objective[key]) for key in read]
-    if isinstance(epochs := values.get("epochs"), dict):
-        references.append((("epochs", "stream"), "streams", epochs.get("stream")))
-    for location, kind, value in references:
-        if isinstance(value, str) and known[kind] and value not in known[kind]:
-            text = f"no {kind.removesuffix('s')} is named {value!r}; {did_you_mean(value, known[kind])}"
+    for key, names in known.items():  # 2
+        for name in names:
+            if not _NAME.fullmatch(name):
+                yield Problem("names are letters, digits, _ and -, and begin with a letter", (key, name))
+            elif name in reserved.get(key, ()):
+                yield Problem(f"{name!r} is already in use; choose another", (key, name))
+    for location, key, name in _references(values):  # 3
+        # A section that is missing altogether is reported once, and not for each reference to it.
+        if isinstance(name, str) and known[key] and name not in known[key]:
+            text = f"no {key.removesuffix('s')} is named {name!r}; {did_you_mean(name, known[key])}"
             yield Problem(text, location)
-    yield from _unread(values, sections, known)
+    yield from _unread(values, sections, known)  # 4
+
+
+def _references(values: Mapping[str, Any]) -> Iterator[tuple[Location, str, Any]]:
+    """Find the values that name a stream or a view: where each stands, the section of the name, and the name.
+
+    ``objectives: {contrast: {view: pair}}`` gives ``(("objectives", "contrast", "view"), "views", "pair")``.
+    """
+    for name, view in _entries(values, "views").items():
+        yield ("views", name, "stream"), "streams", view.get("stream")
+    for name, objective in _entries(values, "objectives").items():
+        for option, value in objective.items():
+            if _names_view(option):
+                yield ("objectives", name, option), "views", value
+    epochs = values.get("epochs")
+    if isinstance(epochs, dict):
+        yield ("epochs", "stream"), "streams", epochs.get("stream")
+
+
+def _names_view(option: str) -> bool:
+    """Whether an option of an objective names a view that the objective reads: ``view``, ``clean_view``."""
+    return option == "view" or option.endswith("_view")
 
 
 def _unread(
     values: Mapping[str, Any], sections: Sections, known: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
-    """Streams and views are read, and what objectives read by default is there."""
+    """Report streams and views that nobody reads, and corpora and views that are missing though options need them.
+
+    A stream or view counts as read if its name stands anywhere in a view or objective: user-defined classes may name
+    theirs in any option.
+
+    ``known``: The names in each of the sections ``streams``, ``views`` and ``objectives``.
+    """
     read = {text for key in MADE for text in _strings(values.get(key))}
     for location, section in sections.items():
-        if not isinstance(section, ViewSection | ObjectiveSection):
-            continue
-        options = section.options
-        for option in options.corpora & options.model_fields_set:
-            stream = getattr(options, option)
-            if stream is not None and stream not in known["streams"]:
-                hint = did_you_mean(stream, known["streams"])
-                text = f"{stream!r} is not a stream, and a corpus is needed; {hint}"
-                yield Problem(text, (*location, option))
-        named = {*type(options).model_fields, *options.model_fields_set}
-        for option in named if isinstance(section, ObjectiveSection) else ():
-            view = getattr(options, option)
-            if not (option == "view" or option.endswith("_view")) or not isinstance(view, str):
-                continue
-            read.add(view)
-            if option not in options.model_fields_set and view not in known["views"]:
-                text = f"reads view {view!r} by default, and there is none; add `{option}: VIEW`"
-                yield Problem(text, location)
-    for name in (name for name in known["streams"] if name not in read):
-        text = "no view or objective reads this stream; name it in one or delete it"
-        yield Problem(text, ("streams", name))
-    if all(section is not None for (key, *_), section in sections.items() if key == "objectives"):
-        for name in (name for name in known["views"] if name not in read):
-            yield Problem("no objective reads this view; name it in one or delete it", ("views", name))
+        if isinstance(section, ViewSection | ObjectiveSection):
+            yield from _option_problems(location, section, known)
+        if isinstance(section, ObjectiveSection):
+            read.update(_views_read(section).values())
+    for name in known["streams"]:
+        if name not in read:
+            text = "no view or objective reads this stream; name it in one or delete it"
+            yield Problem(text, ("streams", name))
+    # An objective with a mistake has no options, so the views that it reads by default are not known.
+    objectives = [section for (key, *_), section in sections.items() if key == "objectives"]
+    if all(section is not None for section in objectives):
+        for name in known["views"]:
+            if name not in read:
+                text = "no objective reads this view; name it in one or delete it"
+                yield Problem(text, ("views", name))
+
+
+def _option_problems(
+    location: Location, section: ViewSection | ObjectiveSection, known: Mapping[str, Sequence[str]]
+) -> Iterator[Problem]:
+    """Check that the corpora and the default views exist that one view or objective reads."""
+    options = section.options
+    # An option that takes a corpus, such as the lexicon of an objective, is written as the name of a stream.
+    for option in options.corpora & options.model_fields_set:
+        stream = getattr(options, option)
+        if stream is not None and stream not in known["streams"]:
+            hint = did_you_mean(stream, known["streams"])
+            text = f"{stream!r} is not a stream, and a corpus is needed; {hint}"
+            yield Problem(text, (*location, option))
+    if not isinstance(section, ObjectiveSection):
+        return
+    for option, view in _views_read(section).items():
+        # A view that the recipe names itself was checked with the other references.
+        if option not in options.model_fields_set and view not in known["views"]:
+            text = f"reads view {view!r} by default, and there is none; add `{option}: VIEW`"
+            yield Problem(text, location)
+
+
+def _views_read(objective: ObjectiveSection) -> dict[str, str]:
+    """Return the views that an objective reads, by option: ``{"view": "pair"}``, also where that is the default."""
+    options = objective.options
+    views: dict[str, str] = {}
+    for option in {*type(options).model_fields, *options.model_fields_set}:
+        value = getattr(options, option)
+        if _names_view(option) and isinstance(value, str):
+            views[option] = value
+    return views
 
 
 def _entries(values: Mapping[str, Any], section: str) -> dict[str, dict[str, Any]]:
-    """The entries of a section that are sections themselves; empty where its shape is wrong."""
+    """Return the entries of a section that are dictionaries; an empty dictionary if the section is none itself."""
     entries = values.get(section)
-    return {k: v for k, v in entries.items() if isinstance(v, dict)} if isinstance(entries, dict) else {}
+    if not isinstance(entries, dict):
+        return {}
+    return {name: entry for name, entry in entries.items() if isinstance(entry, dict)}
 
 
 def _strings(tree: object) -> list[str]:
-    if isinstance(tree, dict | list):
-        return [s for value in (tree.values() if isinstance(tree, dict) else tree) for s in _strings(value)]
-    return [tree] if isinstance(tree, str) else []
+    """Return all strings in nested dictionaries and lists; keys do not count."""
+    if isinstance(tree, str):
+        return [tree]
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if not isinstance(tree, list):
+        return []
+    strings: list[str] = []
+    for value in tree:
+        strings += _strings(value)
+    return strings
 
 
-def _pieces_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Problem]:
-    """An encoder from scratch has a tokenizer, and one from a checkpoint the tokenizer that it was trained with."""
+def _tokenizer_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Problem]:
+    """Check that encoder and tokenizer fit: a new encoder needs a tokenizer, a trained one keeps its own.
+
+    ``model: {path: xlm-r}`` with ``tokenizer: {algorithm: wordpiece}`` is a mistake: the word embeddings of the encoder
+    belong to other pieces.
+    """
     model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))
     if model is None:
         return
@@ -202,99 +259,59 @@ def _pieces_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[
 def try_encoder(
     sections: Sections, parts: PartsSection | None = None
 ) -> tuple[dict[Location, Any], list[Problem]]:
-    """Make the objectives on the encoder's real architecture without its weights, which takes no memory.
+    """Make the objectives on the encoder's real architecture, but without weights, which takes no memory.
+
+    An objective is not tried if it takes a corpus or the tokenizer, which do not exist yet, or if it reads weights.
+    Mistakes in a checkpoint (``model.path``) are left to the loading of the checkpoint, which describes them better.
 
     Returns:
-        By section and name, the options that views and objectives fill in; and what the encoder, its views, parts and
-        objectives refuse. An objective is left out that takes a corpus or the tokenizer, which are not there yet, or
-        that reads weights.
+        Two things: option values that views and objectives fill in, by the location of the section (a view without
+        ``max_length`` gets the encoder's: ``{("views", "pair"): SimpleNamespace(max_length=512)}``); and the mistakes
+        that the encoder, its adapter, ``parts``, the views or the objectives report.
     """
-    model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))
     filled_in: dict[Location, Any] = {}
-    problems: list[Problem] = []
+    model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))
     if model is None:
-        return filled_in, problems
+        return filled_in, []
+    is_checkpoint = model.path is not None
+
+    # The encoder's configuration; there is none if it would have to be downloaded, or if the section is wrong.
     config: Any = None
-    encoder: Any = None
-    with collected(problems):
+    config_problems: list[Problem] = []
+    with collected(config_problems):
         config = model.config(training=None if tokenizer is None else tokenizer.training)
-    if config is None:  # what is wrong with a checkpoint is reported when it is loaded
-        return filled_in, [] if model.path is not None else problems
+    if config is None:
+        return filled_in, [] if is_checkpoint else config_problems
+
+    # Views: their inputs must not be longer than the encoder's.
+    problems: list[Problem] = []
     longest = longest_input(config)
     for location, section in sections.items():
         if isinstance(section, ViewSection):
             filled_in[location] = SimpleNamespace(max_length=longest)
             with collected(problems, *location):
                 section.require_room(longest)
-    refused: list[Problem] = []
-    with collected(refused):
+
+    # The encoder itself, on torch's meta device, with its adapter and its frozen layers.
+    encoder: Any = None
+    encoder_problems: list[Problem] = []
+    with collected(encoder_problems):
         encoder = empty_masked_lm(config, model.settings.get("attention"))
     if encoder is None:
-        return filled_in, problems if model.path is not None else [*problems, *refused]
+        return filled_in, problems if is_checkpoint else [*problems, *encoder_problems]
     if model.adapter is not None:
         with collected(problems, "model", "adapter"):
             add_adapter(encoder, model.adapter)
     with collected(problems):
         frozen_layers(encoder, parts or PartsSection())
+
     for location, section in sections.items():
         if not isinstance(section, ObjectiveSection):
             continue
         if section.options.takes("tokenizer") or section.options.corpora & section.options.model_fields_set:
             continue
-        with suppress(RuntimeError), collected(problems, *location):  # without weights to read
+        # torch raises RuntimeError if an objective reads weights of the meta device: it cannot be tried.
+        with suppress(RuntimeError), collected(problems, *location):
             objective = section.build(encoder, {}, tokenizer=None, seed=0)
             filled_in[location] = SimpleNamespace(**section.in_use(objective))
     return filled_in, problems
-
-
-def file_problems(stream: StreamSection | None, values: Mapping[str, Any]) -> Iterator[Problem]:
-    """The files exist, also those of a stream with mistakes; without mistakes, their format is detected too.
-
-    A prepared corpus is read as it is: filters that the stream names must be those that it was made with.
-
-    Args:
-        stream: The stream, ``None`` where it has mistakes.
-        values: The stream as it is written.
-    """
-    inputs = [] if stream is None else stream.inputs
-    if stream is None:
-        with suppress(ConfigurationError):  # reported already
-            inputs = StreamSection.sources_of(values)
-    if any(is_prepared(source.path) for source in inputs):
-        if len(inputs) > 1:
-            yield Problem("a prepared folder cannot be combined with other files; name it as the only path")
-            return
-        if stream is None:
-            return
-        try:
-            corpus = prepared_input(inputs[0], stream.kind)
-        except IsoglotError as error:
-            yield Problem(str(error), ("path",))
-            return
-        made_with = corpus.manifest and corpus.manifest.options
-        for key in (key for key in PrepareOptions.model_fields if key in stream.model_fields_set):
-            value, before = getattr(stream.prepare, key), getattr(made_with, key)
-            if key not in ("kind", "tokenizer", "seed", "shard_rows") and value != before:
-                text = f"got {getattr(stream, key)!r}, but {inputs[0].path} was prepared with {before!r}"
-                yield Problem(f"{text}; delete the key", (key,))
-        return
-    aligned = values.get("kind") == "aligned"
-    missing = [p for s in inputs for p in s.files() if _is_missing(p, s, aligned=aligned)]
-    for path in missing:
-        hint = f"make it with `isoglot align BITEXT --format corpus --out {path}`, or " if aligned else ""
-        yield Problem(f"{path}: no such file or folder; {hint}check the path", ("path",), MISSING_FILE)
-    if stream is not None and not missing:
-        problems: list[Problem] = []
-        with collected(problems):
-            expand(inputs, stream.kind)
-        yield from problems
-
-
-def _is_missing(path: str, source: Source, *, aligned: bool) -> bool:
-    """Whether a path names a file or folder that is not there, and not a data set of the hub (``owner/name``)."""
-    if path == "-" or glob.has_magic(path) or Path(path).exists():
-        return False
-    if source.format == "huggingface":
-        return False
-    rooted = bool(Path(path).suffix) or path.startswith((".", "/", "~")) or path.count("/") > 1
-    return rooted or aligned or ("/" in path and Path(path).parent.is_dir())

@@ -8,23 +8,14 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from transformers import (
-    TrainerCallback,
-    TrainingArguments,
-)
+from transformers import TrainerCallback, TrainingArguments
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.modules.adapter import write_adapter
 from isoglot.modules.isolation import isolated_state
 from isoglot.pretraining.build import build_model, build_trainer, explicit, require_columns
 from isoglot.pretraining.recipe import Recipe
-from isoglot.pretraining.streams import (
-    encoded,
-    encoder_hash,
-    input_hashes,
-    load_tokenizer,
-    prepared,
-)
+from isoglot.pretraining.streams import encoded, encoder_hash, input_hashes, load_tokenizer, prepared
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import require_writable, write_text
@@ -39,7 +30,7 @@ from isoglot.training.checkpoints import ADAPTER, checkpoints_in, save_objective
 from isoglot.training.export import export_encoder
 from isoglot.training.trainer import AlignmentTrainer
 
-_PATIENCE = 6 * 3600
+_TIMEOUT = 6 * 3600
 """Seconds that other ranks wait while the first one prepares, unless ``train.ddp_timeout`` says otherwise."""
 
 
@@ -58,10 +49,10 @@ def pretrain(
     cache_path = cache_folder() if cache is None else Path(cache)
     out, existed = Path(out), Path(out).exists()
     args = training_arguments(recipe, out)
-    main = args.process_index == 0
-    report = reporter_of(progress) if main else Silent()
+    is_main = args.process_index == 0
+    report = reporter_of(progress) if is_main else Silent()
     watchers = [require_callback(callback) for callback in callbacks]
-    with occupied(out) if main else nullcontext():
+    with occupied(out) if is_main else nullcontext():
         return _pretrained(
             recipe, out, args, watchers, resume=resume, overwrite=overwrite, existed=existed, report=report,
             cache_path=cache_path,
@@ -80,54 +71,60 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
     report: Reporter,
     cache_path: Path,
 ) -> Checkpoint:
-    """Train in a folder that no other process works in."""
-    main = args.process_index == 0
-    values, record = recipe_values(recipe), run_record(recipe, out, overwrite=overwrite)
-    state = record.state(resume=resume)
+    """Train in a folder that no other process works in.
+
+    Every rank runs all of this function. The first rank (``is_main``) prepares while the others wait, and only the
+    first rank writes records.
+
+    1. Look at the folder: refuse the run of another recipe before anything is prepared.
+    2. Prepare the corpora. Refuse a run on other data, or return the checkpoint of a finished one.
+    3. Load the tokenizer, encode the streams, build the model.
+    4. Write ``run.json`` and ``recipe.yaml``, then train, from the newest checkpoint if the run was killed.
+    5. Export the encoder, and write the manifest last: with a manifest the run counts as finished.
+
+    ``existed``: Whether the folder existed before; if nothing was trained, a new folder is deleted again.
+    """
+    is_main = args.process_index == 0
+    record = run_record(recipe, out, overwrite=overwrite)
+    state = record.state(resume=resume)  # 1
     with args.main_process_first(local=True, desc="preparing"):
-        corpora = prepared(recipe, cache_path, report)
+        corpora = prepared(recipe, cache_path, report)  # 2
         inputs, encoder = input_hashes(recipe, corpora), encoder_hash(recipe)
         if state != "new":
+            # The recipe is the same. Its data may have changed, or the code of the user's own classes.
             made_from, what = {"inputs": inputs, "encoder": encoder}, f"{record.what} on other data or code"
             state = Record(out, made_from, what=what, overwrite=overwrite).state(resume=resume)
-        if state == "finished" and not (out / CHECKPOINT / "config.json").is_file():
-            raise ConfigurationError(
-                f"{out} is finished, but its {CHECKPOINT} is missing; delete {out / MANIFEST} and add "
-                "[[resume=True]] to write it again, or delete the folder to train again"
-            )
         if state == "finished":
-            require_checkpoint(out)
-            report.note(f"nothing to do: {out} is finished, by this recipe from this data")
-            return Checkpoint(out / CHECKPOINT)
+            return _finished_before(out, report)
         require_writable(out, folder=True)
         require_own(out / CHECKPOINT)
-        if main and state == "new" and existed and overwrite:
+        if is_main and state == "new" and existed and overwrite:
             clear(out, keep=True)
-        # the newest complete checkpoint has the tokenizer that the run began with
-        newest = next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
-        tokenizer = load_tokenizer(
+        tokenizer = load_tokenizer(  # 3
             recipe,
             corpora,
             cache_path,
             report,
-            checkpoint=newest if state == "unfinished" else None,
+            checkpoint=_newest_complete(out) if state == "unfinished" else None,
         )
         streams = encoded(recipe, corpora, tokenizer, cache_path, report)
         assembly = build_model(recipe, tokenizer, corpora)
         require_columns(assembly.views, streams)
     try:
-        if main and state == "new":
-            about = {
-                "name": recipe.name,
-                **record.made_from,
-                "seed": recipe.seed,
-                "inputs": inputs,
-                "encoder": encoder,
-                "changes": recipe.changes,
-            }
-            record.begin({**about, "values": values})
+        if is_main and state == "new":
+            record.begin(  # 4
+                {
+                    "name": recipe.name,
+                    **record.made_from,
+                    "seed": recipe.seed,
+                    "inputs": inputs,
+                    "encoder": encoder,
+                    "changes": recipe.changes,
+                    "values": recipe_values(recipe),
+                }
+            )
         trainer = build_trainer(recipe, assembly, streams, tokenizer, args)
-        if main and not (out / RECIPE).is_file():
+        if is_main and not (out / RECIPE).is_file():
             resolved = dump_yaml(explicit(recipe, assembly.modules))
             write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
         losses = LossReports(report)
@@ -136,51 +133,79 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")
         outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
     except BaseException:
-        if main and state == "new" and not checkpoints_in(out):
-            clear(out, keep=existed)  # nothing was trained
+        # Without a checkpoint nothing was trained: the folder must not look like a run that can be resumed.
+        if is_main and state == "new" and not checkpoints_in(out):
+            clear(out, keep=existed)
         raise
-    checkpoint = _export(trainer, recipe, out, streams)
-    if main:
+    checkpoint = _export(trainer, recipe, out, streams)  # 5
+    if is_main:
         write_history(out, trainer.state.log_history)
-        steps = {"steps": trainer.batches.steps, "resumed_at": losses.began[0]}
         record.finish(
-            {**steps, "metrics": outcome.metrics, "devices": args.world_size, **checkpoint_entry(out)}
+            {
+                "steps": trainer.batches.steps,
+                "resumed_at": losses.began[0],
+                "metrics": outcome.metrics,
+                "devices": args.world_size,
+                **checkpoint_entry(out),
+            }
         )
     trainer.accelerator.wait_for_everyone()
     report.note(f"wrote {checkpoint}")
     return Checkpoint(checkpoint)
 
 
+def _finished_before(out: Path, report: Reporter) -> Checkpoint:
+    """Return the checkpoint of a run that was finished before; refuse one that is missing or was changed."""
+    if not (out / CHECKPOINT / "config.json").is_file():
+        raise ConfigurationError(
+            f"{out} is finished, but its {CHECKPOINT} is missing; delete {out / MANIFEST} and add "
+            "[[resume=True]] to write it again, or delete the folder to train again"
+        )
+    require_checkpoint(out)
+    report.note(f"nothing to do: {out} is finished, by this recipe from this data")
+    return Checkpoint(out / CHECKPOINT)
+
+
+def _newest_complete(out: Path) -> Path | None:
+    """Return the newest complete checkpoint of a run, which holds the tokenizer that the run began with."""
+    for path in reversed(checkpoints_in(out)):
+        if why_incomplete(path) is None:
+            return path
+    return None
+
+
 def recipe_values(recipe: Recipe) -> dict[str, Any]:
-    """All values of a recipe, as a run records them."""
+    """Return all values of a recipe, as a run records them."""
     return recipe.model_dump(mode="json", exclude={"name"})
 
 
 def run_record(recipe: Recipe, out: Path, *, overwrite: bool) -> Record:
-    """The record of a run's folder, by which a run of another recipe is recognised."""
+    """Return the record of a run's folder, by which the run of another recipe is recognised."""
     made_from, values = {"recipe_hash": recipe.hash}, {"values": recipe_values(recipe)}
     return Record(out, made_from, what="pre-training run", overwrite=overwrite, explained_by=values)
 
 
 def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
-    """The recipe's ``train`` section as the library's arguments."""
+    """Make the library's arguments of a recipe's ``train`` section; what the section gives wins over every default."""
     settings: dict[str, Any] = {
         "report_to": "none",
-        "ddp_timeout": _PATIENCE,
+        "ddp_timeout": _TIMEOUT,
         "disable_tqdm": True,
         **recipe.train,
     }
-    # A GPU would wait for batches longer than it computes. Without fork each worker may run the caller's script again.
+    # A GPU would wait for batches longer than it computes, so two processes make them. Where Python does not fork,
+    # each of these processes would import the caller's script again, and perhaps run it.
     if torch.cuda.is_available() and multiprocessing.get_start_method() == "fork":
         settings.setdefault("dataloader_num_workers", 2)
+    # Unless `use_cpu` is set the library refuses bf16 on a CPU, also on one that can compute in bf16.
     if not torch.accelerator.is_available():
-        settings.setdefault("use_cpu", True)  # else the library refuses bf16 on a CPU that computes in it
+        settings.setdefault("use_cpu", True)
     try:
         return TrainingArguments(
             output_dir=str(out),
             seed=recipe.seed,
             data_seed=recipe.seed,
-            max_steps=recipe.steps or -1,
+            max_steps=recipe.steps or -1,  # -1: the epochs of the mixture decide
             **settings,
         )
     except (TypeError, ValueError, ImportError) as error:
@@ -190,29 +215,13 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
 
 
 def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mapping[str, Dataset]) -> Path:
-    """The encoder as a plain folder with its card, and the objectives' own state beside it."""
-    folder, state = out / CHECKPOINT, trainer.whole_state()
+    """Write the encoder as a plain folder with its card, and the objectives' own state beside it."""
+    folder = out / CHECKPOINT
+    state = trainer.whole_state()  # every rank has to ask: each sends its shards
     if trainer.is_world_process_zero():
-        written = recipe.as_written()
-        sections = {name: recipe.streams[name] for name in streams}
-        codes = {c for s in recipe.streams.values() for i in s.inputs for c in i.languages(s.kind) if c}
-        files = {n: ", ".join(Path(f).name for i in s.inputs for f in i.files()) for n, s in sections.items()}
-        card = {
-            "name": recipe.name,
-            "base_model": written["model"]["path"],
-            "languages": sorted(codes),
-            "objectives": written["objectives"],
-            "data": {
-                name: {"examples": len(streams[name]), "kind": section.kind, "files": files[name]}
-                for name, section in sections.items()
-            },
-            "steps": trainer.batches.steps,
-            "seed": recipe.seed,
-            "recipe": written,
-        }
-        card = {k: v for k, v in card.items() if v is not None}
         model = trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
         trainer.warn_if_unchanged(model.state_dict() if state is None else state)
+        card = _card(recipe, streams, trainer.batches.steps)
         export_encoder(model, folder, card=card, tokenizer=trainer.tokenizer, state=state)
         add_to_list(save_objectives(model, folder, state=state))
         if recipe.model.adapter is not None and recipe.model.adapter.keep:
@@ -220,3 +229,30 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
                 write_adapter(model.model, adapter_folder, base=recipe.model.path)
     trainer.accelerator.wait_for_everyone()
     return folder
+
+
+def _card(recipe: Recipe, streams: Mapping[str, Dataset], steps: int) -> dict[str, Any]:
+    """Return the facts of a run's model card: from what the encoder was trained, on which data, and how long."""
+    written = recipe.as_written()
+    languages: set[str] = set()
+    for section in recipe.streams.values():
+        for source in section.inputs:
+            languages.update(code for code in source.languages(section.kind) if code)
+    data: dict[str, dict[str, Any]] = {}
+    for name, stream in streams.items():
+        section = recipe.streams[name]
+        files: list[str] = []
+        for source in section.inputs:
+            files += [Path(file).name for file in source.files()]
+        data[name] = {"examples": len(stream), "kind": section.kind, "files": ", ".join(files)}
+    card = {
+        "name": recipe.name,
+        "base_model": written["model"]["path"],
+        "languages": sorted(languages),
+        "objectives": written["objectives"],
+        "data": data,
+        "steps": steps,
+        "seed": recipe.seed,
+        "recipe": written,
+    }
+    return {title: value for title, value in card.items() if value is not None}

@@ -1,29 +1,31 @@
-"""A recipe with all its options typed: each section holds what it was checked as."""
+"""A recipe with typed sections: each one holds the options that its keys were checked as.
+
+Open :class:`Recipe` first. :func:`typed` makes one of a document. A section whose keys depend on its content
+(``views.pair`` has the options of ``type: masked_pair``) makes typed options of its keys in ``typed``, and keeps the
+keys beside them as they are written: they are what a file or a hash of the recipe contains.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from datasets import Dataset
-from pydantic import Field, PlainSerializer
+from pydantic import Field
 from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
-from isoglot.core.checks import checked, did_you_mean, resolve
+from isoglot.core.checks import checked, resolve
 from isoglot.core.errors import ConfigurationError, Location, Problem, collected, reported_together
 from isoglot.core.options import Count, NotNegative, Seed
-from isoglot.corpus.encode.batch import EncodeOptions, Kind
 from isoglot.corpus.encode.tokenizer import TokenizerOptions
-from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.pack.packing import PackOptions
-from isoglot.formats.sources import Source, sources_from
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
 from isoglot.objectives.base import require_objective
+from isoglot.pretraining.stream_section import AS_WRITTEN, StreamSection
 from isoglot.recipe.document import Document
 from isoglot.recipe.sections import (
     BatchSection,
@@ -37,13 +39,8 @@ from isoglot.recipe.spec import Spec, spec_of
 from isoglot.views import VIEWS
 from isoglot.views.base import require_view
 
-_MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
 _ANY_VOCABULARY = 1 << 20
 """Word embeddings of an encoder whose vocabulary is not known yet."""
-
-
-_AS_WRITTEN = PlainSerializer(lambda options: options and options.model_dump(mode="json", exclude_unset=True))
-"""Written without the defaults that were not given."""
 
 
 class ModelSection(OpenSection):
@@ -57,24 +54,30 @@ class ModelSection(OpenSection):
     one_of: ClassVar[tuple[str, ...]] = ("path", "architecture")
     path: str | None = None
     architecture: str | None = None
-    adapter: Annotated[AdapterOptions | None, _AS_WRITTEN] = None
+    adapter: Annotated[AdapterOptions | None, AS_WRITTEN] = None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that is given of the encoder, as :func:`isoglot.modules.load.load_masked_lm` takes it."""
+        """The keys of the section but ``adapter``, as :func:`isoglot.modules.load.load_masked_lm` takes them."""
         return self.model_dump(exclude_none=True, exclude={"adapter"})
 
     def config(
         self, tokenizer: PreTrainedTokenizerFast | None = None, *, training: TokenizerOptions | None = None
     ) -> PreTrainedConfig | None:
-        """The encoder's configuration without its weights; ``None`` where that takes a download.
+        """Return the encoder's configuration, without loading weights; ``None`` if that takes a download.
 
-        ``training``: What the tokenizer will be trained with, before it is there.
+        The vocabulary is that of the tokenizer. Before the tokenizer exists, its size is the one that it will be
+        trained with, or else so large that no id in a recipe is out of range.
+
+        Args:
+            tokenizer: The run's tokenizer, if it exists already.
+            training: Options that the tokenizer will be trained with, if it does not.
         """
         if self.path is None:
-            pieces = training.vocab_size if training is not None else _ANY_VOCABULARY
-            unknown = {"vocab_size": pieces} if tokenizer is None else {}
-            return model_config({**unknown, **self.settings}, tokenizer=tokenizer)
+            vocabulary: dict[str, Any] = {}
+            if tokenizer is None:
+                vocabulary["vocab_size"] = _ANY_VOCABULARY if training is None else training.vocab_size
+            return model_config({**vocabulary, **self.settings}, tokenizer=tokenizer)
         if tokenizer is None and not Path(self.path).is_dir():
             return None
         config = load_config(self.path, revision=self.settings.get("revision", "main"))
@@ -93,100 +96,23 @@ class TokenizerSection(OpenSection):
 
     @classmethod
     def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of a new tokenizer; the special tokens are by default those of the encoder's family."""
+        """Make the options of a new tokenizer, with the special tokens of the encoder's family unless others are given.
+
+        ``architecture: xlm-roberta`` has ``<s>`` and ``</s>``, ``bert`` has ``[CLS]`` and ``[SEP]``.
+        """
         if values.get("path") is not None:
             return {"training": None}
         model = recipe.get("model")
-        roberta = isinstance(model, dict) and model.get("architecture") in ("roberta", "xlm-roberta")
-        return {"training": checked(TokenizerOptions, {"family": "roberta" if roberta else "bert", **values})}
-
-
-class StreamSection(OpenSection):
-    """One stream: its files, how they are prepared (other keys), encoded and packed.
-
-    ``path``: one file or several of the same format and languages; ``sources``: several that differ, each with its
-    own keys (``{path: ..., source_language: en, target_language: de}``).
-    """
-
-    one_of: ClassVar[tuple[str, ...]] = ("path", "sources")
-    kind: Kind
-    path: str | list[str] | None = None
-    sources: list[dict[str, Any]] | None = None
-    encode: Annotated[EncodeOptions, _AS_WRITTEN] = EncodeOptions()
-    pack: Annotated[PackOptions | None, _AS_WRITTEN] = None
-    inputs: list[Source] = Field(exclude=True)
-    prepare: PrepareOptions = Field(exclude=True)
-
-    @classmethod
-    def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-        """Sources, and options of preparing; filters by pieces measure with the run's tokenizer by default."""
-        known = {*cls.own_keys(), *Source.model_fields, *PrepareOptions.model_fields}
-        options = {k: v for k, v in values.items() if k in PrepareOptions.model_fields}
-        if options.get("kind") not in get_args(Kind):
-            options.pop("kind", None)  # reported as the section's own mistake
-        if options.get("tokenizer") is None and any(options.get(name) is not None for name in _MEASURED):
-            sections = (recipe.get(key) for key in ("tokenizer", "model"))
-            paths = (v["path"] for v in sections if isinstance(v, dict) and v.get("path"))
-            options["tokenizer"] = next(map(str, paths), None)
-        checked_recipe: dict[str, Any] = {}
-        with reported_together() as problems:
-            for key in (key for key in values if key not in known):
-                problems.append(Problem(f"unknown key; {did_you_mean(key, known)}", (key,)))
-            problems.extend(cls._misplaced(values))
-            with collected(problems):
-                checked_recipe["inputs"] = cls.sources_of(values)
-            with collected(problems):
-                checked_recipe["prepare"] = checked(PrepareOptions, options)
-        return checked_recipe
-
-    @classmethod
-    def sources_of(cls, values: Mapping[str, Any]) -> list[Source]:
-        """What a section reads, whatever else is wrong with it; its own keys hold for each of several sources."""
-        shared = {k: v for k, v in values.items() if k in Source.model_fields and k != "path"}
-        several = values.get("sources")
-        if not isinstance(several, list):
-            checked(Source, {"path": "-", **shared})
-            path, kind = values.get("path"), values.get("kind", "")
-            paths = [path] if isinstance(path, str) else path
-            if (
-                kind not in get_args(Kind)
-                or not isinstance(paths, list)
-                or not all(isinstance(p, str) for p in paths)
-            ):
-                return []  # reported as the section's own mistake
-            return sources_from(paths, kind=kind, **shared)
-        sources: list[Source] = []
-        with reported_together() as problems:
-            for number, entry in enumerate(several):
-                with collected(problems, "sources", number):
-                    own = entry
-                    if isinstance(entry, dict):
-                        own = {**shared, **{k: v for k, v in entry.items() if k not in _of_all_sources()}}
-                    sources.append(checked(Source, own))
-        return sources
-
-    @staticmethod
-    def _misplaced(values: Mapping[str, Any]) -> list[Problem]:
-        """Options of preparing that stand under one of several sources, where they cannot hold."""
-        entries = values.get("sources")
-        return [
-            Problem(
-                f"holds for all sources together; write {key} beside `sources`, not under one of them",
-                ("sources", number, key),
-            )
-            for number, entry in enumerate(entries if isinstance(entries, list) else ())
-            for key in (entry if isinstance(entry, dict) else ())
-            if key in _of_all_sources()
-        ]
-
-
-def _of_all_sources() -> set[str]:
-    """Options of preparing, which hold for all sources of a section together."""
-    return PrepareOptions.model_fields.keys() - Source.model_fields.keys()
+        is_roberta = isinstance(model, dict) and model.get("architecture") in ("roberta", "xlm-roberta")
+        family = "roberta" if is_roberta else "bert"
+        return {"training": checked(TokenizerOptions, {"family": family, **values})}
 
 
 class _BuiltSection(OpenSection):
-    """An entry that is made by the callable of its ``type``, whose signature is the schema of the other keys."""
+    """An entry that a callable makes: ``type`` names the callable, and the other keys are its arguments.
+
+    ``{type: masked_pair, probability: 0.3}`` is made by ``MaskedPair(tokenizer, probability=0.3)``.
+    """
 
     registry: ClassVar[Mapping[str, Any]]
     called: ClassVar[str]
@@ -195,12 +121,12 @@ class _BuiltSection(OpenSection):
 
     @staticmethod
     def require(kind: Any, name: str) -> None:
-        """Refuse a class of another kind; ``name`` is where it stands."""
+        """Refuse a class that makes something else; ``name`` is what messages call it."""
         raise NotImplementedError
 
     @classmethod
     def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-        """The options."""
+        """Make the options, typed by the signature of the callable."""
         if not isinstance(values.get("type"), str):
             return {}
         with reported_together() as problems, collected(problems, "type"):
@@ -208,14 +134,21 @@ class _BuiltSection(OpenSection):
             if isinstance(maker, type):
                 cls.require(maker, values["type"])
             spec = spec_of(maker)
-        return {"options": spec.of({k: v for k, v in values.items() if k not in cls.own_keys()}, cls)}
+        arguments = {key: value for key, value in values.items() if key not in cls.own_keys()}
+        return {"options": spec.of(arguments, cls)}
 
     def in_use(self, made: Any) -> dict[str, Any]:
-        """Its options with a plain value: given, by default, or filled in by the view or objective ``made``."""
+        """Return the options that are texts, numbers or booleans, with the values that are used.
+
+        An option that is ``None`` is one that the view or objective chooses; it keeps the choice as an attribute.
+
+        ``made``: The view or objective, or anything with these attributes; ``None`` if there is none.
+        """
         values = {}
         for option in type(self.options).model_fields:
             value = getattr(self.options, option)
-            value = getattr(made, option, None) if value is None else value
+            if value is None:
+                value = getattr(made, option, None)
             if option != "seed" and isinstance(value, str | int | float | bool):
                 values[option] = value
         return values
@@ -223,9 +156,13 @@ class _BuiltSection(OpenSection):
     def build(
         self, first: Any, corpora: Mapping[str, Dataset], *, seed: int | None = None, **supplied: Any
     ) -> Any:
-        """The view of a tokenizer, or the objective of an encoder; new weights depend on the seed alone.
+        """Make the view or the objective. New weights depend on the seed alone: the global generators are put back.
 
-        ``corpora`` are for lexicons; what is ``supplied`` else is a default of the option of that name.
+        Args:
+            first: The first argument of the callable: the tokenizer for a view, the encoder for an objective.
+            corpora: The streams' corpora, for options that take one, such as a lexicon.
+            seed: Seed of new weights, and the default of the option ``seed``.
+            **supplied: Defaults of more options; those that the callable does not take are left out.
         """
         with torch.random.fork_rng(devices=[]):
             if seed is not None:
@@ -245,11 +182,11 @@ class ViewSection(_BuiltSection):
 
     @staticmethod
     def require(kind: Any, name: str) -> None:
-        """Refuse what is not a view."""
+        """Refuse a class that is not a view."""
         require_view(kind, name)
 
     def require_room(self, longest: int | None) -> None:
-        """Refuse an input that is longer than the encoder's positions."""
+        """Refuse a ``max_length`` of more than ``longest``, the encoder's positions; ``None``: it has no limit."""
         length = getattr(self.options, "max_length", None)
         if longest is not None and isinstance(length, int) and length > longest:
             text = f"got {length}, but the encoder has {longest} positions; lower it"
@@ -265,7 +202,7 @@ class ObjectiveSection(_BuiltSection):
 
     @staticmethod
     def require(kind: Any, name: str) -> None:
-        """Refuse what is not an objective."""
+        """Refuse a class that is not an objective."""
         require_objective(kind, name)
 
 
@@ -314,31 +251,40 @@ class Recipe(PortableSection):
 
 _SECTIONS: dict[str, type[OpenSection]] = {"model": ModelSection, "tokenizer": TokenizerSection}
 _ENTRIES: dict[str, type[OpenSection]] = {"streams": StreamSection, **MADE}
-"""Sections that have others by name."""
+"""Sections of named entries: ``views: {pair: ..., text: ...}``."""
 
 
 def typed(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
-    """A recipe with its sections typed, and by location the sections that hand keys on.
+    """Make a recipe of a document, and add the mistakes to the document.
 
-    Mistakes are added to the document; what has one is ``None``.
+    Returns:
+        The recipe, ``None`` if it has mistakes; and by location the model, the tokenizer and every stream, view and
+        objective, ``None`` for each that has mistakes itself: ``{("model",): ..., ("views", "pair"): None}``.
     """
-    values, typed_sections, problems = dict(document.values), dict[Location, Any](), list[Problem]()
+    values = dict(document.values)
+    sections: dict[Location, Any] = {}
+    problems: list[Problem] = []
 
     def section(model: type[OpenSection], written: Any, *location: str) -> OpenSection | None:
-        typed_sections[location] = None
+        sections[location] = None
         with collected(problems, *location):
-            typed_sections[location] = model.of(written, document.values)
-        return typed_sections[location]  # type: ignore[no-any-return]
+            sections[location] = model.of(written, document.values)
+        return sections[location]  # type: ignore[no-any-return]
 
-    for key in (key for key in _SECTIONS if values.get(key) is not None):
-        values[key] = section(_SECTIONS[key], values[key], key)
-    for key in (key for key in _ENTRIES if isinstance(values.get(key), dict)):
-        values[key] = {name: section(_ENTRIES[key], entry, key, name) for name, entry in values[key].items()}
-    checked_recipe = None
+    for key, model in _SECTIONS.items():
+        if values.get(key) is not None:
+            values[key] = section(model, values[key], key)
+    for key, model in _ENTRIES.items():
+        if isinstance(values.get(key), dict):
+            values[key] = {name: section(model, entry, key, name) for name, entry in values[key].items()}
+    recipe = None
     try:
-        checked_recipe = checked(Recipe, values)
+        recipe = checked(Recipe, values)
     except ConfigurationError as error:
-        wrong = [location for location, entry in typed_sections.items() if entry is None]
-        problems += [p for p in error.problems if not any(p.location[: len(w)] == w for w in wrong)]
+        # A section with mistakes has become None, which is a mistake again; it is reported once.
+        wrong = [location for location, made in sections.items() if made is None]
+        for problem in error.problems:
+            is_reported = any(problem.location[: len(location)] == location for location in wrong)
+            problems += [] if is_reported else [problem]
     document.add(problems)
-    return checked_recipe, typed_sections
+    return recipe, sections

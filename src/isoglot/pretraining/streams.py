@@ -23,7 +23,8 @@ from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.formats.labelled.memory import dataset_of
 from isoglot.modules.model_folder import model_folder
-from isoglot.pretraining.recipe import Recipe, StreamSection
+from isoglot.pretraining.recipe import Recipe
+from isoglot.pretraining.stream_section import StreamSection
 from isoglot.runs.code import code_hashes
 from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import fingerprint, key_of
@@ -32,14 +33,19 @@ from isoglot.runs.lock import locked
 from isoglot.runs.record import Record
 from isoglot.runs.reporter import Reporter, bars_on_terminals
 
-_LOST = ("empty", "overlong")
+_DROPPED = ("empty", "overlong")
+"""Counts in an encoded stream's manifest of examples that were dropped."""
 SIDES = ("source", "target")
 TEXT_COLUMNS = ("text", *SIDES)
 """Columns of prepared corpora that hold sentences."""
 
 
 def held_streams(streams: Mapping[str, Any], cache: Path) -> list[str]:
-    """Overrides of a recipe by which streams read data in memory, which are written into the cache once."""
+    """Write data in memory into the cache; return overrides of a recipe by which its streams read the files.
+
+    ``{"bitext": frame}`` gives ``['streams.bitext.path="/…/given/3fa1….parquet"']``. The file is named by the hash of
+    its content, so the same data is written once.
+    """
     overrides = []
     for name, data in streams.items():
         dataset = dataset_of(data, f"streams: {name}", SIDES)
@@ -54,22 +60,26 @@ def held_streams(streams: Mapping[str, Any], cache: Path) -> list[str]:
 def held_model(
     model: PreTrainedModel | str | Path, tokenizer: PreTrainedTokenizerBase | None, cache: Path
 ) -> str:
-    """The override of a recipe by which it begins from a model; an object is written into the cache once."""
+    """Return the override of a recipe by which the run begins from a model; an object is written into the cache first.
+
+    A folder ``runs/a`` gives ``model.path="/…/runs/a"``; a hub name stays as it is.
+    """
     with model_folder(model, tokenizer) as folder:
         path = folder
         if not isinstance(model, str | Path):
             path = cache / "models" / f"{Path(folder).name}-{hash_checkpoint(Path(folder))}"
             copy = partial(shutil.copytree, folder, dirs_exist_ok=True)
             Record(path, {}, what="encoder").make(lambda new: {"name": copy(new).name}, cached=True)
-        there = Path(path).exists()
-        return f"model.path={json.dumps(str(Path(path).resolve() if there else path))}"
+        exists = Path(path).exists()
+        return f"model.path={json.dumps(str(Path(path).resolve() if exists else path))}"
 
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:
-    """Each stream's corpus: opened where it is prepared already, else prepared into the cache."""
+    """Open each stream's corpus; raw files are prepared into the cache first."""
     corpora = {}
     for name, stream in recipe.streams.items():
-        if is_prepared(stream.inputs[0].path):  # and stands alone
+        # The recipe was checked: a prepared folder is the stream's only source.
+        if is_prepared(stream.inputs[0].path):
             corpora[name] = load_corpus(stream.inputs[0].path)
             continue
         folder = _corpus_folder(stream, cache)
@@ -87,7 +97,7 @@ def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset
 
 
 def corpus_manifest(stream: StreamSection, cache: Path) -> Manifest:
-    """What the corpus of a stream holds, once :func:`prepared` has opened it."""
+    """Read the manifest of a stream's corpus, after :func:`prepared` has opened the corpus."""
     given = stream.inputs[0].path
     folder = Path(given) if is_prepared(given) else _corpus_folder(stream, cache)
     manifest = read_manifest(folder)
@@ -97,41 +107,48 @@ def corpus_manifest(stream: StreamSection, cache: Path) -> Manifest:
 
 
 def _corpus_folder(stream: StreamSection, cache: Path) -> Path:
-    """Where raw files of a stream are prepared to."""
+    """Return the folder of the cache that raw files of a stream are prepared into: one for each set of options."""
     key = key_of([model.model_dump(mode="json") for model in (*stream.inputs, stream.prepare)])
     return cache / "corpora" / f"{stream.kind}-{key}"
 
 
 def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, str]:
-    """Hashes of what a recipe reads, by which a finished run is compared.
+    """Hash the data and code that a run reads, so that a finished run is not taken for one on other data.
 
-    Of each stream its prepared rows, of ``tokenizer.path`` the tokenizer's files (the name of one on the hub), and of
-    any other setting that names a file, such as ``train.deepspeed``, the file, of an objective's teacher its weights;
-    of views and objectives that isoglot does not ship the code.
+    1. Streams: the prepared rows of each.
+    2. ``tokenizer.path``: the files of the tokenizer; a name on the hub stands for itself.
+    3. ``teacher`` of an objective: the weights of the teacher.
+    4. Any other setting of views, objectives or the trainer that names a file, such as ``train.deepspeed``: the file.
+    5. Views and objectives that isoglot does not ship: their code.
+
+    The encoder is not among them: :func:`encoder_hash`.
     """
-    hashes = {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
-    if recipe.tokenizer is not None and recipe.tokenizer.path is not None:
+    hashes = {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}  # 1
+    if recipe.tokenizer is not None and recipe.tokenizer.path is not None:  # 2
         folder = checkpoint_folder(recipe.tokenizer.path, file="tokenizer")
         hashes["tokenizer.path"] = hash_checkpoint(folder, TOKENIZER_FILES)
-    files = _files_named(recipe.model_dump(mode="json", include={"views", "objectives", "train"}))
-    teachers = {
-        f"objectives.{name}.teacher": hash_checkpoint(checkpoint_folder(teacher))
-        for name, section in recipe.objectives.items()
-        if isinstance(teacher := getattr(section.options, "teacher", None), str)
-    }
+    for name, section in recipe.objectives.items():  # 3
+        teacher = getattr(section.options, "teacher", None)
+        if isinstance(teacher, str):
+            hashes[f"objectives.{name}.teacher"] = hash_checkpoint(checkpoint_folder(teacher))
+    settings = recipe.model_dump(mode="json", include={"views", "objectives", "train"})
+    for setting, path in _files_named(settings):  # 4
+        hashes[setting] = fingerprint(path)
     sections = [*recipe.views.values(), *recipe.objectives.values()]
-    code = code_hashes(*(type(section.options).maker for section in sections))
-    return hashes | teachers | {setting: fingerprint(path) for setting, path in files} | code
+    return hashes | code_hashes(*(type(section.options).maker for section in sections))  # 5
 
 
 def encoder_hash(recipe: Recipe) -> str:
-    """A hash of the weights that the run starts from, the name of those of the hub; empty for new ones."""
+    """Hash the weights that the run starts from; a hub name stands for itself, and new weights have an empty hash."""
     path = recipe.model.path
     return "" if path is None else hash_checkpoint(checkpoint_folder(path))
 
 
 def _files_named(values: Any, setting: str = "") -> Iterator[tuple[str, str]]:
-    """The texts in settings that name files, with the dotted names of these settings."""
+    """Find texts in settings that name files: ``{"train": {"deepspeed": "a.json"}}`` gives ``train.deepspeed, a.json``.
+
+    A text names a file if it has a suffix and the file exists. ``setting``: The dotted name of ``values``.
+    """
     if isinstance(values, Mapping):
         for key, value in values.items():
             yield from _files_named(value, f"{setting}.{key}" if setting else key)
@@ -150,9 +167,16 @@ def load_tokenizer(
     *,
     checkpoint: Path | None = None,
 ) -> PreTrainedTokenizerFast:
-    """The run's tokenizer: the one named, the model's own, the one that a ``checkpoint`` kept, or a new one."""
+    """Load the run's tokenizer, or train it.
+
+    1. ``tokenizer.path``, or the tokenizer of the model's own folder: it is loaded.
+    2. A new tokenizer of a run that goes on after a checkpoint: it is the checkpoint's.
+    3. A new tokenizer: it is trained on the sentences of all streams but lexicons, and kept in the cache.
+
+    ``checkpoint``: The newest complete checkpoint of the run.
+    """
     training = None if recipe.tokenizer is None else recipe.tokenizer.training
-    if training is None:
+    if training is None:  # 1
         path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.path
         if path is None:
             raise ConfigurationError(
@@ -160,9 +184,9 @@ def load_tokenizer(
             )
         revision = recipe.model.settings.get("revision") if recipe.tokenizer is None else None
         return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
-    if checkpoint is not None:
+    if checkpoint is not None:  # 2
         return read_tokenizer(checkpoint)
-    used = {n: c for n, c in corpora.items() if recipe.streams[n].kind != "lexicon"}
+    used = {name: corpus for name, corpus in corpora.items() if recipe.streams[name].kind != "lexicon"}  # 3
     content = [content_hash(corpus, text_columns(corpus)) for corpus in used.values()]
     options = training.model_dump(mode="json")
     key = key_of([options, sorted(content), version("tokenizers")])
@@ -178,12 +202,12 @@ def load_tokenizer(
 
 
 def text_columns(corpus: Dataset) -> list[str]:
-    """The columns of a corpus that hold sentences."""
+    """Return the columns of a corpus that hold sentences: ``text``, or ``source`` and ``target``."""
     return [column for column in TEXT_COLUMNS if column in corpus.column_names]
 
 
 class Texts:
-    """The sentences of corpora, which can be read more than once."""
+    """The sentences of corpora, one after another; unlike a generator they can be read more than once."""
 
     def __init__(self, corpora: Mapping[str, Dataset]) -> None:
         self.corpora = corpora
@@ -203,39 +227,58 @@ def encoded(
     cache: Path,
     report: Reporter,
 ) -> dict[str, Dataset]:
-    """The streams that views read, encoded and where asked for packed; each is kept in the cache."""
+    """Encode the streams that views read, and pack those with ``pack``; each is kept in the cache."""
+    folder = cache / "streams"
     streams = {}
     for name in dict.fromkeys(view.stream for view in recipe.views.values()):
-        folder = cache / "streams"
         show = partial(report.progress, f"encode {name}")
         options = encoding(recipe, name)
         stream = encode_stream(corpora[name], tokenizer, options=options, cache_dir=folder, progress=show)
-        counts = stream_manifest(stream)["counts"]
-        limits = [f"{key}={n}" for key in ("max_length", "max_side") if (n := getattr(options, key))]
-        limit = {"overlong": f" for encode.{', '.join(limits)}"}
-        lost = [f"{k} {n:,}{limit.get(k, '')}" for k, n in counts.items() if k in _LOST and n]
-        dropped = f" (encoding dropped: {', '.join(lost)})" if lost else ""
-        if (pack := recipe.streams[name].pack) is not None:
+        dropped = _note_on_dropped(stream_manifest(stream)["counts"], options)
+        pack = recipe.streams[name].pack
+        if pack is not None:
             stream = pack_stream(stream, tokenizer, options=pack, cache_dir=folder)
         report.note(f"{name}: {len(stream):,} {'blocks' if pack is not None else 'examples'}{dropped}")
         streams[name] = stream
     return streams
 
 
-def encoding(recipe: Recipe, name: str) -> EncodeOptions:
-    """Options by which a stream is encoded.
+def _note_on_dropped(counts: Mapping[str, int], options: EncodeOptions) -> str:
+    """Say how many examples encoding dropped: `` (encoding dropped: overlong 12 for encode.max_length=64)``."""
+    limits = []
+    for option in ("max_length", "max_side"):
+        limit = getattr(options, option)
+        if limit:
+            limits.append(f"{option}={limit}")
+    dropped = []
+    for reason, count in counts.items():
+        if reason in _DROPPED and count:
+            explained = f" for encode.{', '.join(limits)}" if reason == "overlong" else ""
+            dropped.append(f"{reason} {count:,}{explained}")
+    return f" (encoding dropped: {', '.join(dropped)})" if dropped else ""
 
-    Where ``encode.max_length`` is not given it is the largest ``max_length`` of the views that read the stream (an
-    example that no view shows whole is dropped), and unlimited where the stream is packed.
+
+def encoding(recipe: Recipe, name: str) -> EncodeOptions:
+    """Return the options by which a stream is encoded.
+
+    If the stream does not give ``encode.max_length``:
+
+    1. A packed stream has no limit: its blocks go on over the ends of examples.
+    2. If each view that reads the stream has a ``max_length``, the largest one is the limit, and longer examples are
+       dropped: no view would show them whole.
+    3. Otherwise the default of the options holds.
     """
     stream = recipe.streams[name]
     changes: dict[str, Any] = {} if stream.encode.kind else {"kind": stream.kind}
     if "max_length" not in stream.encode.model_fields_set:
-        views = [v.options for v in recipe.views.values() if v.stream == name]
-        limits = [getattr(v, "max_length", None) for v in views if "max_length" in v.model_fields_set]
-        lengths = [length for length in limits if isinstance(length, int)]
-        if stream.pack is not None:
+        readers = [view.options for view in recipe.views.values() if view.stream == name]
+        lengths: list[int] = []
+        for options in readers:
+            length = getattr(options, "max_length", None)
+            if "max_length" in options.model_fields_set and isinstance(length, int):
+                lengths.append(length)
+        if stream.pack is not None:  # 1
             changes["max_length"] = None
-        elif lengths and len(lengths) == len(views):
+        elif lengths and len(lengths) == len(readers):  # 2
             changes["max_length"] = max(lengths)
     return stream.encode.model_copy(update=changes)

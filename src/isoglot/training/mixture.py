@@ -19,17 +19,19 @@ _NONE = -1
 """Row (and length) where a position has no example of a stream."""
 
 _TOGETHER = "*"
-"""What the order of all streams together is drawn by; no stream can have this name."""
+"""Name, in place of a stream's, from which the order of concatenated streams is drawn; no stream can be called so."""
 
 
 class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
-    """Position to one example of every stream, or with ``concatenate`` to one example of one stream.
+    """The examples of a run by position: one of every stream, or with ``concatenate`` one of one stream.
 
-    The primary stream defines the epochs: positions ``[e·n, (e + 1)·n)`` hold each of its ``n`` examples once, in
-    an order drawn anew from ``(seed, stream, e)``. The other streams are drawn alongside, each through its own
-    seeded order, re-drawn whenever it has been used up. Inside every window of ``bucket`` positions each stream's
-    examples are sorted by length, so that neighbouring positions have similar lengths in *every* stream; windows
-    never cross an epoch of the primary stream.
+    1. Epochs. The primary stream defines them: positions ``[e·n, (e + 1)·n)`` hold each of its ``n`` examples once, in
+       an order drawn from ``(seed, stream, e)``.
+    2. Other streams. Each has orders of its own, one after another: a stream of 3 examples has a new order at positions
+       0, 3, 6, ... So a small stream is repeated, and a large one is not read to its end.
+    3. Windows. Inside every window of ``bucket`` positions each stream's examples are sorted by length, so that
+       neighbouring positions have similar lengths in *every* stream. Windows never cross an epoch of the primary
+       stream.
 
     With ``concatenate`` the streams are one data set: an epoch holds each example of *every* stream once, shuffled
     together, so a batch holds each stream's share of the data instead of as many examples of one as of another.
@@ -44,6 +46,14 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         least: fewest positions of a window, the batches of one optimiser step (ranks times accumulation); an epoch's
             last window joins the one before it where it would have fewer.
         concatenate: whether the streams are shuffled together as one data set.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from isoglot.training.mixture import Mixture
+        >>> text = Dataset.from_dict({"input_ids": [[7], [8, 9], [5]], "length": [1, 2, 1]})
+        >>> mixture = Mixture({"text": text}, primary="text", length=6, seed=1)
+        >>> sorted(mixture.rows(range(3))["text"].tolist())
+        [0, 1, 2]
     """
 
     def __init__(
@@ -61,7 +71,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             raise ConfigurationError(
                 f"epochs of stream {primary!r} requested, but the streams are {sorted(streams)}; name one of them"
             )
-        if empty := [name for name, stream in streams.items() if not len(stream)]:
+        empty = [name for name, stream in streams.items() if not len(stream)]
+        if empty:
             raise ConfigurationError(
                 f"stream {name!r} has no examples; look at what its filters dropped" for name in empty
             )
@@ -71,7 +82,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         self.epoch_size = sum(self.sizes.values()) if concatenate else self.sizes[primary]
         self.length = length
         self.lengths = {name: _lengths(stream) for name, stream in streams.items()}
-        self._starts = _window_starts(self.epoch_size, bucket or self.epoch_size, least)
+        # Borders of the windows of one epoch; all epochs have the same.
+        self._borders = _window_borders(self.epoch_size, bucket or self.epoch_size, least)
         self._orders: OrderedDict[tuple[str, int], NDArray[np.int32 | np.int64]] = OrderedDict()
         self._windows: OrderedDict[int, dict[str, RowNumbers]] = OrderedDict()
 
@@ -79,11 +91,11 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return self.epoch_size if self.length is None else self.length
 
     def __getitem__(self, position: int) -> dict[str, Any]:
-        """``{"position": int, stream: {column: value}, ...}``."""
+        """Return the item at a position: ``{"position": 5, "text": {"input_ids": [7, 8]}}`` for a stream ``text``."""
         return self.__getitems__([position])[0]
 
     def __getitems__(self, positions: Sequence[int]) -> list[dict[str, Any]]:
-        """Many positions in one read of each stream, as loader workers ask for them."""
+        """Return the items at many positions in one read of each stream, as the workers of a loader ask for them."""
         for position in (min(positions), max(positions)):
             if position < 0 or (self.length is not None and position >= self.length):
                 raise IndexError(f"position {position} of a mixture with positions 0 to {len(self) - 1}")
@@ -96,40 +108,42 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return items
 
     def samples(self) -> dict[str, dict[str, Any]]:
-        """Each stream's first example: what a batch without any example of it would have held."""
+        """Return each stream's first example: its columns are those of a batch without an example of the stream."""
         return {name: self._read(name, np.zeros(1, np.int64))[0] for name in self.streams}
 
     def rows(self, positions: Sequence[int]) -> dict[str, RowNumbers]:
-        """Row numbers of each stream at the given positions, −1 where a position has no example of it."""
+        """Return the row of each stream at the given positions, −1 where a position has no example of the stream."""
         numbers: dict[str, list[int]] = {name: [] for name in self.streams}
         for position in map(int, positions):
             if self.bucket is None:
-                offset, table = 0, self._drawn(position, position + 1)
+                # Nothing is sorted, so an epoch is one window, and only the one position is needed of it.
+                offset, rows_by_stream = 0, self._unsorted_rows(position, position + 1)
             else:
                 index = self.window_of(position)
-                offset, table = position - self.window(index)[0], self._window(index)
-            for name, rows in table.items():
+                offset, rows_by_stream = position - self.window(index)[0], self._sorted_rows(index)
+            for name, rows in rows_by_stream.items():
                 numbers[name].append(rows[offset])
         return {name: np.array(rows, dtype=np.int64) for name, rows in numbers.items()}
 
     def window(self, index: int) -> tuple[int, int]:
-        """First position of a window and the first one after it; the run's last window may be shorter."""
-        epoch, local = divmod(index, len(self._starts) - 1)
-        first, last = epoch * self.epoch_size + self._starts[local : local + 2]
-        return int(first), int(last if self.length is None else min(last, self.length))
+        """Return the first position of a window and the first one after it; the run's last window may be shorter."""
+        epoch, local = divmod(index, len(self._borders) - 1)
+        start, stop = epoch * self.epoch_size + self._borders[local : local + 2]
+        return int(start), int(stop if self.length is None else min(stop, self.length))
 
     def window_of(self, position: int) -> int:
-        """The window that a position lies in."""
+        """Return the number of the window that a position lies in; windows are counted over all epochs."""
         epoch, local = divmod(position, self.epoch_size)
-        windows = len(self._starts) - 1
+        windows = len(self._borders) - 1
+        # The last window of an epoch may be longer than the others.
         return epoch * windows + min(local // (self.bucket or self.epoch_size), windows - 1)
 
     def window_lengths(self, index: int) -> dict[str, NDArray[np.int32]]:
-        """Each stream's example lengths at the positions of a window, −1 where a position has no example of it."""
-        return {name: self._lengths_of(name, rows) for name, rows in self._window(index).items()}
+        """Return the length of each stream's example at each position of a window, −1 where there is none."""
+        return {name: self._lengths_of(name, rows) for name, rows in self._sorted_rows(index).items()}
 
     def fingerprint(self) -> dict[str, Any]:
-        """Values on which the order of examples depends; a resumed run compares them with the checkpoint's."""
+        """Return the values on which the order of examples depends; a resumed run compares them with its checkpoint."""
         return {
             "seed": self.seed,
             "primary": self.primary,
@@ -138,18 +152,22 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             "streams": dict(self.sizes),
         }
 
-    def _window(self, index: int) -> dict[str, RowNumbers]:
+    def _sorted_rows(self, index: int) -> dict[str, RowNumbers]:
+        """Return each stream's rows at the positions of a window, sorted by length; the last two windows are kept."""
         if index not in self._windows:
-            rows_by_stream = self._drawn(*self.window(index))
+            rows_by_stream = self._unsorted_rows(*self.window(index))
             if self.bucket is not None:
                 lengths = {name: self._lengths_of(name, rows) for name, rows in rows_by_stream.items()}
-                if self.concatenate:  # a position has one example: the longest of its lengths is that one's
+                if self.concatenate:
+                    # A position has an example of one stream, and -1 for the others: the largest is its length. By it
+                    # all streams are sorted alike, so that each position still has exactly one example.
                     lengths = dict.fromkeys(lengths, np.max([*lengths.values()], axis=0))
-                rows_by_stream = {
-                    n: rows[np.argsort(lengths[n], kind="stable")] for n, rows in rows_by_stream.items()
-                }
+                for name, rows in rows_by_stream.items():
+                    # Stable: examples of one length keep the order that was drawn.
+                    rows_by_stream[name] = rows[np.argsort(lengths[name], kind="stable")]
             self._windows[index] = rows_by_stream
-            while len(self._windows) > 2:  # a batch lies in one window, the next one's begins the other
+            # A batch lies in one window; while it is read the next batch may begin in another.
+            while len(self._windows) > 2:
                 self._windows.popitem(last=False)
         self._windows.move_to_end(index)
         return self._windows[index]
@@ -157,20 +175,25 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
     def _lengths_of(self, stream: str, rows: RowNumbers) -> NDArray[np.int32]:
         return np.where(rows == _NONE, _NONE, self.lengths[stream][rows]).astype(np.int32)
 
-    def _drawn(self, start: int, stop: int) -> dict[str, RowNumbers]:
-        """Each stream's rows at positions ``[start, stop)`` before sorting."""
+    def _unsorted_rows(self, start: int, stop: int) -> dict[str, RowNumbers]:
+        """Return each stream's rows at positions ``[start, stop)`` before sorting."""
         if not self.concatenate:
-            return {name: self._strung(name, size, start, stop) for name, size in self.sizes.items()}
-        together, before = self._strung(_TOGETHER, self.epoch_size, start, stop), 0
-        rows_of = {}
+            return {name: self._shuffled(name, size, start, stop) for name, size in self.sizes.items()}
+        # Concatenated streams of 3 and 2 examples have the numbers 0 to 4; 3 and 4 are the second one's rows 0 and 1.
+        numbers = self._shuffled(_TOGETHER, self.epoch_size, start, stop)
+        rows_by_stream = {}
+        first = 0
         for name, size in self.sizes.items():
-            inside = (before <= together) & (together < before + size)
-            rows_of[name] = np.where(inside, together - before, _NONE)
-            before += size
-        return rows_of
+            is_of_stream = (first <= numbers) & (numbers < first + size)
+            rows_by_stream[name] = np.where(is_of_stream, numbers - first, _NONE)
+            first += size
+        return rows_by_stream
 
-    def _strung(self, name: str, size: int, start: int, stop: int) -> RowNumbers:
-        """Places ``[start, stop)`` of the orders of all epochs of ``size`` examples, strung together."""
+    def _shuffled(self, name: str, size: int, start: int, stop: int) -> RowNumbers:
+        """Return places ``[start, stop)`` of one shuffled order of ``size`` examples after another, epoch by epoch.
+
+        With the orders 2 0 1 and 1 2 0, places 1 to 4 are 0 1 1 2.
+        """
         parts = []
         while start < stop:
             epoch, offset = divmod(start, size)
@@ -180,18 +203,19 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return np.concatenate(parts).astype(np.int64)
 
     def _order(self, name: str, size: int, epoch: int) -> NDArray[np.int32 | np.int64]:
+        """Return a stream's shuffled order of one epoch; two orders of each stream are kept."""
         key = (name, epoch)
         if key not in self._orders:
             generator = np.random.default_rng(seed_for(self.seed, "order", name, epoch))
             order = generator.permutation(size)
-            self._orders[key] = order.astype(np.int32) if size < 2**31 else order
+            self._orders[key] = order.astype(np.int32) if size < 2**31 else order  # half the memory
             while len(self._orders) > 2 * len(self.streams):
                 self._orders.popitem(last=False)
         self._orders.move_to_end(key)
         return self._orders[key]
 
     def _read(self, stream: str, rows: RowNumbers) -> list[dict[str, Any]]:
-        """Rows of a stream as column to value each."""
+        """Read rows of a stream, each as a dictionary from columns to values."""
         if not rows.size:
             return []
         table = self.streams[stream][rows]
@@ -200,7 +224,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
 
 
 def _lengths(stream: datasets.Dataset) -> NDArray[np.int32]:
-    """The ``length`` column, whole, 4 bytes an example (zeros where there is none)."""
+    """Read the whole ``length`` column, 4 bytes for each example; without the column all lengths are 0."""
     if "length" not in stream.column_names:
         return np.zeros(len(stream), dtype=np.int32)
     table = stream.select_columns(["length"]).with_format("arrow")
@@ -208,8 +232,12 @@ def _lengths(stream: datasets.Dataset) -> NDArray[np.int32]:
     return np.concatenate(parts).astype(np.int32)
 
 
-def _window_starts(size: int, bucket: int, least: int) -> RowNumbers:
-    """Borders of an epoch's windows; a last one of under half a window, or under ``least``, joins the one before."""
+def _window_borders(size: int, bucket: int, least: int) -> RowNumbers:
+    """Cut an epoch of ``size`` positions into windows: 25 positions in windows of 10 give the borders 0, 10, 20, 25.
+
+    The last window joins the one before if it has under half of the positions of a window, or under ``least``: 24
+    positions give 0, 10, 24.
+    """
     windows = max(1, (size + bucket // 2) // bucket)
     if windows > 1 and size - (windows - 1) * bucket < least:
         windows -= 1
@@ -217,13 +245,14 @@ def _window_starts(size: int, bucket: int, least: int) -> RowNumbers:
 
 
 def _values(column: pa.ChunkedArray) -> Sequence[Any]:
-    """A column as a sequence: flat lists of numbers as NumPy slices, the rest as Python values."""
+    """Return a column as a sequence of values: lists of whole numbers as NumPy slices, all else as Python values."""
     kind = column.type
-    flat = (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and pa.types.is_integer(kind.value_type)
-    if not flat or column.null_count:
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not (is_list and pa.types.is_integer(kind.value_type)) or column.null_count:
         return column.to_pylist()  # type: ignore[no-any-return]
     slices: list[Any] = []
     for chunk in column.chunks:
+        # Arrow keeps the numbers of all lists in one array; list i is the numbers from offset i to offset i + 1.
         values, offsets = chunk.values.to_numpy(zero_copy_only=False), chunk.offsets.to_numpy()
         slices += [values[offsets[i] : offsets[i + 1]] for i in range(len(chunk))]
     return slices
