@@ -16,7 +16,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from isoglot.core.errors import InputError
 from isoglot.core.options import FileName
-from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.formats.sources import Kind, Source
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import is_stream, write_text
@@ -117,7 +117,8 @@ class Manifest(BaseModel):
     @property
     def removed(self) -> Counter[str]:
         """Rows that each filter dropped, in the order of the filters, all languages together."""
-        return sum((count.removed for count in self.languages), Counter())
+        total = sum((count.removed for count in self.languages), Counter[str]())
+        return Counter({name: total[name] for name in FILTERS if total[name]})
 
     @staticmethod
     def made_from(

@@ -183,7 +183,7 @@ def _write_corpus(
     with ThreadPoolExecutor(1) as hasher:
         hashes = [hasher.submit(InputFile.of, path) for path in paths]
         try:
-            manifest = _write_shards(folder, settings, paths, processes, progress)
+            manifest = _write_shards(folder, settings, processes, progress)
         except BaseException:
             hasher.shutdown(
                 cancel_futures=True
@@ -201,13 +201,13 @@ def _write_corpus(
 def _write_shards(
     folder: Path,
     settings: Settings,
-    paths: Sequence[str],
     processes: int | None,
     progress: Progress | None,
 ) -> Manifest:
     """Read, filter and write all sources; return the manifest without the hashes of the inputs."""
     options = settings.options
-    total = _total_size(paths)
+    rows_in = [path for source in settings.sources for path in source.files()]
+    total = _total_size(rows_in)
     ledger = Ledger(settings.sources, options)
     with _pool(settings, processes, total) as pool:
         parts = _filtered_parts(pool, settings, ledger, progress, total or 0)
@@ -232,7 +232,7 @@ def _write_shards(
 
 
 def _total_size(paths: Sequence[str]) -> int | None:
-    """The bytes of all inputs; ``None`` if one is no file, such as standard input or the name of a tokenizer."""
+    """The bytes of all files; ``None`` if one of the paths is no file, such as standard input."""
     total = 0
     for path in paths:
         files = files_of(path)

@@ -37,6 +37,8 @@ SENTENCES = (
         ("1:59 p.m.", "13.59 Uhr"),
         ("from 11:00 to 5 p.m.", "11 bis 17 Uhr"),
         ("8:30 PM", "20h30"),
+        ("at 08:30", "um 8 Uhr 30"),
+        ("十,百,千", "tens, hundreds, thousands"),
         ("2.4 million on July 1", "7月1日240万"),
         ("at 2:30", "2時半"),
         ("80, 000 crowns", "80000 Kronen"),

@@ -98,7 +98,8 @@ def encode_stream(
         single_template(tokenizer) if kind == "text" else pair_template(tokenizer, options.pair_template)
     )
     specials = template.size
-    if options.max_length is not None and options.max_length < specials + 2:
+    sides = 1 if kind == "text" else 2
+    if options.max_length is not None and options.max_length < specials + sides:
         raise ConfigurationError(
             f"max_length={options.max_length} does not fit {specials} specials and one piece per side; raise it"
         )

@@ -45,8 +45,8 @@ _MOST_WORDS = 2
 """Words of powers that may follow one another: "2 hundred thousand"."""
 _CHARACTERS = "".join(_EAST_ASIAN_POWERS)
 _SUM = regex.compile(
-    rf"(?<![\p{{Nd}}.,])(?:[\p{{Nd}},]{{1,9}}[{_CHARACTERS}]{{1,3}}\s?)+"
-    rf"(?:[\p{{Nd}},]{{1,9}}[{_CHARACTERS}]{{1,3}}|\p{{Nd}}{{3,7}}|\p{{Nd}}{{1,3}}(?:,\p{{Nd}}{{3}})+)(?!\p{{Nd}}|[.,]\p{{Nd}})"
+    rf"(?<![\p{{Nd}}.,])(?:\p{{Nd}}[\p{{Nd}},]{{0,8}}[{_CHARACTERS}]{{1,3}}\s?)+"
+    rf"(?:\p{{Nd}}[\p{{Nd}},]{{0,8}}[{_CHARACTERS}]{{1,3}}|\p{{Nd}}{{3,7}}|\p{{Nd}}{{1,3}}(?:,\p{{Nd}}{{3}})+)(?!\p{{Nd}}|[.,]\p{{Nd}})"
 )
 _SPANISH_SUM = regex.compile(r"(?<![\p{Nd}.,])(\p{Nd}{1,3}) mil (\p{Nd}{1,3})(?!\p{Nd}|[.,]\p{Nd}|\smil\b)")
 _SCALED = regex.compile(
@@ -54,7 +54,7 @@ _SCALED = regex.compile(
     r"\s?[多余餘几幾数數]?(?P<power>[百千]?[万萬만亿億억]+)(?!\p{Nd})"
 )
 _ANY_POWER = regex.compile(rf"[{_CHARACTERS}]")
-_PART_OF_SUM = regex.compile(rf"([\p{{Nd}},]+)([{_CHARACTERS}]*)")
+_PART_OF_SUM = regex.compile(rf"(\p{{Nd}}[\p{{Nd}},]*)([{_CHARACTERS}]*)")
 
 
 def powers_after(text: str, position: int) -> list[int]:

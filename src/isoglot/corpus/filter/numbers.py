@@ -52,10 +52,11 @@ class Number:
     """One number of a text.
 
     Attributes:
-        value: The number without thousands separators, with a point before decimals and without zeros at the ends.
+        value: The number without thousands separators, with a point before decimals, and without zeros that say
+            nothing: 8.3 of 08:30, 100 of 100.
         readings: All values that it may have: 2.4 of "2.4 million" is 2.4, or 2400000.
         digits: Its digits as written: "0830" of 08:30.
-        parts: The value's whole numbers: "8" and "30".
+        parts: The whole numbers before and behind the point or colon: "8" and "30" of 08:30, "4" and "9" of 4:09.
     """
 
     value: str
@@ -155,7 +156,10 @@ def _read(text: str, halves: bool) -> list[Number]:
                 readings |= _years(text, start, digits, (start, end) in short_years)
                 readings |= _halves(text, value, end)
                 readings |= _hours(text, start, end) if halves else set()
-            parts = tuple(_whole(part) for part in value.split("."))  # 4:09 is 4 and 9
+            parts = (value,)
+            if "." in value:
+                decimals = _DIGITS.findall(_western(text[start:end]))[-1]  # as written: 30 of 08:30, not 3
+                parts = (value.partition(".")[0], _whole(decimals))
             found.append(Number(value, frozenset(readings), digits, parts))
     return found
 
