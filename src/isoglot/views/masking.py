@@ -105,9 +105,9 @@ def mask_tokens(
 ) -> MaskedTokens:
     """Select tokens and replace most of them: 80 % by the mask token, 10 % by a random one, 10 % not at all.
 
-    1. Selection. Each candidate token gets a number in [0, 1). ``bernoulli``: a number below ``probability`` selects
-       the token; ``exact``: the lowest numbers do. With ``whole_word`` all tokens of a word have one number; a word is
-       a run of equal ``word_ids``, and a token of no word (−1) is one by itself.
+    1. Selection. Each candidate token gets a number in [0, 1). With ``count: bernoulli`` a number below ``probability``
+       selects the token; with ``count: exact`` the lowest numbers do. With ``whole_word`` all tokens of a word have one
+       number; a word is a run of equal ``word_ids``, and a token of no word (−1) is one by itself.
     2. Kind. A second number of each token decides what a selected token becomes: below ``mask_share`` the mask token,
        below ``mask_share + random_share`` a random one, else it stays.
     3. Random token. A third number of each token chooses it from the pool.
