@@ -1,4 +1,4 @@
-"""The metric that checkpoints are chosen by, and when training stops because it no longer rises."""
+"""Score checkpoints on development data, and stop a training whose score no longer rises."""
 
 from __future__ import annotations
 
@@ -22,14 +22,19 @@ def require_metric(
 ) -> None:
     """Refuse a metric that the task does not compute, before anything is trained.
 
-    The task scores the development data's own labels, whose metrics have the same names as those of predictions. A
-    task that cannot say what they are is asked again at the first evaluation.
+    There are no predictions yet, so the task scores the gold labels of the development data as if they were
+    predictions: the names of the metrics are the same. A task without ``gold`` cannot do so; for such a task a wrong
+    name is found at the first evaluation, by :func:`development_score`.
+
+    ``metric``: The metric that the user named; ``None`` for the task's own, which needs no check.
     """
     if metric is None or not hasattr(task, "gold"):
         return
     language, dataset = dev[0]
     names = [*task.score(dataset, task.gold(dataset), language=language)]
-    if hasattr(task, "confusion"):
+    if hasattr(
+        task, "confusion"
+    ):  # a classifier, which also has the metrics of single classes, such as `f1_LABEL`
         names += class_metrics(labels or ())
     if metric not in names:
         raise _unknown_metric(task, metric, names)
@@ -38,9 +43,13 @@ def require_metric(
 def development_score(
     task: TrainableTask, metric: str, dataset: Dataset, predictions: Predictions, *, language: str
 ) -> float:
-    """The value of a metric: one that the task scores by, a macro average, or the score of one class."""
+    """Score predictions on the development data of one language by one metric.
+
+    The metric is one of the task's own (``accuracy``), or for a classifier a macro average (``macro_f1``) or the score
+    of one class (``f1_LABEL``).
+    """
     scores: Mapping[str, float] = task.score(dataset, predictions, language=language)
-    if metric not in scores and hasattr(task, "confusion"):
+    if metric not in scores and hasattr(task, "confusion"):  # counted only for those who ask for it
         scores = {**task.confusion(dataset, predictions).scores(), **scores}
     if metric not in scores:
         raise _unknown_metric(task, metric, scores)
@@ -66,21 +75,27 @@ class EarlyStop(TrainerCallback):
         self.patience, self.progress = patience, progress
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Stop a resumed run at once if its patience was at an end already."""
-        if self._at_end(state):
+        """Stop a resumed run at once if it was killed between its last evaluation and its end."""
+        if self._is_used_up(state):
             control.should_training_stop = True
 
     def on_evaluate(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Stop after the last evaluation that patience allows."""
-        if self._at_end(state):
+        if self._is_used_up(state):
             control.should_training_stop = True
             if state.global_step < state.max_steps:
                 self.progress.note(
                     f"step {state.global_step}: stopped, no better score in {self.patience} evaluations"
                 )
 
-    def _at_end(self, state: TrainerState) -> bool:
-        """Whether the best score is followed by as many evaluations as patience allows."""
+    def _is_used_up(self, state: TrainerState) -> bool:
+        """Whether as many evaluations as patience allows came after the best one.
+
+        Scores of 70, 72, 71, 72 use up a patience of 2: of equal scores the first is the best, as the trainer keeps the
+        checkpoint of the first.
+        """
         scores = [entry[_SELECTION] for entry in state.log_history if _SELECTION in entry]
-        # The first of equal scores is the best: the trainer keeps the checkpoint of the first, too.
-        return bool(scores) and len(scores) - 1 - scores.index(max(scores)) >= self.patience
+        if not scores:
+            return False
+        evaluations_after_best = len(scores) - 1 - scores.index(max(scores))
+        return evaluations_after_best >= self.patience
