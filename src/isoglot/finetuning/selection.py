@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from datasets import Dataset
-from transformers import TrainerCallback, TrainerState
+from transformers import (
+    EvalPrediction,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainerState,
+)
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.results.confusion import class_metrics
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import Predictions, TrainableTask
+from isoglot.tasks.features import row_lengths
+from isoglot.tasks.language_vectors import attached, number_rows
 
 _SELECTION = "eval_selection"
 """Name of the development score in what the trainer logs."""
@@ -59,6 +68,57 @@ def development_score(
 def _unknown_metric(task: TrainableTask, metric: str, names: Iterable[str]) -> ConfigurationError:
     listed = ", ".join(dict.fromkeys(names))
     return ConfigurationError(f"[[select_metric]]: {task.name} has no metric {metric!r}; it has {listed}")
+
+
+class Chooser:
+    """Score development data of several languages; the checkpoint with the highest mean is kept.
+
+    The trainer evaluates one list of rows: those of all languages, the longest first, so that little is padded.
+    ``parts`` has the rows of each language, ``order`` the place of each row of that list among all parts.
+    """
+
+    def __init__(
+        self,
+        task: TrainableTask,
+        tokenizer: PreTrainedTokenizerBase,
+        model: PreTrainedModel,
+        dev: Sequence[tuple[str, Dataset]],
+        metric: str,
+    ) -> None:
+        self.task, self.dev, self.metric = task, dev, metric
+        self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
+        for part, (_, dataset) in zip(self.parts, dev, strict=True):
+            number_rows(part, dataset, attached(model))
+        joined = []
+        for part in self.parts:
+            joined += [row.inputs for row in part]
+        self.order = np.argsort(-row_lengths(joined), kind="stable")
+        self.rows = [joined[number] for number in self.order]
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        """Return ``selection``, the mean over the languages, and the score of each language.
+
+        ``{"selection": 75.0, "accuracy_de": 70.0, "accuracy_fr": 80.0}``
+        """
+        # A model with several outputs, such as the first and the last word of an answer, gives a tuple of arrays.
+        predictions = prediction.predictions
+        sorted_outputs = (
+            np.stack(predictions, axis=1) if isinstance(predictions, tuple) else np.asarray(predictions)
+        )
+        # Undo the sorting by length.
+        outputs = np.empty_like(sorted_outputs)
+        outputs[self.order] = sorted_outputs
+        values = []
+        scores: dict[str, float] = {}
+        start = 0
+        for (language, dataset), part in zip(self.dev, self.parts, strict=True):
+            stop = start + len(part)
+            predicted = self.task.decode(dataset, part, list(outputs[start:stop]))
+            score = development_score(self.task, self.metric, dataset, predicted, language=language)
+            values.append(score)
+            scores[f"{self.metric}_{language}"] = score
+            start = stop
+        return {"selection": float(np.mean(values)), **scores}
 
 
 class EarlyStop(TrainerCallback):
