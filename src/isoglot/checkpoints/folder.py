@@ -100,7 +100,7 @@ def _by_numbers_in_name(path: Path) -> list[tuple[float, str]]:
     ``layer=4`` has the key ``[(0.0, "layer="), (4.0, ""), (0.0, "")]``: text and numbers alternate.
     """
     parts = re.split(r"(\d+(?:\.\d+)?(?:e-?\d+)?)", path.name)
-    key = []
+    key: list[tuple[float, str]] = []
     for place, part in enumerate(parts):
         is_number = place % 2 == 1  # re.split puts what the group matched between the texts
         key.append((float(part), "") if is_number else (0.0, part))

@@ -175,12 +175,12 @@ class FinetuneOptions(Options):
         ``learning_rate=(1e-5, 2e-5)`` and ``epochs=(2, 3)`` give rate and epochs (1e-5, 2), (1e-5, 3), (2e-5, 2) and
         (2e-5, 3). Without lists the grid is the settings alone.
         """
-        lists = {}
+        lists: dict[str, tuple[Any, ...]] = {}
         for name in ("learning_rate", "batch_size", "epochs"):
             value = getattr(self, name)
             if isinstance(value, tuple):
                 lists[name] = value
-        combinations = []
+        combinations: list[FinetuneOptions] = []
         for values in product(*lists.values()):
             changes = dict(zip(lists, values, strict=True))
             combinations.append(self.model_copy(update=changes))

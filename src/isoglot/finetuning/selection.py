@@ -89,7 +89,7 @@ class Chooser:
         self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
         for part, (_, dataset) in zip(self.parts, dev, strict=True):
             number_rows(part, dataset, attached(model))
-        joined = []
+        joined: list[Mapping[str, Any]] = []
         for part in self.parts:
             joined += [row.inputs for row in part]
         self.order = np.argsort(-row_lengths(joined), kind="stable")
@@ -108,7 +108,7 @@ class Chooser:
         # Undo the sorting by length.
         outputs = np.empty_like(sorted_outputs)
         outputs[self.order] = sorted_outputs
-        values = []
+        values: list[float] = []
         scores: dict[str, float] = {}
         start = 0
         for (language, dataset), part in zip(self.dev, self.parts, strict=True):
