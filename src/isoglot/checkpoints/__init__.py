@@ -4,4 +4,8 @@ Open ``folder.py`` first: the folder of a checkpoint, of a run, or of the aligne
 ``packed.py`` writes an aligner as one small file of 4- and 8-bit weights; ``packed_file.py`` reads such a file and
 checks every name, shape and text before anything is built from it. ``reading.py`` says what to do when a file is
 damaged. ``isoglot.modules.checkpoint`` loads the weights.
+
+- *choice*: the layer and method by which an encoder aligns words: ``aligner.json`` beside weights.
+- *packed file*: NAME.safetensors; NAME.sentences.safetensors (*upper layers*) and NAME.aligner.json may be beside it.
+- *text*: a small file of a checkpoint, such as ``config.json``, inside a packed file.
 """

@@ -13,47 +13,61 @@ from isoglot.runs.record import MANIFEST, RUN
 _LOGGER = logging.getLogger(__name__)
 
 BOX = "box"
-"""The name of the aligner that comes with the package."""
+"""The name of the aligner that comes with the package, a packed file."""
 BOX_FILE = Path(__file__).parents[1] / "models" / "box.safetensors"
 
 
 def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> Path | str:
-    """A checkpoint's own folder, from it or the run's folder around it; a hub name stays as it is.
+    """Find the folder of a checkpoint by what a user types for it.
 
-    A packed aligner, and the one that comes with the package, is unpacked into the cache.
+    1. ``box`` is the aligner that comes with the package, even where a folder is called ``box``: go to 3.
+    2. A folder with the file is the checkpoint itself; else ``FOLDER/checkpoint`` may be one: ``FOLDER`` is a run's.
+    3. A packed aligner is unpacked into the cache, and the folder there is returned.
+    4. Anything else that exists or looks like a path (``./x``, ``/x``, ``~/x``, ``a/b/c``) is a mistake.
+    5. What is left, ``xlm-roberta-base`` or ``owner/name``, is taken for a name of the hub and returned as a string.
 
-    ``file``: what the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
+    ``file``: A file that the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
     """
     folder, name = Path(checkpoint).expanduser(), str(checkpoint)
     patterns = TOKENIZER_FILES if file == "tokenizer" else (file,)
-    for path in () if name == BOX else map(recovered, (folder, folder / CHECKPOINT)):
-        if path.is_dir() and any(any(path.glob(pattern)) for pattern in patterns):
-            return path
-    if (packed := packed_file(checkpoint)) is not None:
+    if name != BOX:  # 1
+        for place in (folder, folder / CHECKPOINT):  # 2
+            path = recovered(place)  # its writer may have been killed between two renames
+            if path.is_dir() and any(any(path.glob(pattern)) for pattern in patterns):
+                return path
+    packed = packed_file(checkpoint)
+    if packed is not None:  # 3
         from isoglot.checkpoints.packed import unpacked  # noqa: PLC0415 - loads numpy
 
         return unpacked(packed)
-    if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1
+    if folder.exists() or looks_like_path:  # 4
         missing = "tokenizer.json" if file == "tokenizer" else file
+        problem = f"holds no {missing}" if folder.exists() else "does not exist"
         raise ConfigurationError(
-            f"{checkpoint}: {f'holds no {missing}' if folder.exists() else 'does not exist'}; give a checkpoint's "
+            f"{checkpoint}: {problem}; give a checkpoint's "
             "folder (config.json, model.safetensors, tokenizer.json), a finished run's folder, a packed aligner, or a "
             "hub name"
         )
-    return name
+    return name  # 5
 
 
 def checkpoints_of(place: str | Path) -> list[str | Path]:
-    """The checkpoints that a name stands for: itself, or of a folder of several runs every finished run in it.
+    """List the checkpoints that a name stands for: all finished runs in a folder of runs, else the name itself.
 
-    `runs/layers` with `layer=4/seed-1` to `layer=10/seed-3` stands for these runs, the values in their own order.
+    ``runs/layers`` with the runs ``layer=4/seed-1`` to ``layer=10/seed-3`` stands for these runs, ``layer=4`` first. A
+    folder in which no run is finished stands for itself; whoever opens it reports what is missing.
     """
     folder = Path(place).expanduser()
     if str(place) == BOX or not folder.is_dir() or _is_checkpoint_or_run(folder):
         return [place]
-    finished, unfinished = list[str | Path](), list[Path]()
+    finished: list[str | Path] = []
+    unfinished: list[Path] = []
     for run in _runs_below(folder):
-        (finished if (run / CHECKPOINT / "config.json").is_file() else unfinished).append(run)
+        if (run / CHECKPOINT / "config.json").is_file():
+            finished.append(run)
+        else:
+            unfinished.append(run)
     if finished and unfinished:
         _LOGGER.warning(
             "%s: %d runs have no checkpoint and are left out (first: %s)",
@@ -65,13 +79,14 @@ def checkpoints_of(place: str | Path) -> list[str | Path]:
 
 
 def _is_checkpoint_or_run(folder: Path) -> bool:
+    """Whether a folder is a checkpoint, or a run's folder, finished or not."""
     names = ("config.json", f"{CHECKPOINT}/config.json", RUN, MANIFEST)
     return any((folder / name).is_file() for name in names)
 
 
 def _runs_below(folder: Path) -> Iterator[Path]:
-    """The folders of runs, at any depth; what is inside a run's folder is part of that run."""
-    for path in sorted(folder.iterdir(), key=_in_order_of_numbers):
+    """Find the folders of runs at any depth; folders inside a run's folder are parts of that run."""
+    for path in sorted(folder.iterdir(), key=_by_numbers_in_name):
         if path.is_dir() and not path.name.startswith("."):
             if _is_checkpoint_or_run(path):
                 yield path
@@ -79,16 +94,24 @@ def _runs_below(folder: Path) -> Iterator[Path]:
                 yield from _runs_below(path)
 
 
-def _in_order_of_numbers(path: Path) -> list[tuple[float, str]]:
-    """A key by which `layer=4` stands before `layer=10`, and `learning_rate=2e-05` before `learning_rate=0.001`."""
+def _by_numbers_in_name(path: Path) -> list[tuple[float, str]]:
+    """Return a key by which ``layer=4`` is sorted before ``layer=10``, and ``rate=2e-05`` before ``rate=0.001``.
+
+    ``layer=4`` has the key ``[(0.0, "layer="), (4.0, ""), (0.0, "")]``: text and numbers alternate.
+    """
     parts = re.split(r"(\d+(?:\.\d+)?(?:e-?\d+)?)", path.name)
-    return [(float(part), "") if number % 2 else (0.0, part) for number, part in enumerate(parts)]
+    key: list[tuple[float, str]] = []
+    for place, part in enumerate(parts):
+        is_number = place % 2 == 1  # re.split puts what the group matched between the texts
+        key.append((float(part), "") if is_number else (0.0, part))
+    return key
 
 
 def packed_file(checkpoint: str | Path) -> Path | None:
-    """The packed aligner that is meant, if one is: a file, or by its name the one that comes with the package.
+    """Return the file of a packed aligner, given as a path or as ``box``; ``None`` if it is not one.
 
-    The name is never a folder of that name: what the default means must not hang on where a command is run.
+    ``box`` never means a file or folder of that name: it is the default, and must mean the same in every folder in
+    which a command is run.
     """
     path = Path(checkpoint).expanduser()
     if str(checkpoint) == BOX:

@@ -1,15 +1,19 @@
-"""An aligner in one small file: weights of 4 and 8 bits, tokenizer, layer and method. Nothing here needs torch.
+"""Pack an aligner into one small file, and unpack it again. Nothing here needs torch.
 
-The file is a safetensors file. Each matrix is kept
+A packed aligner is a safetensors file with the encoder's weights in 4 or 8 bits, the tokenizer, and the layer and
+method by which the encoder aligns words. Each matrix is stored
 
-* in 4 bits, where its values are blocks of 32 whole numbers from -8 to 7 times a float16 (an encoder that was
-  published so, whose embeddings training left alone): not a bit of them changes;
-* else in 8 bits, each row whole numbers from -127 to 127 times its own float32: a value moves by at most 1/254 of its
-  row's largest.
+* in 4 bits if its values are blocks of 32 whole numbers from -8 to 7 times a float16: not a bit of them changes. The
+  embeddings of an encoder that was published in 4 bits are such blocks, unless training changed them;
+* else in 8 bits: each row is whole numbers from -127 to 127 times one float32. A value moves by at most 1/254 of the
+  largest value of its row.
 
-Everything else stays float32. Layers above the one that the aligner reads are left out, or kept in a second file beside
-it, NAME.sentences.safetensors: with them the encoder gives vectors of sentences. A choice of layer and method
-beside it, NAME.aligner.json, takes the place of the one in it: a better one does not need the weights again.
+Everything else stays float32. Two more files may stand beside NAME.safetensors:
+
+* NAME.sentences.safetensors has the layers above the one that the aligner reads. With them the encoder gives vectors of
+  sentences; without this file the layers are left out.
+* NAME.aligner.json has another layer and method, which are used in place of those inside the packed file: a better
+  choice can be published without the weights.
 """
 
 import json
@@ -57,7 +61,7 @@ from isoglot.runs.record import Record
 
 _WEIGHTS = "model.safetensors"
 _LENGTH = 8
-"""Bytes before the header of a safetensors file, which say how long it is, and what its length is a multiple of."""
+"""A safetensors file begins with the length of its header in 8 bytes; that length is a multiple of 8, too."""
 
 
 def pack(
@@ -65,21 +69,31 @@ def pack(
 ) -> Path:
     """Write the encoder in a checkpoint's folder, with its ``aligner.json``, as one file.
 
-    Nothing is done where that file is there already; another one, or what lies beside it, is replaced with
-    ``overwrite`` alone.
+    If the same files exist already, nothing is written.
 
-    ``sentences``: folder of an encoder with the same embeddings and lower layers, whose upper layers give vectors of
-    sentences; they are written beside ``out``.
+    Args:
+        checkpoint: Folder of the encoder.
+        out: The file to write.
+        sentences: Folder of an encoder with the same embeddings and lower layers, whose upper layers give vectors of
+            sentences; these layers are written into a second file beside ``out``.
+        overwrite: Replace another packed aligner, and the files that stand beside it.
 
     Raises:
-        ConfigurationError: no choice of a layer beside the weights, a family whose layers are built otherwise, weights
-            that are damaged or missing, a file of either name that is not a packed aligner or another one, or
-            ``sentences`` with other lower layers.
+        ConfigurationError: ``aligner.json`` is missing; the encoder's family cannot be packed; weights are damaged or
+            missing; a file with the name of ``out``, or of the second file, is something else than a packed aligner, or
+            another one; or ``sentences`` has other lower layers.
+
+    Example:
+        >>> pack(Path("runs/mine/checkpoint"), "mine.safetensors")  # doctest: +SKIP
+        PosixPath('mine.safetensors')
     """
+    # Look at what exists first: a file that is not a packed aligner is never replaced, even with `overwrite`.
     file, upper = Path(out), sentence_file(out)
     for path, kind in ((file, FORMAT), (upper, UPPER_FORMAT)):
         if path.exists() and not is_packed(path, kind):
             raise ConfigurationError(f"{path} exists and is not a packed aligner; choose another [[out]]")
+
+    # The texts: configuration, choice of a layer, and the tokenizer without white space.
     texts, shape = _described(checkpoint)
     with reading(checkpoint, TOKENIZER):
         tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
@@ -90,7 +104,11 @@ def pack(
             f"{checkpoint / TOKENIZER}: has more than {LARGEST_TOKENIZER:,} bytes; `isoglot trim` leaves out pieces "
             "that a text does not use"
         )
-    build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
+    build_tokenizer(
+        checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape)
+    )  # refuses one that does not fit
+
+    # The contents of both files, in memory: they are compared with what exists before anything is written.
     lower = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
     tensors: Tensors = {TOKENIZER: np.frombuffer(zlib.compress(tokenizer.encode(), 9), np.uint8)}
     for name, values in lower.items():
@@ -102,23 +120,33 @@ def pack(
         contents[upper] = _serialised(UPPER_FORMAT, {**texts, CONTINUES: continues}, tensors)
     existing = [path for path in (file, upper, choice_beside(file)) if path.exists()]
     if existing and not overwrite:
-        if existing == list(contents) and all(path.read_bytes() == data for path, data in contents.items()):
+        has_same_files = existing == list(contents)
+        if has_same_files and all(path.read_bytes() == data for path, data in contents.items()):
             return file
         raise ConfigurationError(
             f"{existing[0]}: belongs to another aligner than {checkpoint}; choose another [[out]], or add "
             "[[overwrite=True]]"
         )
+
+    # Both files are written under temporary names and renamed when the stack is closed, in reverse order: first the
+    # aligner, then the upper layers that continue it. Files beside an old aligner are deleted before that, so that they
+    # never stand beside new weights, even if the process is killed in between.
     with ExitStack() as stack:
-        for path, data in reversed(contents.items()):  # the aligner takes its name before what continues it
+        for path, data in reversed(contents.items()):
             stack.enter_context(whole_path(path)).write_bytes(data)
         for path in existing:
-            if path != file:  # it belongs to the old weights, and goes before the new ones are there
+            if path != file:
                 path.unlink()
     return file
 
 
 def _serialised(kind: str, texts: Mapping[str, str], tensors: Tensors) -> bytes:
-    """A safetensors file whose bytes depend on its content alone: the library writes texts in any order."""
+    """Return the bytes of a safetensors file, the same bytes whenever the content is the same.
+
+    The library writes the texts in any order, so the header (JSON after its length in 8 bytes) is written again, with
+    sorted keys, and filled up with spaces to a multiple of 8 bytes, as the format wants it. The tensors follow
+    unchanged: their places in the header count from its end.
+    """
     data = save(tensors, metadata={"format": kind, **texts})
     end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
     header = json.dumps(
@@ -129,11 +157,17 @@ def _serialised(kind: str, texts: Mapping[str, str], tensors: Tensors) -> bytes:
 
 
 def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
-    """The texts of a checkpoint as they are packed, and the encoder that is, without the layers that are not read."""
+    """Return the texts of a checkpoint as they are packed, and the shape of the encoder that is packed.
+
+    The packed encoder ends with the layer that the aligner reads. With 12 layers and ``{"layer": 8}`` in
+    ``aligner.json``, ``config.json`` is packed with ``"num_hidden_layers": 8``; ``{"layer": -1}``, which counts from
+    the end, is packed as ``{"layer": 12}``.
+    """
     texts = {}
     for name in TEXTS:
+        path = checkpoint / name
         with reading(checkpoint, name):
-            if (path := checkpoint / name).is_file():
+            if path.is_file():
                 texts[name] = path.read_text(encoding="utf-8")
     config, choice = read_json(checkpoint / CONFIG), read_json(checkpoint / ALIGNER_FILE)
     if config is None or not isinstance(config.get("num_hidden_layers"), int):
@@ -154,6 +188,7 @@ def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
             "another"
         )
     layer, layers = choice["layer"], config["num_hidden_layers"]
+    # Hidden states are numbered from 0, the embeddings, to `layers`; -1 is the last of these `layers + 1`.
     last = layer + layers + 1 if layer < 0 else layer
     if not 0 <= last <= layers:
         raise ConfigurationError(
@@ -168,7 +203,14 @@ def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
 def _upper_layers(
     folder: Path, lower: Mapping[str, Floats], shape: EncoderShape, text: str
 ) -> tuple[dict[str, str], Tensors]:
-    """The configuration of a whole encoder, and its layers above those of the aligner as they are kept."""
+    """Return the configuration of a whole encoder, and its quantised layers above those of the aligner.
+
+    Args:
+        folder: The whole encoder.
+        lower: The aligner's tensors; those of the whole encoder must be equal.
+        shape: The shape of the aligner's encoder.
+        text: ``config.json`` of the aligner's encoder. The whole encoder has the same one with more layers.
+    """
     config, first = read_json(folder / CONFIG) or {}, shape.num_hidden_layers
     last = config.get("num_hidden_layers", 0)
     if config.get("model_type") != shape.model_type or not isinstance(last, int) or last <= first:
@@ -177,24 +219,30 @@ def _upper_layers(
             "give one that continues the aligner"
         )
     below = dict(_encoder(folder, shape, range(first)))
-    if changed := [name for name, values in lower.items() if not np.array_equal(below[name], values)]:
-        raise ConfigurationError(
-            f"{folder}: its {changed[0]} differs from the aligner's; train it with those layers frozen"
-        )
+    for name, values in lower.items():
+        if not np.array_equal(below[name], values):
+            raise ConfigurationError(
+                f"{folder}: its {name} differs from the aligner's; train it with those layers frozen"
+            )
     whole = shape.model_copy(update={"num_hidden_layers": last})
     tensors: Tensors = {}
     for name, values in _encoder(folder, whole, range(first, last)):
-        if name not in lower:
+        if name not in lower:  # the embeddings are
             tensors |= quantised(name, values)
-    return {CONFIG: json.dumps({**json.loads(text), "num_hidden_layers": last}, indent=2)}, tensors
+    whole_config = {**json.loads(text), "num_hidden_layers": last}
+    return {CONFIG: json.dumps(whole_config, indent=2)}, tensors
 
 
 def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, cached: bool = False) -> Path:
-    """Write what a packed file holds as a plain Hugging Face folder of float32 weights, upper layers included.
+    """Write a packed aligner as a plain Hugging Face folder of float32 weights, with the upper layers if it has them.
 
-    Nothing is done where that folder is there already; another one is replaced with ``overwrite`` alone.
+    If the folder exists already and was made from the same files, nothing is written.
 
-    ``cached``: As :meth:`isoglot.runs.record.Record.make` has it.
+    Args:
+        file: The packed aligner.
+        out: The folder to write.
+        overwrite: Replace a folder that was made from other files.
+        cached: As :meth:`isoglot.runs.record.Record.make` has it.
     """
 
     def make(folder: Path) -> dict[str, Any]:
@@ -204,7 +252,8 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, 
         if sentence_file(file).is_file():
             texts[CONFIG], above = read_upper(file, packed)
             tensors |= above
-        for name in (*TEXTS, TOKENIZER):  # no other name in the file becomes a path
+        # Only known names become paths: a file may come from anywhere, with `../x` as the name of a text.
+        for name in (*TEXTS, TOKENIZER):
             if name in texts:
                 (folder / name).write_text(texts[name], encoding="utf-8")
         with whole_path(folder / _WEIGHTS) as weights:
@@ -217,14 +266,18 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, 
 
 
 def unpacked(file: Path) -> Path:
-    """The folder in the cache that holds what a packed file holds; made where it is missing or was changed."""
-    first, *more = _fingerprints(file).values()
-    name = "-".join([first[:16], *(hashed[:8] for hashed in more)])
+    """Unpack a packed aligner into the cache, unless it is there already and unchanged; return the folder.
+
+    The folder is called by the hashes of the packed file and of the files beside it, such as
+    ``0123456789abcdef-01234567``.
+    """
+    of_packed, *of_beside = _fingerprints(file).values()
+    name = "-".join([of_packed[:16], *(hashed[:8] for hashed in of_beside)])
     return unpack(file, cache_folder() / "aligners" / name, cached=True)
 
 
 def _fingerprints(file: str | Path) -> dict[str, str]:
-    """Hashes of a packed file and of what stands beside it."""
+    """Hash a packed file, which comes first, and the files that stand beside it."""
     if not Path(file).is_file():
         raise ConfigurationError(f"{file} does not exist; reinstall isoglot, or name another model")
     beside = {"sentences": sentence_file(file), "choice": choice_beside(file)}
@@ -233,51 +286,83 @@ def _fingerprints(file: str | Path) -> dict[str, str]:
 
 
 def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
-    """A tensor as it is kept: ``NAME.q4`` or ``NAME.q8`` with ``NAME.scale``, or itself."""
-    if values.ndim != 2:
+    """Return a tensor as it is stored, by name; :func:`isoglot.checkpoints.packed_file.restored` undoes it.
+
+    1. Biases and norms, which are no matrices, are stored unchanged: ``{NAME: values}``.
+    2. A matrix that fits into 4 bits exactly: ``{NAME.q4: nibbles, NAME.scale: scales}``.
+    3. Any other matrix in 8 bits: ``[0.5, -1.27]`` is ``{NAME.q8: [50, -127], NAME.scale: [0.01]}``.
+    """
+    if values.ndim != 2:  # 1
         return {name: values}
-    if (exact := _in_four_bits(values)) is not None:
-        return {f"{name}.q4": exact[0], f"{name}.scale": exact[1]}
-    scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)
-    whole = np.rint(values / np.where(scale > 0, scale, 1)).astype(np.int8)
-    return {f"{name}.q8": whole, f"{name}.scale": scale.astype(np.float32)}
+    exact = _in_four_bits(values)
+    if exact is not None:  # 2
+        nibbles, scales = exact
+        return {f"{name}.q4": nibbles, f"{name}.scale": scales}
+    scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)  # 3
+    whole_numbers = np.rint(values / np.where(scale > 0, scale, 1)).astype(
+        np.int8
+    )  # a row of zeros stays zeros
+    return {f"{name}.q8": whole_numbers, f"{name}.scale": scale.astype(np.float32)}
 
 
 def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Nibbles and scales that give exactly these values, if there are any.
+    """Find nibbles and scales that give exactly these values; ``None`` if even one block has none.
 
-    Byte j of a block holds value j (low) and j + 16 (high), each plus 8.
+    A block is 32 neighbouring values of a row. It fits if every value is a whole number from -8 to 7 times one float16,
+    the scale. The scale is not known, but the largest value of the block is one of 15 multiples of it (0 is none):
+
+    1. Try the multiples from the largest to the smallest, -8 first, then -7 and 7. So a scale is as small as it can be,
+       and the same one is found on every machine.
+    2. The largest value divided by the multiple, rounded to float16, is the scale to try.
+    3. A block whose every value is exactly a whole number of such scales is done; the others try the next multiple.
+
+    Nibbles are stored as llama.cpp's Q4_0 has them: byte j of a block holds value j in its low and value j + 16 in its
+    high four bits, each plus 8.
     """
     rows, columns = values.shape
     if columns % BLOCK:
         return None
     blocks = values.reshape(-1, BLOCK)
+    # With its sign: the value that is farthest from 0.
     largest = blocks[np.arange(len(blocks)), np.abs(blocks).argmax(axis=1)]
-    whole, scales = np.zeros(blocks.shape, np.int8), np.zeros(len(blocks), np.float16)
-    left = np.flatnonzero(largest)
-    for multiple in sorted(range(-8, 8), key=lambda k: (-abs(k), k)):
-        if not multiple or not len(left):
+    whole_numbers, scales = np.zeros(blocks.shape, np.int8), np.zeros(len(blocks), np.float16)
+    open_blocks = np.flatnonzero(largest)  # a block of zeros fits already, with the scale 0
+    for multiple in sorted(range(-8, 8), key=lambda k: (-abs(k), k)):  # 1
+        if multiple == 0 or not len(open_blocks):
             continue
+        # A scale may overflow to infinity or underflow to 0; then no value is equal, and the block does not fit.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            scale = (largest[left] / np.float32(multiple)).astype(np.float16)
+            scale = (largest[open_blocks] / np.float32(multiple)).astype(np.float16)  # 2
             wide = scale.astype(np.float32)[:, None]
-            numbers = np.rint(blocks[left] / wide)
-            fits = ((numbers * wide == blocks[left]) & (numbers >= -8) & (numbers <= 7)).all(axis=1)
-        whole[left[fits]], scales[left[fits]] = numbers[fits].astype(np.int8), scale[fits]
-        left = left[~fits]
-    if len(left):
+            numbers = np.rint(blocks[open_blocks] / wide)
+            is_exact = (numbers * wide == blocks[open_blocks]) & (numbers >= -8) & (numbers <= 7)
+            fits = is_exact.all(axis=1)
+        done = open_blocks[fits]  # 3
+        whole_numbers[done], scales[done] = numbers[fits].astype(np.int8), scale[fits]
+        open_blocks = open_blocks[~fits]
+    if len(open_blocks):
         return None
-    nibbles = (whole + 8).astype(np.uint8)
-    packed = nibbles[:, : BLOCK // 2] | nibbles[:, BLOCK // 2 :] << 4
+    nibbles = (whole_numbers + 8).astype(np.uint8)
+    low, high = nibbles[:, : BLOCK // 2], nibbles[:, BLOCK // 2 :]
+    packed = low | high << 4
     return packed.reshape(rows, columns // 2), scales.reshape(rows, -1)
 
 
 def _encoder(checkpoint: Path, shape: EncoderShape, layers: range) -> Iterable[tuple[str, Floats]]:
-    """The tensors of embeddings and of some layers, by their names in the encoder alone."""
+    """Read the tensors of the embeddings and of some layers, as float32.
+
+    Their names are those in the encoder alone: ``bert.encoder.layer.0.…`` of a model with a head is
+    ``encoder.layer.0.…``.
+
+    Raises:
+        ConfigurationError: A tensor is missing, has another shape than the configuration says, or holds NaN.
+    """
     prefix = f"{'bert' if shape.model_type == 'bert' else 'roberta'}."
     with reading(checkpoint, _WEIGHTS), safe_open(checkpoint / _WEIGHTS, framework="np") as tensors:
         names = {name.removeprefix(prefix): name for name in tensors.keys()}  # noqa: SIM118
-        stop = min(layers.stop, layers.start + len(names) + 1)  # however many the configuration promises
+        # A broken configuration may promise billions of layers. With one more layer than there are tensors, the first
+        # missing tensor is found all the same.
+        stop = min(layers.stop, layers.start + len(names) + 1)
         for bare, size in sorted(shape.tensors(range(layers.start, stop), embeddings=True).items()):
             if bare not in names:
                 raise ConfigurationError(

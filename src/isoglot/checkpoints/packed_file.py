@@ -1,7 +1,14 @@
-"""The one reader of packed aligners: names, shapes and texts are checked before anything is built from a file.
+"""Read packed aligners; nothing else reads them.
 
-A file may come from anywhere. What it holds is read only after its header fits its configuration, so that memory and
-time are bounded by its size; no name in it becomes a path.
+A file may come from anywhere, so its names, shapes and texts are checked before anything is built from it:
+
+1. Tensors are read only after the header of the file was found to fit its configuration. So memory and time are bounded
+   by the size of the file, not by numbers that it states.
+2. No name in the file becomes a path.
+3. The tokenizer is unpacked to at most 64 MiB, and none of its ids is beyond the word embeddings.
+4. No weight is NaN or infinite, nor becomes so when it is multiplied by its scale.
+
+Open :func:`read_packed` first. ``packed.py`` describes the format and writes it.
 """
 
 import re
@@ -25,33 +32,38 @@ from isoglot.runs.json_lines import parse_object
 Floats = NDArray[np.float32]
 Tensors = dict[str, NDArray[Any]]
 Header = tuple[str, tuple[int, ...]]
-"""Dtype, as safetensors calls it, and shape of a tensor."""
+"""Dtype and shape of a tensor as safetensors names them: ``("F32", (384,))``."""
 FORMAT, UPPER_FORMAT = "isoglot-packed-1", "isoglot-packed-sentences-1"
 BLOCK = 32
-"""Values of a block of 4 bits."""
+"""Number of 4-bit values that share one scale."""
 Family = Literal["bert", "roberta", "xlm-roberta"]
 FAMILIES: tuple[str, ...] = get_args(Family)
-"""Whose layers ``encoder.layer.N`` each end in the states that are compared, so that those above can be left out."""
+"""Families that can be packed: the hidden states of a layer come straight from ``encoder.layer.N``, with no norm above
+all layers, so the layers above N can be left out."""
 CONFIG, TOKENIZER, TOKENIZER_CONFIG = "config.json", "tokenizer.json", "tokenizer_config.json"
 CONTINUES = "continues"
-"""In a file of upper layers: the hash of the file that it belongs to."""
+"""Name of a text in a file of upper layers: the hash of the aligner's file to which the layers belong."""
 TEXTS = (CONFIG, TOKENIZER_CONFIG, ALIGNER_FILE, "README.md")
-"""Files that go along where they are there: the model card has licence notices."""
+"""Files of a checkpoint that are packed with it if they exist; the model card, because it has licence notices."""
 LARGEST_TOKENIZER = 1 << 26
-"""Bytes of the ``tokenizer.json`` of a packed file, of which 64 MiB are several times the largest in use."""
+"""Maximum bytes of a packed ``tokenizer.json``: 64 MiB, several times the largest in use."""
 _LARGEST_CHOICE = 1 << 20
+"""Maximum bytes of a choice of layer and method beside a packed file."""
 _LARGEST_WEIGHT = np.finfo(np.float32).max / 128
-"""Of scales too, which are multiplied by whole numbers of 8 bits."""
+"""Maximum of weights and of scales: a scale times any 8-bit number (to -128) is still finite in float32."""
 _ALLOWED = {FORMAT: {*TEXTS}, UPPER_FORMAT: {CONFIG, CONTINUES}}
 _REQUIRED = {FORMAT: (CONFIG, ALIGNER_FILE), UPPER_FORMAT: (CONFIG, CONTINUES)}
 _WORDS = "a \N{CARIAN LETTER A}"
-"""What a tokenizer must cut: the second is a word that hardly any has, for which some need a piece."""
+"""Text that a tokenizer must be able to cut: a common word, and a letter that hardly any vocabulary has.
+
+For the letter the tokenizer needs its piece for unknown words; one that lacks this piece fails here, and not later.
+"""
 _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 _Count = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 class EncoderShape(BaseModel):
-    """The shape of an encoder: its tensors, and how it computes, as its configuration says."""
+    """The values of an encoder's ``config.json`` on which the shapes of its tensors and its computing depend."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -67,7 +79,10 @@ class EncoderShape(BaseModel):
     pad_token_id: int | None = None
 
     def tensors(self, layers: range, *, embeddings: bool) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of the tensors of some layers, with those of the embeddings."""
+        """Return the names and shapes of the tensors of some layers: ``encoder.layer.0.output.dense.bias``: ``(384,)``.
+
+        ``embeddings``: Add those of the embeddings.
+        """
         size, inner = self.hidden_size, self.intermediate_size
         matrices = {f"attention.self.{part}": (size, size) for part in ("query", "key", "value")}
         matrices |= {"attention.output.dense": (size, size), "intermediate.dense": (inner, size)}
@@ -76,7 +91,10 @@ class EncoderShape(BaseModel):
         layer |= {f"{name}.bias": shape[:1] for name, shape in matrices.items()}
         norms = ("attention.output.LayerNorm", "output.LayerNorm")
         layer |= {f"{name}.{part}": (size,) for name in norms for part in ("weight", "bias")}
-        shapes = {f"encoder.layer.{k}.{name}": shape for k in layers for name, shape in layer.items()}
+        shapes: dict[str, tuple[int, ...]] = {}
+        for number in layers:
+            for name, shape in layer.items():
+                shapes[f"encoder.layer.{number}.{name}"] = shape
         if embeddings:
             rows = {"word": self.vocab_size, "position": self.max_position_embeddings}
             rows["token_type"] = self.type_vocab_size
@@ -88,13 +106,13 @@ class EncoderShape(BaseModel):
 class PackedFile(NamedTuple):
     """The content of a packed file, checked."""
 
-    texts: dict[str, str]  # by name, tokenizer.json among them
-    tensors: Tensors  # as they are kept, see :func:`restored`
+    texts: dict[str, str]  # by file name: config.json, aligner.json, tokenizer.json, …
+    tensors: Tensors  # quantised, with their scales; :func:`restored` makes float32 of them
     shape: EncoderShape
 
 
 def is_packed(file: Path, kind: str = FORMAT) -> bool:
-    """Whether a file is a packed aligner, complete or not."""
+    """Whether a file says that it is a packed aligner, or of another ``kind``; its content may still be wrong."""
     try:
         with safe_open(file, framework="np") as tensors:
             return (tensors.metadata() or {}).get("format") == kind
@@ -103,12 +121,12 @@ def is_packed(file: Path, kind: str = FORMAT) -> bool:
 
 
 def sentence_file(file: str | Path) -> Path:
-    """The file that holds the upper layers of a packed file, if there are any."""
+    """Return the path of the upper layers of a packed file: ``a.safetensors`` has ``a.sentences.safetensors``."""
     return _beside(file, ".sentences.safetensors")
 
 
 def choice_beside(file: str | Path) -> Path:
-    """The file beside a packed file that holds another choice of layer and method."""
+    """Return the path of another choice of layer and method: ``a.safetensors`` has ``a.aligner.json``."""
     return _beside(file, ".aligner.json")
 
 
@@ -118,7 +136,7 @@ def _beside(file: str | Path, ending: str) -> Path:
 
 
 def read_packed(file: str | Path, *, texts_alone: bool = False) -> PackedFile:
-    """A packed file, with the choice beside it in place of its own.
+    """Read a packed file. A choice of layer and method beside the file takes the place of the one inside.
 
     ``texts_alone``: Leave out the tensors and the tokenizer.
 
@@ -127,16 +145,17 @@ def read_packed(file: str | Path, *, texts_alone: bool = False) -> PackedFile:
     """
     path = Path(file)
     texts, tensors, shape = _read(path, FORMAT, texts_alone=texts_alone)
-    choice = choice_beside(path) if choice_beside(path).is_file() else path
-    if choice != path:
-        texts[ALIGNER_FILE] = _small_text(choice)
-    layer, most = (
-        _json_object(choice, ALIGNER_FILE, texts[ALIGNER_FILE]).get("layer"),
-        shape.num_hidden_layers,
-    )
-    if type(layer) is not int or not -most - 1 <= layer <= most:
+    choice_from = path  # the file that a message about the choice names
+    if choice_beside(path).is_file():
+        choice_from = choice_beside(path)
+        texts[ALIGNER_FILE] = _small_text(choice_from)
+    # Layer 0 is the embeddings; a negative layer counts from the end, -1 for the last one.
+    layer = _json_object(choice_from, ALIGNER_FILE, texts[ALIGNER_FILE]).get("layer")
+    last = shape.num_hidden_layers
+    if type(layer) is not int or not -last - 1 <= layer <= last:
         raise _unreadable(
-            choice, f"layer: got {shortened(layer)}, but this encoder has layers 0 (embeddings) to {most}"
+            choice_from,
+            f"layer: got {shortened(layer)}, but this encoder has layers 0 (embeddings) to {last}",
         )
     if not texts_alone:
         texts[TOKENIZER] = _inflated(path, tensors.pop(TOKENIZER))
@@ -144,7 +163,10 @@ def read_packed(file: str | Path, *, texts_alone: bool = False) -> PackedFile:
 
 
 def read_upper(file: str | Path, lower: PackedFile) -> tuple[str, Tensors]:
-    """The configuration of the whole encoder and its upper layers, of the second file of a packed file."""
+    """Read the file of upper layers beside a packed file: the whole encoder's configuration, and the layers.
+
+    ``lower``: The packed file, to which the upper layers must belong.
+    """
     upper = sentence_file(file)
     texts, tensors, whole = _read(upper, UPPER_FORMAT, first=lower.shape.num_hidden_layers)
     if texts[CONTINUES] != fingerprint(file):
@@ -155,51 +177,70 @@ def read_upper(file: str | Path, lower: PackedFile) -> tuple[str, Tensors]:
 
 
 def can_run(packed: PackedFile) -> bool:
-    """Whether :class:`~isoglot.modules.packed_encoder.PackedEncoder` computes what the library does of this file."""
+    """Whether :class:`~isoglot.modules.packed_encoder.PackedEncoder` computes the same states as transformers.
+
+    It does for the usual settings of these families, which are the defaults of their configurations.
+    """
     config = parse_object(packed.texts[CONFIG])
     usual = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
     return all(config.get(name, value) == value for name, value in usual.items())
 
 
 def build_tokenizer(file: str | Path, packed: PackedFile) -> Tokenizer:
-    """The tokenizer of a packed file, whose every id is a word embedding of its encoder."""
+    """Build the tokenizer of a packed file, and check that each of its ids has a word embedding in the encoder."""
     text, rows = packed.texts[TOKENIZER], packed.shape.vocab_size
     try:
         tokenizer = Tokenizer.from_str(text)
         ids = tokenizer.encode(_WORDS).ids
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
-    except BaseException as error:  # the library raises Exception, and panics of Rust are not even that
+    except (
+        BaseException
+    ) as error:  # the library raises plain Exception; a panic of its Rust code is not even that
         raise _unreadable(file, f"{TOKENIZER}: {reason(error)}") from error
+    # If every id below the number of entries has an entry, the largest id is one less than that number. Only if there
+    # are gaps is the whole vocabulary read, which takes four times as long.
     count = tokenizer.get_vocab_size()
-    # Without holes the ids end at their count; the vocabulary itself takes four times as long.
     largest = count - 1
     if count > rows or not all(map(tokenizer.id_to_token, range(count))):
         largest = max(tokenizer.get_vocab().values(), default=-1)
-    if (largest := max([largest, *ids])) >= rows:
+    largest = max([largest, *ids])  # special tokens of the template may have ids of their own
+    if largest >= rows:
         raise _unreadable(file, f"the tokenizer has ids up to {largest}, the encoder {rows} word embeddings")
     return tokenizer
 
 
 def restored(tensors: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Floats]]:
-    """The tensors of :func:`isoglot.checkpoints.packed.quantised` as float32, with their names, one after another."""
+    """Make float32 of the tensors of :func:`isoglot.checkpoints.packed.quantised`, one after another, with their names.
+
+    ``{NAME.q8: [[50, -127]], NAME.scale: [[0.01]]}`` gives ``NAME`` and ``[[0.5, -1.27]]``.
+    """
     for key, values in tensors.items():
         name = key.removesuffix(".q4").removesuffix(".q8")
         if key.endswith(".q8"):
             yield name, values.astype(np.float32) * tensors[f"{name}.scale"]
         elif key.endswith(".q4"):
+            # A byte is two numbers, each plus 8: those of places j (low) and j + 16 (high) of a block of 32.
             rows, half = values.shape
             blocks = values.reshape(rows, -1, BLOCK // 2)
             whole = np.concatenate([blocks & 15, blocks >> 4], axis=2).astype(np.float32)
             whole -= 8
             whole *= tensors[f"{name}.scale"].astype(np.float32)[:, :, None]
             yield name, whole.reshape(rows, 2 * half)
-        elif not key.endswith(".scale"):
+        elif not key.endswith(".scale"):  # a bias or norm, stored unchanged
             yield name, values
 
 
 def encoder_shape(file: Path, text: str) -> EncoderShape:
-    """What the configuration of an encoder says of its tensors."""
+    """Read the shape of an encoder from its configuration.
+
+    Args:
+        file: The file or folder that messages name.
+        text: The content of ``config.json``.
+
+    Raises:
+        ConfigurationError: A value is missing or wrong, or values do not fit each other.
+    """
     try:
         shape = EncoderShape.model_validate(_json_object(file, CONFIG, text))
     except ValidationError as error:
@@ -208,6 +249,7 @@ def encoder_shape(file: Path, text: str) -> EncoderShape:
         raise _unreadable(
             file, f"{CONFIG}: {shape.hidden_size} values for {shape.num_attention_heads} attention heads"
         )
+    # RoBERTa numbers the positions of a text from pad_token_id + 1 on, BERT from 0.
     if shape.model_type != "bert" and not 0 <= (shape.pad_token_id or 0) < shape.max_position_embeddings:
         raise _unreadable(file, f"{CONFIG}: pad_token_id: got {shape.pad_token_id}")
     if shape.model_type != "bert" and shape.pad_token_id is None:
@@ -218,26 +260,36 @@ def encoder_shape(file: Path, text: str) -> EncoderShape:
 def require_tensors(
     file: Path, shape: EncoderShape, headers: Mapping[str, Header], *, first: int | None = None
 ) -> None:
-    """Refuse tensors that are not those of an encoder, or, with ``first``, of its layers from this one on.
+    """Refuse a file whose tensors are not exactly those of an encoder, each quantised in one of the two ways.
+
+    Args:
+        file: The file that messages name.
+        shape: The encoder.
+        headers: Dtype and shape of each tensor in the file, by name.
+        first: The first layer in a file of upper layers, which has no embeddings; ``None`` for a whole encoder.
 
     Raises:
         ConfigurationError: The first that is missing, not known, or of another dtype or shape than is needed.
     """
-    numbers = {layer[1] for name in headers if (layer := _LAYER.match(name))}
+    # Count the layers first: a configuration that promises billions of layers must not become a list of their tensors.
+    layers_here = {match[1] for match in map(_LAYER.match, headers) if match}
     layers = range(first or 0, shape.num_hidden_layers)
-    if len(layers) != len(numbers):
+    if len(layers) != len(layers_here):
         raise _unreadable(
-            file, f"{CONFIG}: num_hidden_layers: {shape.num_hidden_layers}, with {len(numbers)} layers here"
+            file,
+            f"{CONFIG}: num_hidden_layers: {shape.num_hidden_layers}, with {len(layers_here)} layers here",
         )
+    # A matrix counts as one of 4 bits if the file has such a tensor, else as one of 8 bits.
     needed: dict[str, Header] = {}
     for name, size in shape.tensors(layers, embeddings=first is None).items():
         if len(size) == 1:
             needed[name] = ("F32", size)
         elif f"{name}.q4" in headers and size[1] % BLOCK == 0:
-            needed |= {f"{name}.q4": ("U8", (size[0], size[1] // 2)),
-                       f"{name}.scale": ("F16", (size[0], size[1] // BLOCK))}  # fmt: skip
+            needed[f"{name}.q4"] = ("U8", (size[0], size[1] // 2))  # two values in a byte
+            needed[f"{name}.scale"] = ("F16", (size[0], size[1] // BLOCK))
         else:
-            needed |= {f"{name}.q8": ("I8", size), f"{name}.scale": ("F32", (size[0], 1))}
+            needed[f"{name}.q8"] = ("I8", size)
+            needed[f"{name}.scale"] = ("F32", (size[0], 1))
     for name in sorted({*needed, *headers}):
         if name not in headers:
             raise _unreadable(file, f"tensor {name} is missing")
@@ -253,29 +305,44 @@ def require_tensors(
 def _read(
     file: Path, kind: str, *, first: int | None = None, texts_alone: bool = False
 ) -> tuple[dict[str, str], Tensors, EncoderShape]:
+    """Read the texts and tensors of a file, each check before what depends on it.
+
+    1. The file says that it is of the wanted kind.
+    2. It has all texts that are needed, and no others.
+    3. Its configuration is that of an encoder, and its tensors are exactly those of this encoder.
+    4. Only now the tensors are read, unless ``texts_alone``; their values are finite.
+
+    ``kind``: :data:`FORMAT`, or :data:`UPPER_FORMAT` for a file of upper layers, of which ``first`` is the lowest.
+    """
     if not file.is_file():
         raise ConfigurationError(f"{file} does not exist; reinstall isoglot, or name another model")
     try:
         with safe_open(file, framework="np") as tensors:
             texts = tensors.metadata() or {}
-            if texts.pop("format", None) != kind:
+            if texts.pop("format", None) != kind:  # 1
                 raise ConfigurationError(
                     f"{file} is not a packed aligner; make one with `isoglot pack CHECKPOINT --out {file}`"
                 )
-            if unknown := sorted(texts.keys() - _ALLOWED[kind]):
+            unknown = sorted(texts.keys() - _ALLOWED[kind])  # 2
+            if unknown:
                 raise _unreadable(file, f"unknown text {shortened(unknown[0])}")
-            if missing := [name for name in _REQUIRED[kind] if name not in texts]:
-                raise _unreadable(file, f"{missing[0]} is missing")
+            for name in _REQUIRED[kind]:
+                if name not in texts:
+                    raise _unreadable(file, f"{name} is missing")
             if TOKENIZER_CONFIG in texts:
                 _json_object(file, TOKENIZER_CONFIG, texts[TOKENIZER_CONFIG])
-            shape = encoder_shape(file, texts[CONFIG])
-            slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118
-            headers = {name: (str(s.get_dtype()), tuple(s.get_shape())) for name, s in slices.items()}
-            if kind == FORMAT and (dtype := headers.pop(TOKENIZER, ("", ()))[0]) != "U8":
-                raise _unreadable(file, f"{TOKENIZER} is {dtype or 'missing'}")
+            shape = encoder_shape(file, texts[CONFIG])  # 3
+            headers: dict[str, Header] = {}
+            for name in tensors.keys():  # noqa: SIM118 - not a mapping
+                header = tensors.get_slice(name)  # reads no values
+                headers[name] = (str(header.get_dtype()), tuple(header.get_shape()))
+            names = [] if texts_alone else list(headers)
+            if kind == FORMAT:  # the tokenizer is a tensor of compressed bytes
+                dtype, _ = headers.pop(TOKENIZER, ("", ()))
+                if dtype != "U8":
+                    raise _unreadable(file, f"{TOKENIZER} is {dtype or 'missing'}")
             require_tensors(file, shape, headers, first=first)
-            names = [] if texts_alone else list(slices)
-            contents = {name: tensors.get_tensor(name) for name in names}
+            contents = {name: tensors.get_tensor(name) for name in names}  # 4
     except (SafetensorError, OSError) as error:
         raise _unreadable(file, str(error)) from error
     for name, values in contents.items():
@@ -285,7 +352,7 @@ def _read(
 
 
 def _small_text(choice: Path) -> str:
-    """The text of a choice beside a packed file."""
+    """Read a choice beside a packed file, but no more of the file than a choice can have."""
     try:
         with choice.open("rb") as file:
             content = file.read(_LARGEST_CHOICE + 1)
@@ -297,7 +364,7 @@ def _small_text(choice: Path) -> str:
 
 
 def _inflated(file: Path, content: NDArray[Any]) -> str:
-    """The text of the tokenizer, of which no more is unpacked than one can have."""
+    """Decompress the tokenizer, but no more bytes than a tokenizer may have: a few bytes can stand for gigabytes."""
     unpacker = zlib.decompressobj()
     try:
         text = unpacker.decompress(content.tobytes(), LARGEST_TOKENIZER)
@@ -311,6 +378,7 @@ def _inflated(file: Path, content: NDArray[Any]) -> str:
 
 
 def _json_object(file: Path, name: str, text: str) -> dict[str, Any]:
+    """Parse the text ``name`` of a file, which must be a JSON object."""
     try:
         return parse_object(text)
     except InputError as error:
@@ -322,7 +390,7 @@ def _described(tensor: Header) -> str:
 
 
 def _unreadable(file: str | Path, problem: str) -> ConfigurationError:
-    """What is wrong with a packed file, with the choice beside one, or with a checkpoint that is being packed."""
+    """Make the error about a packed file, about the choice beside one, or about a checkpoint that is being packed."""
     what, hint = "packed aligner", "make the file again with `isoglot pack`"
     if Path(file).is_dir():
         what, hint = "checkpoint to pack", "save it again with `save_pretrained`"

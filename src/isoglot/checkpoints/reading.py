@@ -1,4 +1,4 @@
-"""Reading a checkpoint's files, and what to say when one is damaged. Nothing here needs torch or transformers."""
+"""Report damaged files of a checkpoint in one line. Nothing here needs torch or transformers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,22 +7,31 @@ from pathlib import Path
 from isoglot.core.errors import ConfigurationError, IsoglotError, memory_problem, reason
 
 ALIGNER_FILE = "aligner.json"
-"""Layer and method of an encoder as an aligner, beside its weights."""
+"""The file beside the weights that says by which layer and method the encoder aligns words."""
 
 
 @contextmanager
 def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
-    """Turn whatever a library raises while it reads a checkpoint into one line that names the checkpoint.
+    """Turn any exception of a library that reads a checkpoint into one line that names the checkpoint.
+
+    Exceptions of isoglot, and those that say that memory ran out, pass unchanged.
+
+    Args:
+        checkpoint: Folder or hub name.
+        file: The file that is being read, by its name in the folder.
 
     Raises:
-        ConfigurationError: in place of any exception of the block that is not isoglot's own, nor says that memory
-            ran out.
+        ConfigurationError: The file cannot be read.
+
+    Example:
+        >>> with reading("runs/a/checkpoint", "config.json"):  # doctest: +SKIP
+        ...     AutoConfig.from_pretrained("runs/a/checkpoint")
     """
     try:
         yield
     except IsoglotError:
         raise
-    except Exception as error:  # what a broken or foreign file makes of the libraries has no common class
+    except Exception as error:  # libraries meet a broken file with exceptions of many classes
         if memory_problem(error) is not None:
             raise
         folder = Path(checkpoint)

@@ -90,8 +90,9 @@ def training_rows(
                     f"translations with [[language]], the originals' with [[pivot='{code}']]"
                 )
             rows, originals = numbered(rows, load_rows(task, options.pivot, "train"))
-        named = split_column(rows) is not None and options.select != "last"
-        if named and (dev := _dev_by_column(task, code)) is not None:
+        names_splits = split_column(rows) is not None and options.select != "last"
+        dev = _dev_by_column(task, code) if names_splits else None
+        if dev is not None:
             held_out[code] = dev
         elif options.dev_fraction and not task.data.has_dev(code):
             rows, held_out[code] = hold_out(

@@ -1,4 +1,4 @@
-"""Settings of fine-tuning, and each paper's presets."""
+"""Settings of fine-tuning, and the presets that take them from a paper."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # --help imports nothing heavy
 
 
 _RECORDED_IF_GIVEN = ("class_weight", "select_metric", "patience")
+"""Settings that are younger than some runs: see :meth:`FinetuneOptions.recorded`."""
 
 
 class FinetuneOptions(Options):
@@ -100,68 +101,93 @@ class FinetuneOptions(Options):
 
     @field_validator("select_languages", mode="before")
     @classmethod
-    def _several(cls, value: Any) -> Any:
+    def _one_as_tuple(cls, value: Any) -> Any:
+        """Accept a single language without a list: ``"de"`` is ``("de",)``."""
         return (value,) if isinstance(value, str) else value
 
     @field_validator("class_weight", mode="before")
     @classmethod
-    def _by_text(cls, value: Any) -> Any:
-        """Labels that are numbers, or true and false, as the texts that stand for them."""
-        return (
-            {str(label): weight for label, weight in value.items()} if isinstance(value, Mapping) else value
-        )
+    def _labels_as_text(cls, value: Any) -> Any:
+        """Accept labels that are numbers or booleans, as YAML reads them: ``{1: 5}`` is ``{"1": 5}``."""
+        if not isinstance(value, Mapping):
+            return value
+        return {str(label): weight for label, weight in value.items()}
 
     @model_validator(mode="after")
-    def _chosen(self) -> Self:
-        given = [name for name in ("select_metric", "patience") if getattr(self, name) is not None]
-        if given and self.select == "last":
-            raise ValueError(
-                f"[[{given[0]}]]: needs development data, and select=last uses none; use [[select='source']]"
-            )
+    def _dev_data_where_needed(self) -> Self:
+        """Refuse settings that read a development score if the last checkpoint is kept, which has none."""
+        if self.select == "last":
+            for name in ("select_metric", "patience"):
+                if getattr(self, name) is not None:
+                    raise ValueError(
+                        f"[[{name}]]: needs development data, and select=last uses none; use [[select='source']]"
+                    )
         return self
 
     def recorded(self) -> dict[str, Any]:
-        """The settings as the record of a run has them, without its name.
+        """Return the settings as a run's record has them; the name of the run is none of them.
 
-        Settings that runs did not always have stand there only where they are given, so that older runs are found
-        again.
+        A finished run is found again by its record. A run that was recorded before there was a ``patience`` has none in
+        its record, so ``patience`` is recorded only if it differs from its default; likewise the other young settings.
         """
         values = self.model_dump(mode="json", exclude={"run"})
         for name in _RECORDED_IF_GIVEN:
-            if values[name] == type(self).model_fields[name].default:
+            default = type(self).model_fields[name].default
+            if values[name] == default:
                 del values[name]
         return values
 
     @classmethod
     def build(cls, **values: Any) -> FinetuneOptions:
-        """Options by name."""
+        """Make checked settings from values by name: ``FinetuneOptions.build(epochs=3)``."""
         return validated(cls, values, owner="fine-tuning")
 
     @property
     def originals(self) -> tuple[str, ...]:
-        """The languages whose training data are read beside those asked for."""
+        """Languages whose training data are read beside the requested ones: the pivot's, for code-switching."""
         return (self.pivot,) if self.copies > 1 else ()
 
     @property
     def copies(self) -> int:
-        """How many rows that share a batch a translation makes."""
+        """Number of rows that one training example becomes; all of them share a batch.
+
+        Without code-switching it is the row itself. ``code_switch`` makes two rows of a translation and its original,
+        mixed each way; ``code_switch_and_originals`` adds a third.
+        """
         return {"code_switch": 2, "code_switch_and_originals": 3}.get(self.setting, 1)
 
     def single(self, name: str) -> float:
-        """A setting that may be a list, but is none in a member of :meth:`grid`."""
+        """Return a setting that may be a list as one number.
+
+        The members of :meth:`grid` have no lists any more: ``options.grid()[0].single("learning_rate")``.
+
+        Raises:
+            ConfigurationError: The setting is a list.
+        """
         value = getattr(self, name)
         if isinstance(value, tuple):
             raise ConfigurationError(f"{name} needs one value, got {list(value)}; choose one")
         return float(value)
 
     def grid(self) -> list[FinetuneOptions]:
-        """Every combination of the values that are lists."""
-        names = [n for n in ("learning_rate", "batch_size", "epochs") if isinstance(getattr(self, n), tuple)]
-        choices = product(*(getattr(self, n) for n in names))
-        return [self.model_copy(update=dict(zip(names, values, strict=True))) for values in choices]
+        """Return one settings object for each combination of the settings that are lists, the last list fastest.
+
+        ``learning_rate=(1e-5, 2e-5)`` and ``epochs=(2, 3)`` give rate and epochs (1e-5, 2), (1e-5, 3), (2e-5, 2) and
+        (2e-5, 3). Without lists the grid is the settings alone.
+        """
+        lists: dict[str, tuple[Any, ...]] = {}
+        for name in ("learning_rate", "batch_size", "epochs"):
+            value = getattr(self, name)
+            if isinstance(value, tuple):
+                lists[name] = value
+        combinations: list[FinetuneOptions] = []
+        for values in product(*lists.values()):
+            changes = dict(zip(lists, values, strict=True))
+            combinations.append(self.model_copy(update=changes))
+        return combinations
 
     def with_kept_adapter(self) -> Self:
-        """A copy whose adapter is also written separately."""
+        """Return a copy of the settings by which the adapter is also written into a folder of its own."""
         if self.adapter is None:
             raise ConfigurationError(
                 "[[keep_adapter]] needs an adapter; add [[adapter={'type': 'lora', 'rank': 8}]]"
@@ -169,7 +195,7 @@ class FinetuneOptions(Options):
         return self.changed(adapter=self.adapter.model_copy(update={"keep": True}))
 
     def changed(self, **values: Any) -> Self:
-        """A copy with other values, checked."""
+        """Return a copy with some other values, checked as a whole."""
         return type(self).build(**{**self.model_dump(), **values})  # type: ignore[return-value]
 
 
@@ -177,52 +203,75 @@ _FROZEN: Mapping[str, Any] = {
     "learning_rate": 1e-3, "batch_size": 128, "epochs": 20, "evaluate_every": None, "warmup": 0.0,
     "weight_decay": 0.0, "precision": "float32", "select": "source",
 }  # fmt: skip
-"""In place of a preset's values, which are of encoders, for a classifier of frozen vectors: LASER's rate and batch."""
+"""Settings of a classifier over frozen vectors, whatever the preset: the papers' values are for training an encoder.
+
+Rate and batch size are those of LASER's classifier (Artetxe and Schwenk 2019).
+"""
 
 PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")
-"""Papers whose settings tasks state. WEAM gives none of fine-tuning: it has XTREME's."""
+"""Papers by whose settings the tasks can be fine-tuned. WEAM gives no settings of fine-tuning: it takes XTREME's."""
 
 
 def task_with_settings(
     name: str, data: Sequence[str] | DataSource, /, *, paper: str, **values: Any
 ) -> tuple[Any, FinetuneOptions]:
-    """A task and how to fine-tune it, from a paper's settings and the ``values`` that replace some of them.
+    """Make a task and its settings of fine-tuning: those of a paper, some of them replaced by ``values``.
+
+    ``values`` may hold options of the task as well as settings; one name of both is a setting (``max_length``).
 
     Example:
         >>> len(task_with_settings("pos", [], paper="xlm_align")[1].grid())
         9
     """
-    settings = set(FinetuneOptions.model_fields)
-    of_task = task_options(name).model_fields.keys() - settings
+    setting_names = set(FinetuneOptions.model_fields)
+    task_names = task_options(name).model_fields.keys() - setting_names
     frozen = _FROZEN if values.get("frozen") else {}
-    every = {**_preset(paper, task_class(name)), **frozen, **values}
-    unknown = [
-        f"fine-tuning on {name} has no setting {key!r}; {did_you_mean(key, of_task | settings)}"
-        for key in every
-        if key not in of_task | settings
-    ]
-    if unknown:
-        raise ConfigurationError(unknown)
-    train = FinetuneOptions.build(**{k: v for k, v in every.items() if k not in of_task})
-    return build_task(name, data, **{k: v for k, v in every.items() if k in of_task}), train
+    merged = {**_preset(paper, task_class(name)), **frozen, **values}  # the later ones win
+    for_task: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    mistakes: list[str] = []
+    for key, value in merged.items():
+        if key in task_names:
+            for_task[key] = value
+        elif key in setting_names:
+            settings[key] = value
+        else:
+            hint = did_you_mean(key, task_names | setting_names)
+            mistakes.append(f"fine-tuning on {name} has no setting {key!r}; {hint}")
+    if mistakes:
+        raise ConfigurationError(mistakes)
+    train = FinetuneOptions.build(**settings)
+    return build_task(name, data, **for_task), train
 
 
 def settings_for(task: Any, /, *, paper: str, **values: Any) -> FinetuneOptions:
-    """How to fine-tune a task that is there already: as :func:`task_with_settings`, but for the task's own options."""
+    """Make the settings for a task that exists already: those of a paper, some of them replaced by ``values``.
+
+    A preset may also have options of the task itself, which the task has decided for itself; they are left out. To set
+    these by the paper too, make the task with :func:`task_with_settings`.
+    """
     frozen = _FROZEN if getattr(task, "frozen", None) else {}
-    every = {**_preset(paper, type(task)), **frozen}
-    preset = {name: value for name, value in every.items() if not hasattr(task, name)}
-    return FinetuneOptions.build(**{**preset, **values})
+    preset = {**_preset(paper, type(task)), **frozen}
+    settings = {name: value for name, value in preset.items() if not hasattr(task, name)}
+    return FinetuneOptions.build(**{**settings, **values})
 
 
 def _preset(name: str, task: type) -> Mapping[str, Any]:
+    """Return a paper's settings for a class of tasks.
+
+    1. Every class of tasks knows the names in :data:`PRESETS`; a user's class may have more of its own.
+    2. A class without any presets has the defaults by every name.
+    3. ``weam`` is ``xtreme``.
+    4. A class that has presets, but none of this paper, cannot be fine-tuned by the paper.
+    """
     facts = TaskFacts.of(task)
-    if name not in (*PRESETS, *facts.presets):
-        raise ConfigurationError(f"unknown preset {name!r}; {did_you_mean(name, (*PRESETS, *facts.presets))}")
-    if not facts.presets:
+    known = (*PRESETS, *facts.presets)
+    if name not in known:  # 1
+        raise ConfigurationError(f"unknown preset {name!r}; {did_you_mean(name, known)}")
+    if not facts.presets:  # 2
         return {}
-    values = facts.presets.get("xtreme" if name == "weam" else name)
-    if values is None:
+    values = facts.presets.get("xtreme" if name == "weam" else name)  # 3
+    if values is None:  # 4
         raise ConfigurationError(
             f"preset {name!r} has no settings for {facts.kind}: the paper does not give them; use [[preset]] "
             f"{next(iter(facts.presets))}"

@@ -1,17 +1,26 @@
-"""The metric that checkpoints are chosen by, and when training stops because it no longer rises."""
+"""Score checkpoints on development data, and stop a training whose score no longer rises."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from datasets import Dataset
-from transformers import TrainerCallback, TrainerState
+from transformers import (
+    EvalPrediction,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainerState,
+)
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.results.confusion import class_metrics
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import Predictions, TrainableTask
+from isoglot.tasks.features import row_lengths
+from isoglot.tasks.language_vectors import attached, number_rows
 
 _SELECTION = "eval_selection"
 """Name of the development score in what the trainer logs."""
@@ -22,14 +31,19 @@ def require_metric(
 ) -> None:
     """Refuse a metric that the task does not compute, before anything is trained.
 
-    The task scores the development data's own labels, whose metrics have the same names as those of predictions. A
-    task that cannot say what they are is asked again at the first evaluation.
+    There are no predictions yet, so the task scores the gold labels of the development data as if they were
+    predictions: the names of the metrics are the same. A task without ``gold`` cannot do so; for such a task a wrong
+    name is found at the first evaluation, by :func:`development_score`.
+
+    ``metric``: The metric that the user named; ``None`` for the task's own, which needs no check.
     """
     if metric is None or not hasattr(task, "gold"):
         return
     language, dataset = dev[0]
     names = [*task.score(dataset, task.gold(dataset), language=language)]
-    if hasattr(task, "confusion"):
+    if hasattr(
+        task, "confusion"
+    ):  # a classifier, which also has the metrics of single classes, such as `f1_LABEL`
         names += class_metrics(labels or ())
     if metric not in names:
         raise _unknown_metric(task, metric, names)
@@ -38,9 +52,13 @@ def require_metric(
 def development_score(
     task: TrainableTask, metric: str, dataset: Dataset, predictions: Predictions, *, language: str
 ) -> float:
-    """The value of a metric: one that the task scores by, a macro average, or the score of one class."""
+    """Score predictions on the development data of one language by one metric.
+
+    The metric is one of the task's own (``accuracy``), or for a classifier a macro average (``macro_f1``) or the score
+    of one class (``f1_LABEL``).
+    """
     scores: Mapping[str, float] = task.score(dataset, predictions, language=language)
-    if metric not in scores and hasattr(task, "confusion"):
+    if metric not in scores and hasattr(task, "confusion"):  # counted only for those who ask for it
         scores = {**task.confusion(dataset, predictions).scores(), **scores}
     if metric not in scores:
         raise _unknown_metric(task, metric, scores)
@@ -50,6 +68,57 @@ def development_score(
 def _unknown_metric(task: TrainableTask, metric: str, names: Iterable[str]) -> ConfigurationError:
     listed = ", ".join(dict.fromkeys(names))
     return ConfigurationError(f"[[select_metric]]: {task.name} has no metric {metric!r}; it has {listed}")
+
+
+class Chooser:
+    """Score development data of several languages; the checkpoint with the highest mean is kept.
+
+    The trainer evaluates one list of rows: those of all languages, the longest first, so that little is padded.
+    ``parts`` has the rows of each language, ``order`` the place of each row of that list among all parts.
+    """
+
+    def __init__(
+        self,
+        task: TrainableTask,
+        tokenizer: PreTrainedTokenizerBase,
+        model: PreTrainedModel,
+        dev: Sequence[tuple[str, Dataset]],
+        metric: str,
+    ) -> None:
+        self.task, self.dev, self.metric = task, dev, metric
+        self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
+        for part, (_, dataset) in zip(self.parts, dev, strict=True):
+            number_rows(part, dataset, attached(model))
+        joined: list[Mapping[str, Any]] = []
+        for part in self.parts:
+            joined += [row.inputs for row in part]
+        self.order = np.argsort(-row_lengths(joined), kind="stable")
+        self.rows = [joined[number] for number in self.order]
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        """Return ``selection``, the mean over the languages, and the score of each language.
+
+        ``{"selection": 75.0, "accuracy_de": 70.0, "accuracy_fr": 80.0}``
+        """
+        # A model with several outputs, such as the first and the last word of an answer, gives a tuple of arrays.
+        predictions = prediction.predictions
+        sorted_outputs = (
+            np.stack(predictions, axis=1) if isinstance(predictions, tuple) else np.asarray(predictions)
+        )
+        # Undo the sorting by length.
+        outputs = np.empty_like(sorted_outputs)
+        outputs[self.order] = sorted_outputs
+        values: list[float] = []
+        scores: dict[str, float] = {}
+        start = 0
+        for (language, dataset), part in zip(self.dev, self.parts, strict=True):
+            stop = start + len(part)
+            predicted = self.task.decode(dataset, part, list(outputs[start:stop]))
+            score = development_score(self.task, self.metric, dataset, predicted, language=language)
+            values.append(score)
+            scores[f"{self.metric}_{language}"] = score
+            start = stop
+        return {"selection": float(np.mean(values)), **scores}
 
 
 class EarlyStop(TrainerCallback):
@@ -66,21 +135,27 @@ class EarlyStop(TrainerCallback):
         self.patience, self.progress = patience, progress
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Stop a resumed run at once if its patience was at an end already."""
-        if self._at_end(state):
+        """Stop a resumed run at once if it was killed between its last evaluation and its end."""
+        if self._is_used_up(state):
             control.should_training_stop = True
 
     def on_evaluate(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Stop after the last evaluation that patience allows."""
-        if self._at_end(state):
+        if self._is_used_up(state):
             control.should_training_stop = True
             if state.global_step < state.max_steps:
                 self.progress.note(
                     f"step {state.global_step}: stopped, no better score in {self.patience} evaluations"
                 )
 
-    def _at_end(self, state: TrainerState) -> bool:
-        """Whether the best score is followed by as many evaluations as patience allows."""
+    def _is_used_up(self, state: TrainerState) -> bool:
+        """Whether as many evaluations as patience allows came after the best one.
+
+        Scores of 70, 72, 71, 72 use up a patience of 2: of equal scores the first is the best, as the trainer keeps the
+        checkpoint of the first.
+        """
         scores = [entry[_SELECTION] for entry in state.log_history if _SELECTION in entry]
-        # The first of equal scores is the best: the trainer keeps the checkpoint of the first, too.
-        return bool(scores) and len(scores) - 1 - scores.index(max(scores)) >= self.patience
+        if not scores:
+            return False
+        evaluations_after_best = len(scores) - 1 - scores.index(max(scores))
+        return evaluations_after_best >= self.patience

@@ -1,4 +1,8 @@
-"""One fine-tuning run with the library's Trainer."""
+"""Train a head with the Trainer of transformers: one run, with one combination of settings.
+
+Open :func:`train_head` first. :class:`Watcher` shows the progress, and :class:`_Trainer` changes two things of the
+library: which rows share a batch, and how the losses of micro-batches are averaged.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ import numpy as np
 import torch
 from datasets import Dataset
 from transformers import (
-    EvalPrediction,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     TrainerCallback,
@@ -25,7 +28,7 @@ from isoglot.core.named_options import spelled
 from isoglot.finetuning.class_weights import weighted_items, weighted_loss, weights_of
 from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.finetuning.selection import EarlyStop, development_score
+from isoglot.finetuning.selection import Chooser, EarlyStop
 from isoglot.modules.adapter import adapter_of, plain_state, save_plain, write_adapter
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
@@ -44,16 +47,20 @@ from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_i
 from isoglot.training.saving import StagedTrainer
 
 _EVALUATION_FACTOR = 2
+"""Batches of an evaluation are larger by this factor: no gradients are kept."""
 _BAR = "fine-tune"
 _FIRST_STEPS = 10
-"""Steps of which each is logged; after them every fiftieth is."""
+"""Each of the first steps is logged; after them every fiftieth is."""
 LOWER = "lower the learning rate ([[learning_rate=1e-5]]) or use [[precision='float32']]"
 """What to do about a training that diverged."""
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a run learns from, where copies of an :data:`ORIGINAL` share a batch, and what it is chosen by."""
+    """The training rows of a run, and the development data of some languages by which its checkpoint is chosen.
+
+    Rows with the same number in the column :data:`ORIGINAL`, which code-switching adds, share a batch.
+    """
 
     dataset: Dataset
     dev: Sequence[tuple[str, Dataset]] = ()
@@ -71,11 +78,13 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     progress: Reporter,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> dict[str, Any]:
-    """Train a model with a head and write its best checkpoint; go on with an unfinished run in the folder.
+    """Train a model with a head and write its best checkpoint; an unfinished run in the folder is continued.
 
     Returns:
-        ``selection``, the metric that the checkpoint was chosen by (``None`` for the last one), and ``steps``.
+        ``selection``, the development score of the checkpoint that was kept (``None`` if it is simply the last one),
+        and ``steps``, the number of steps that were trained.
     """
+    # Encode the training rows. The settings are checked against them before anything is trained.
     dataset, dev = data.dataset, data.dev
     fit_length(task, model, progress)
     rows = task.encode(dataset, tokenizer, model, training=True)
@@ -88,8 +97,8 @@ def train_head(  # noqa: PLR0913 - what one run is made of
             "with [[language_ids=IDS]]"
         )
         progress.note(spelled(note))
-    switched = ORIGINAL in dataset.features
-    if switched and options.single("batch_size") % options.copies:
+    code_switched = ORIGINAL in dataset.features
+    if code_switched and options.single("batch_size") % options.copies:
         raise ConfigurationError(
             f"{options.setting} needs a batch_size that {options.copies} divides, as the rows that one translation "
             f"makes share a batch; got {options.batch_size}"
@@ -97,28 +106,37 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     weights = None
     if options.class_weight is not None:
         weights = weights_of(options.class_weight, model_labels(model), rows)
+
+    # A group is what the trainer cannot divide among batches: the copies of an original, or else a single row.
+    groups = grouped(rows, dataset) if code_switched else [[row.inputs] for row in rows]
+
+    # The trainer, with the development data if the best checkpoint is kept.
     metric = options.select_metric or task.primary_metric
-    items = grouped(rows, dataset) if switched else [[row.inputs] for row in rows]
     chooser = Chooser(task, tokenizer, model, dev, metric) if dev else None
-    stops = [] if options.patience is None else [EarlyStop(options.patience, progress)]
+    early_stop = [] if options.patience is None else [EarlyStop(options.patience, progress)]
     trainer = _Trainer(
         model=model,
         args=_arguments(options, seed=seed, work=folder / WORK, chooses=bool(dev), copies=options.copies),
-        train_dataset=items,
+        train_dataset=groups,
         eval_dataset=None if chooser is None else chooser.rows,
         data_collator=RowCollator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
         compute_metrics=None if chooser is None else chooser,
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
-        callbacks=[Watcher(progress, metric), *stops, *callbacks],
+        callbacks=[Watcher(progress, metric), *early_stop, *callbacks],
     )
-    # heads return means over a batch and ignore the number of items that they receive
+    # A head returns the mean over its batch, though transformers takes its forward for one that divides by the number
+    # of items that it is given. Without this the trainer would not divide by the number of micro-batches, on which
+    # `_Trainer.compute_loss` counts.
     trainer.model_accepts_loss_kwargs = False
     trainer.class_weights = weights
-    step = trainer.args.train_batch_size * options.gradient_accumulation
-    lengths = np.array([row_lengths(item).max() for item in items], np.int64)
-    trainer.order = LengthOrder(lengths, step, bucket=options.bucket, seed=seed)
-    for callback in (PrinterCallback, ProgressCallback):
+    groups_per_step = trainer.args.train_batch_size * options.gradient_accumulation
+    lengths = np.array([row_lengths(group).max() for group in groups], np.int64)
+    trainer.order = LengthOrder(lengths, groups_per_step, bucket=options.bucket, seed=seed)
+    for callback in (PrinterCallback, ProgressCallback):  # the Watcher shows the progress
         trainer.remove_callback(callback)
+
+    # Train, from the newest intact checkpoint if a run was killed. The first process deletes what cannot be used
+    # before any process looks for a checkpoint. Checkpoints to resume from do not repeat a frozen encoder's weights.
     if trainer.is_world_process_zero():
         _drop_damaged(trainer.folder, progress)
     trainer.accelerator.wait_for_everyone()
@@ -126,6 +144,7 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     with quiet():
         trainer.train(resume_from_checkpoint=bool(checkpoints_in(trainer.folder)))
     save_encoder(model, whole=True)
+
     if trainer.is_world_process_zero():
         _save(model, tokenizer, folder)
         write_history(folder, trainer.state.log_history)
@@ -136,22 +155,34 @@ def train_head(  # noqa: PLR0913 - what one run is made of
 def _arguments(
     options: FinetuneOptions, *, seed: int, work: Path, chooses: bool, copies: int
 ) -> TrainingArguments:
-    batch = int(options.single("batch_size")) // copies
-    if batch % options.gradient_accumulation:
+    """Translate the settings into arguments of transformers.
+
+    ``batch_size`` counts rows of one optimiser step, but the trainer counts groups of one forward pass. A batch size of
+    32 with two copies of each original and ``gradient_accumulation=4`` makes 16 groups a step, 4 a forward pass.
+
+    Args:
+        options: The settings, without lists.
+        seed: Of the order of rows, and of dropout.
+        work: The folder of the checkpoints that the run resumes from.
+        chooses: Whether there are development data by which the best checkpoint is kept.
+        copies: Rows of a group.
+    """
+    groups_per_step = int(options.single("batch_size")) // copies
+    if groups_per_step % options.gradient_accumulation:
         raise ConfigurationError(
             f"batch_size {options.batch_size} cannot be split over {options.gradient_accumulation} forward passes; "
             "change gradient_accumulation"
         )
     every = "epoch" if options.evaluate_every is None else "steps"
-    per_device = batch // options.gradient_accumulation
+    groups_per_pass = groups_per_step // options.gradient_accumulation
     return TrainingArguments(
         output_dir=str(work),
         seed=seed,
         data_seed=seed,
         num_train_epochs=options.single("epochs"),
         learning_rate=options.single("learning_rate"),
-        per_device_train_batch_size=per_device,
-        per_device_eval_batch_size=_EVALUATION_FACTOR * per_device * copies,
+        per_device_train_batch_size=groups_per_pass,
+        per_device_eval_batch_size=_EVALUATION_FACTOR * groups_per_pass * copies,
         gradient_accumulation_steps=options.gradient_accumulation,
         warmup_steps=options.warmup,
         weight_decay=options.weight_decay,
@@ -172,7 +203,7 @@ def _arguments(
         metric_for_best_model="selection",
         greater_is_better=True,
         logging_steps=50,
-        logging_nan_inf_filter=False,  # which would log the mean of the other losses
+        logging_nan_inf_filter=False,  # the filter would hide a NaN from the Watcher: it logs the mean of the others
         report_to="none",
         disable_tqdm=True,
         remove_unused_columns=False,
@@ -180,64 +211,31 @@ def _arguments(
     )
 
 
-class Chooser:
-    """Dev data of several languages as one list of rows, and the mean of their scores."""
-
-    def __init__(
-        self,
-        task: TrainableTask,
-        tokenizer: PreTrainedTokenizerBase,
-        model: PreTrainedModel,
-        dev: Sequence[tuple[str, Dataset]],
-        metric: str,
-    ) -> None:
-        self.task, self.dev, self.metric = task, dev, metric
-        self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
-        for part, (_, dataset) in zip(self.parts, dev, strict=True):
-            number_rows(part, dataset, attached(model))
-        joined = [row.inputs for part in self.parts for row in part]
-        self.order = np.argsort(-row_lengths(joined), kind="stable")
-        self.rows = [joined[number] for number in self.order]
-
-    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
-        """``selection``, the mean over the languages, and each language's own score."""
-        predictions = prediction.predictions
-        stacked = np.stack(predictions, axis=1) if isinstance(predictions, tuple) else np.asarray(predictions)
-        outputs = np.empty_like(stacked)
-        outputs[self.order] = stacked
-        values, first = [], 0
-        scores: dict[str, float] = {}
-        for (language, dataset), part in zip(self.dev, self.parts, strict=True):
-            predicted = self.task.decode(dataset, part, list(outputs[first : first + len(part)]))
-            first += len(part)
-            values.append(development_score(self.task, self.metric, dataset, predicted, language=language))
-            scores[f"{self.metric}_{language}"] = values[-1]
-        return {"selection": float(np.mean(values)), **scores}
-
-
 class Watcher(TrainerCallback):
-    """Reports steps and evaluations, and stops at a loss that is not finite."""
+    """Report steps and evaluations, and stop at a loss that is not finite."""
 
     def __init__(self, progress: Reporter, metric: str) -> None:
         self.progress, self.metric = progress, metric
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Tell a warm-up that never ends; find a resumed run's best checkpoint, also where its folder was moved."""
-        if text := endless_warmup(args, state.max_steps, "warmup"):
-            self.progress.note(text)
+        """Warn of a warm-up that is longer than the run, and find the best checkpoint of a resumed run."""
+        warning = endless_warmup(args, state.max_steps, "warmup")
+        if warning:
+            self.progress.note(warning)
+        # The state has the absolute path of the best checkpoint, which is wrong if the run's folder was moved.
         if state.best_global_step:
             state.best_model_checkpoint = str(
                 Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
             )
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Move the bar; log the loss at the first steps and at the last one too, so that a short run has a history."""
+        """Move the bar; log the loss of the first steps and of the last one too, so that a short run has a history."""
         if state.global_step <= _FIRST_STEPS or state.global_step == state.max_steps:
             control.should_log = True
         self.progress.progress(_BAR, state.global_step, state.max_steps)
 
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
-        """Show the mean loss since the last log beside the bar; stop at one that is not finite."""
+        """Show the mean loss since the last log beside the bar; stop at a loss that is not finite."""
         for name in ("loss", "train_loss"):
             loss = (logs or {}).get(name, 0.0)
             if not np.isfinite(loss):
@@ -246,16 +244,22 @@ class Watcher(TrainerCallback):
             detail(self.progress, _BAR, f"loss {logs['loss']:.4f}")
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any) -> None:
-        """Tell the development score."""
+        """Report the development score."""
         value = (metrics or {}).get("eval_selection")
         if value is not None:
             self.progress.note(f"step {state.global_step}: dev {self.metric} {value:.2f}")
 
 
 def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
+    """Return the function by which the trainer makes each evaluation batch small before all are collected.
+
+    A tagger keeps the best label of each word in place of the scores of all labels (``TrainableTask.reduce``).
+    """
+
     def reduce(logits: Any, labels: Any) -> Any:
-        del labels
-        if not all(map(all_finite, logits if isinstance(logits, tuple) else [logits])):
+        del labels  # the trainer passes them; the Chooser reads those of the data set
+        outputs = logits if isinstance(logits, tuple) else [logits]
+        if not all(all_finite(output) for output in outputs):
             raise TrainingError(f"the logits on the development data are NaN or infinite; {LOWER}")
         return task.reduce(logits)
 
@@ -263,23 +267,30 @@ def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
 
 
 def _drop_damaged(work: Path, progress: Reporter) -> None:
-    """Go back to the newest whole checkpoint; a run that has none starts anew, and ends the same."""
+    """Delete damaged checkpoints, from the newest back to the first intact one.
+
+    A run without any intact checkpoint starts again from the beginning, and ends with the same weights.
+    """
     for path in reversed(checkpoints_in(work)):
         why = why_incomplete(path)
         if why is None:
-            return
+            return  # the run resumes from this one
         progress.note(f"{path} cannot be used ({why}); the run continues from an earlier one")
         discard(path)
 
 
 class _Trainer(StagedTrainer):
-    """Batches of rows of like length."""
+    """A Trainer whose batches hold rows of like length, and whose loss does not depend on how a step is divided.
+
+    *Items* are what the mean of a loss is over, as transformers calls them: words with a label in tagging, rows in
+    classification. With class weights an item counts as much as its class weighs.
+    """
 
     order: LengthOrder
     class_weights: torch.Tensor | None = None
 
     def plan(self) -> dict[str, Any]:
-        """What the order of batches depends on."""
+        """Return the values on which the order of batches depends. A resumed run compares them with its checkpoint."""
         args = self.args
         return {
             "examples": len(self.train_dataset),  # type: ignore[arg-type]
@@ -291,50 +302,71 @@ class _Trainer(StagedTrainer):
         return self.order
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> torch.Tensor:
-        """Items of the whole optimiser step, over all its micro-batches and ranks."""
-        local = torch.stack([self._items(batch) for batch in batch_samples]).sum().float()
-        items: torch.Tensor = self.accelerator.reduce(local.to(device), "sum")
-        return items
+        """Count the items of an optimiser step, over all its micro-batches and ranks."""
+        of_this_rank = torch.stack([self._items(batch) for batch in batch_samples]).sum().float()
+        of_all_ranks: torch.Tensor = self.accelerator.reduce(of_this_rank.to(device), "sum")
+        return of_all_ranks
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """The micro-batch's share of the step's mean over its items, times what the library is going to divide it by.
+        """Compute a micro-batch's loss such that all micro-batches together give the mean over the items of the step.
 
-        A head gives the mean over its own micro-batch, which weighs an item more the fewer there are beside it.
+        A head gives the mean over its own micro-batch. The library would average these means, so that an item counts
+        more the fewer items stand beside it: of two micro-batches with 1 and 9 items, the one item would count half.
+
+        1. The mean is therefore multiplied by the micro-batch's share of the items: 1/10 and 9/10.
+        2. The library divides the loss by the number of micro-batches, and the gradients by the number of ranks; the
+           loss is multiplied by both in advance.
+
+        Evaluations report the head's own mean.
         """
         if self.class_weights is None:
             loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
         else:
             loss, outputs = weighted_loss(model, inputs, self.class_weights)
         if model.training and num_items_in_batch is not None:
-            share = self._items(inputs).to(loss.device) / num_items_in_batch
+            share = self._items(inputs).to(loss.device) / num_items_in_batch  # 1
+            # 2. The last micro-batches of an epoch may be fewer than usual: `current_` counts those of this step.
             loss = loss * share * self.current_gradient_accumulation_steps * self.args.world_size
         return (loss, outputs) if return_outputs else loss
 
     def _items(self, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """What a batch's loss is the mean of: labels by their weights, or each label or row as one."""
-        weights = self.class_weights
-        return _items(batch) if weights is None else weighted_items(batch["labels"], weights)
+        """Count the items of a batch, each by the weight of its class if there are class weights."""
+        if self.class_weights is None:
+            return _items(batch)
+        return weighted_items(batch["labels"], self.class_weights)
 
     def _run_epoch(self, *given: Any, **named: Any) -> None:
-        """Train an epoch, unless the callbacks have stopped the training before its first step."""
+        """Train an epoch, unless a callback has stopped the training before the epoch's first step.
+
+        The library looks only after a step. A resumed run whose patience is used up (:class:`EarlyStop`) would
+        otherwise train one step more than a run that was never killed.
+        """
         if not self.control.should_training_stop:
             super()._run_epoch(*given, **named)  # type: ignore[no-untyped-call]
 
 
 def _items(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """What a batch's loss is the mean of: labels that are not ignored, or else rows."""
+    """Count the items of a batch: labels that are not ignored, or rows if the batch has no ``labels``.
+
+    The rows of question answering have none: their loss is that of the first and the last word of the answer.
+    """
     labels = batch.get("labels")
-    return torch.tensor(len(batch["input_ids"])) if labels is None else (labels != IGNORED).sum()
+    if labels is None:
+        return torch.tensor(len(batch["input_ids"]))
+    return (labels != IGNORED).sum()
 
 
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Write the checkpoint whole, and the adapter if it is to be kept."""
+    """Write the final checkpoint, the adapter merged into its weights, and the adapter itself if it is to be kept."""
     vectors = attached(model)
-    state = {k: v for k, v in plain_state(model).items() if not k.startswith("language_embeddings.")}
-    if wrong := non_finite(state.items()):
-        raise TrainingError(f"{few(wrong)} became NaN or infinite; {LOWER}")
+    # Language embeddings have a file of their own: transformers does not know them.
+    weights = plain_state(model)
+    state = {name: weights[name] for name in weights if not name.startswith("language_embeddings.")}
+    broken = non_finite(state.items())
+    if broken:
+        raise TrainingError(f"{few(broken)} became NaN or infinite; {LOWER}")
     with whole_folder(folder / CHECKPOINT) as checkpoint:
         save_plain(model, checkpoint, state)
         if vectors is not None:
