@@ -1,4 +1,8 @@
-"""Callbacks of each optimiser step, and the progress that they show."""
+"""Callbacks of each optimiser step, and the progress that they show.
+
+The trainer adds each micro-batch's losses to a :class:`StepMeter`. :class:`StepHooks` checks them and calls the
+objectives after each step; :class:`LossReports` shows the means that are logged.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,10 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def require_callback(callback: Any) -> TrainerCallback:
-    """A callback as it is, or made of its class.
+    """Return a callback, made of its class if the class is given.
 
     Raises:
-        ConfigurationError: It is not one of ``transformers``.
+        ConfigurationError: The object is not a callback of ``transformers``.
     """
     if isinstance(callback, type) and issubclass(callback, TrainerCallback):
         return callback()
@@ -41,38 +45,40 @@ def require_callback(callback: Any) -> TrainerCallback:
 
 
 class ObjectiveSteps(TrainerCallback):
-    """Lets a plain ``transformers.Trainer`` tell an :class:`AlignmentModel` of its optimiser steps.
+    """Pass the optimiser steps of a plain ``transformers.Trainer`` on to an :class:`AlignmentModel`.
 
-    Without it scheduled weights, momentum copies and changes of labels stay at the first step.
+    Without this callback scheduled weights, momentum copies and changes of labels stay at the first step.
     """
 
     def on_step_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
-        """Weights are those of this step."""
+        """Set the step that scheduled weights are read at."""
         kwargs["model"].step = state.global_step
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
-        """Momentum updates and changes of labels."""
+        """Update momentum copies and labels."""
         kwargs["model"].after_step()
 
 
 class StepHooks(TrainerCallback):
-    """Checks the loss before each optimiser step, and tells the objectives and the epoch-wise settings after it."""
+    """Check the loss before each optimiser step; after the step update the objectives, and save and log by epochs."""
 
     def __init__(self, batches: TokenBudgetBatches, meter: StepMeter) -> None:
         self.batches, self.meter = batches, meter
-        self.first = 0
+        self.first_step = 0  # larger in a resumed run
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
-        """Start the clock of tokens a second."""
+        """Start the clock of tokens per second."""
         kwargs["model"].expect_steps()
-        self.first = state.global_step
+        self.first_step = state.global_step
         self.meter.flush()
 
     def on_train_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
-        """Warn of objectives that a whole run has not trained, though their weight is not 0."""
+        """Warn about objectives that a whole run has not trained, though their weight is not 0."""
         self.meter.flush()
-        idle = [n for n, weight in kwargs["model"].weights.items() if weight and not self.meter.items.get(n)]
-        if idle and not self.first and state.is_world_process_zero:
+        weights = kwargs["model"].weights
+        idle = [name for name, weight in weights.items() if weight and not self.meter.items.get(name)]
+        # A resumed run does not know what was trained before it was killed.
+        if idle and not self.first_step and state.is_world_process_zero:
             _LOGGER.warning(
                 "not trained: %s; no batch had anything to predict, or the weight starts after the last step: look at "
                 "what the model sees with `isoglot inspect`",
@@ -84,12 +90,13 @@ class StepHooks(TrainerCallback):
         self.meter.require_finite(wait=args.device.type != "cuda")
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> Any:
-        """Momentum updates; saving and logging by epochs of the primary stream; the last losses."""
+        """Update the objectives; ask for a log after the last step; save and log by epochs of the primary stream."""
         kwargs["model"].after_step()
-        control.should_log |= (
-            state.global_step >= state.max_steps and args.logging_strategy != IntervalStrategy.NO
-        )
-        before, after = (self.batches.epoch_at(s) for s in (state.global_step - 1, state.global_step))
+        is_last = state.global_step >= state.max_steps
+        control.should_log |= is_last and args.logging_strategy != IntervalStrategy.NO
+        # The library counts epochs in passes over the loader, and the whole run is one pass.
+        before = self.batches.epoch_at(state.global_step - 1)
+        after = self.batches.epoch_at(state.global_step)
         if int(after) > int(before):
             control.should_save |= args.save_strategy == SaveStrategy.EPOCH
             control.should_log |= args.logging_strategy == IntervalStrategy.EPOCH
@@ -97,11 +104,11 @@ class StepHooks(TrainerCallback):
 
 
 class LossReports(TrainerCallback):
-    """Reports steps and what is logged: losses, tokens per second, time left."""
+    """Report each step, and each log with its losses, tokens per second and the time left."""
 
     def __init__(self, report: Reporter) -> None:
         self.report = report
-        self.began = (0, 0.0)
+        self.began = (0, 0.0)  # the step at which training began, and the time of the clock
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Start the clock; report a warm-up that never ends."""
@@ -110,11 +117,11 @@ class LossReports(TrainerCallback):
             self.report.note(text)
 
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
-        """One line."""
-        first, began = self.began
-        if logs and "loss" in logs and state.global_step > first:
-            done, left = state.global_step - first, state.max_steps - state.global_step
-            time_left = timedelta(seconds=round((time.perf_counter() - began) / done * left))
+        """Write one line: ``step 50/1000 loss 2.3011  …  left 0:12:40``."""
+        first_step, began = self.began
+        if logs and "loss" in logs and state.global_step > first_step:
+            done, remaining = state.global_step - first_step, state.max_steps - state.global_step
+            time_left = timedelta(seconds=round((time.perf_counter() - began) / done * remaining))
             progress = f"step {state.global_step}/{state.max_steps}"
             self.report.note(f"{progress} {describe(logs)}  left {time_left}")
 
@@ -124,8 +131,12 @@ class LossReports(TrainerCallback):
 
 
 def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
-    """What to report of a warm-up as long as the run, whose learning rate only rises; empty for a shorter one."""
-    if (warmup := args.get_warmup_steps(steps)) < steps:
+    """Return a note on a warm-up that is as long as the run, so that the learning rate only rises; empty if it is not.
+
+    ``setting``: Name of the setting, as the note spells it.
+    """
+    warmup = args.get_warmup_steps(steps)
+    if warmup < steps:
         return ""
     return spelled(
         f"warm-up of {warmup:,} steps, training of {steps:,}: the learning rate only rises, to "
@@ -134,7 +145,7 @@ def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
 
 
 def describe(logs: dict[str, float]) -> str:
-    """Losses per objective, accuracies and speed in one line."""
+    """Write a log as one line: the loss, losses and accuracies of each objective, learning rate and speed."""
     parts = [f"loss {logs['loss']:.4f}"]
     parts += [f"{name.replace('/', ' ')} {value:.4f}" for name, value in logs.items() if "/" in name]
     if "learning_rate" in logs:
@@ -145,57 +156,70 @@ def describe(logs: dict[str, float]) -> str:
 
 
 def real_tokens(batch: Batch) -> int:
-    """Tokens of a batch that are not padding, over all its inputs."""
-    masks = [v for view in batch.values() for key, v in view.items() if key.endswith("attention_mask")]
-    return sum(int(mask.sum()) for mask in masks)
+    """Count the tokens of a batch that are not padding, over all its inputs."""
+    tokens = 0
+    for view in batch.values():
+        for key, values in view.items():
+            if key.endswith("attention_mask"):  # a view with two inputs has two
+                tokens += int(values.sum())
+    return tokens
 
 
 class StepMeter:
-    """Sums since the last log, kept on the device so that a step does not wait for them."""
+    """Sum losses and metrics since the last log. The sums stay on the device, so that no step waits for them."""
 
     def __init__(self) -> None:
         self.tokens = 0
-        self.items: dict[str, float] = {}  # of each objective, up to the last flush
-        self._sums: dict[str, Tensor] = {}
-        self._unchecked: list[tuple[int, tuple[str, ...], Tensor]] = []
+        self.items: dict[str, float] = {}  # of each objective, from the first step to the last flush
+        self._sums: dict[str, Tensor] = {}  # by the name in the log: a sum, and the number of items in it
+        self._unchecked: list[tuple[int, tuple[str, ...], Tensor]] = []  # step, objectives, their losses
         self._since = time.perf_counter()
 
     def add(self, step: int, outputs: Mapping[str, Any]) -> None:
-        """Take in one micro-batch's outputs of :class:`~isoglot.training.model.AlignmentModel`."""
+        """Add one micro-batch's outputs of :class:`~isoglot.training.model.AlignmentModel`."""
         for name, total in outputs["totals"].items():
             self._add(f"{name}/loss", total, outputs["counts"][name])
-        for name, (value, items) in outputs["metrics"].items():
-            count = items.to(value.device)
-            self._add(name, torch.where(count > 0, value, 0.0) * count, count)
+        for name, (mean, items) in outputs["metrics"].items():
+            count = items.to(mean.device)
+            # A mean over no items is no number; it adds 0.
+            self._add(name, torch.where(count > 0, mean, 0.0) * count, count)
         names = tuple(outputs["totals"])
         self._unchecked.append((step, names, torch.stack(list(outputs["totals"].values()))))
 
     def require_finite(self, *, wait: bool = True) -> None:
-        """Check the losses since the last check, the newest step's only with ``wait``: a GPU has to be waited for."""
+        """Check the losses since the last check, and refuse NaN and infinity.
+
+        ``wait``: Whether the newest step is checked too, for whose losses a GPU has to be waited; otherwise it is
+        checked the next time.
+        """
         newest = self._unchecked[-1][0] if self._unchecked else 0
-        ready = [item for item in self._unchecked if wait or item[0] < newest]
-        self._unchecked = [item for item in self._unchecked if not wait and item[0] >= newest]
+        ready = [losses for losses in self._unchecked if wait or losses[0] < newest]
+        self._unchecked = [losses for losses in self._unchecked if not wait and losses[0] >= newest]
+        # All losses in one question to the device; only a wrong one is looked for.
         if not ready or bool(torch.isfinite(torch.cat([values for _, _, values in ready])).all()):
             return
         for step, names, values in ready:
-            bad = [(n, v) for n, v in zip(names, values.tolist(), strict=True) if not abs(v) < float("inf")]
-            if bad:
-                raise TrainingError(
-                    f"objective {bad[0][0]!r} has loss {bad[0][1]} at step {step + 1}; a finite number is needed. "
-                    "Lower train.learning_rate, raise train.warmup_steps, set train.max_grad_norm=1.0 or train in fp32 "
-                    "(train.bf16=false), then run again with [[resume=True]] from the last checkpoint"
-                )
+            for name, value in zip(names, values.tolist(), strict=True):
+                if not abs(value) < float("inf"):  # also true for NaN
+                    raise TrainingError(
+                        f"objective {name!r} has loss {value} at step {step + 1}; a finite number is needed. Lower "
+                        "train.learning_rate, raise train.warmup_steps, set train.max_grad_norm=1.0 or train in fp32 "
+                        "(train.bf16=false), then run again with [[resume=True]] from the last checkpoint"
+                    )
 
     def flush(self) -> dict[str, float]:
-        """Means since the last flush over all ranks, and real tokens a second; starts anew."""
+        """Return the means since the last flush over all ranks, with the real tokens per second, and start again.
+
+        Every rank has to call it. A metric may be missing on some of the ranks.
+        """
         sums = torch.stack([*self._sums.values()]).double().tolist() if self._sums else []
         here = {"sums": dict(zip(self._sums, sums, strict=True)), "tokens": self.tokens}
         everywhere = gather_object([here])
-        names = sorted({n for rank in everywhere for n in rank["sums"]})
+        names = sorted({name for rank in everywhere for name in rank["sums"]})
         logs = {}
         for name in names:
-            parts = [rank["sums"][name] for rank in everywhere if name in rank["sums"]]
-            total, count = (sum(column) for column in zip(*parts, strict=True))
+            of_ranks = [rank["sums"][name] for rank in everywhere if name in rank["sums"]]
+            total, count = (sum(column) for column in zip(*of_ranks, strict=True))
             if count:
                 logs[name] = total / count
             if name.endswith("/loss"):
@@ -207,5 +231,6 @@ class StepMeter:
         return logs
 
     def _add(self, name: str, total: Tensor, count: Tensor) -> None:
+        """Add a sum and its number of items to those under a name."""
         pair = torch.stack([total.reshape(()), count.to(total.device).reshape(())])
         self._sums[name] = self._sums[name] + pair if name in self._sums else pair

@@ -1,4 +1,9 @@
-"""Checkpoints that are complete or not there: written aside, renamed when done, checked before they are read."""
+"""Checkpoints that are complete or missing, never half: written aside, renamed when done, checked before they are read.
+
+A checkpoint is written into ``OUT/.saving/checkpoint-200``, which is all that a killed run can leave half-written. Then
+the list of its files is written, with their sizes and hashes, and the folder is renamed to ``OUT/checkpoint-200``
+(:func:`commit`). Whoever resumes compares the files with the list first (:func:`why_incomplete`).
+"""
 
 import logging
 import re
@@ -21,13 +26,13 @@ from isoglot.runs.listed import LIST, damage, exchange, listed_in, remove
 from isoglot.training.model import AlignmentModel
 
 PLAN = "plan.json"
-"""In a checkpoint: what the order of the batches depends on that it was made with."""
+"""In a checkpoint: the values on which the order of its run's batches depends."""
 
 OBJECTIVES = "objectives.safetensors"
 """Parameters and buffers of the objectives, and the language embeddings."""
 
 ADAPTER = "adapter"
-"""Folder of an adapter by itself, which the weights beside it have merged."""
+"""Folder of an adapter by itself; in the weights beside the folder the adapter is merged."""
 
 _FOLDER = re.compile(r"checkpoint-(\d+)")
 
@@ -35,13 +40,17 @@ logger = logging.getLogger(__name__)
 
 
 def staging(output: str | Path) -> Path:
-    """The folder that unfinished checkpoints are written into; the next save clears what a killed run left there."""
+    """Return the folder for unfinished checkpoints; the next save clears the files that a killed run left there."""
     return Path(output) / STAGING
 
 
 def checkpoints_in(output: str | Path) -> list[Path]:
-    """The checkpoint folders of a run, oldest step first, complete or not."""
-    numbered = [(int(m[1]), p) for p in Path(output).glob("checkpoint-*") if (m := _FOLDER.fullmatch(p.name))]
+    """Return the checkpoint folders of a run, oldest step first, complete or not: checkpoint-90, checkpoint-100."""
+    numbered: list[tuple[int, Path]] = []
+    for path in Path(output).glob("checkpoint-*"):
+        match = _FOLDER.fullmatch(path.name)
+        if match is not None:
+            numbered.append((int(match[1]), path))
     return [path for _, path in sorted(numbered)]
 
 
@@ -56,34 +65,52 @@ def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
 
 
 def prune(output: str | Path, keep: int | None, *, best: int | None = None) -> None:
-    """Delete the oldest checkpoints but for the last ``keep`` (``None`` or 0: none is deleted) and the best one."""
+    """Delete all checkpoints but the last ``keep`` and the best one; with ``keep`` 0 or ``None`` all are kept.
+
+    ``best``: Step of the best checkpoint, if the run is chosen by development data.
+    """
     for path in checkpoints_in(output)[:-keep] if keep else []:
         if path.name != f"checkpoint-{best}":
             discard(path)
 
 
 def discard(checkpoint: Path) -> None:
-    """Delete a checkpoint's files; what else somebody put there stays, under a name that no checkpoint has."""
+    """Delete a checkpoint's own files.
+
+    If the user put other files there, the folder stays under a name that no checkpoint has: checkpoint-200.kept-1.
+    """
     remove(checkpoint)
-    names = (checkpoint.with_name(f"{checkpoint.name}.kept-{number}") for number in count(1))
-    if checkpoint.exists():
-        checkpoint.rename(next(name for name in names if not name.exists()))
+    if not checkpoint.exists():
+        return
+    for number in count(1):
+        kept = checkpoint.with_name(f"{checkpoint.name}.kept-{number}")
+        if not kept.exists():
+            checkpoint.rename(kept)
+            return
 
 
 def why_incomplete(folder: str | Path) -> str | None:
-    """Say why a checkpoint is incomplete; ``None`` if every file is there as it was written."""
-    if not (Path(folder) / LIST).is_file():
+    """Say why a run cannot go on from a checkpoint; return ``None`` if it can.
+
+    1. The checkpoint has its list, which is written last.
+    2. Every file in the list is there, with its size and hash.
+    3. The state of trainer and optimiser is among them. ``save_only_model`` leaves them out.
+    4. If the run is chosen by development data, its best checkpoint up to this one can be used too.
+    """
+    folder = Path(folder)
+    if not (folder / LIST).is_file():  # 1
         return f"no {LIST}: it was not written to the end"
-    if not (files := listed_in(Path(folder))):
+    files = listed_in(folder)
+    if not files:
         return f"{LIST} cannot be read"
-    if damaged := damage(Path(folder)):
+    damaged = damage(folder)
+    if damaged:  # 2
         return f"{damaged} is missing or damaged"
-    if "trainer_state.json" not in files or not any(n.startswith("optimizer") for n in files):
+    if "trainer_state.json" not in files or not any(name.startswith("optimizer") for name in files):  # 3
         return "it holds no optimiser state (saved with save_only_model)"
-    # A run that is chosen by development data needs its best checkpoint too.
-    step = (read_json(Path(folder) / "trainer_state.json") or {}).get("best_global_step")
-    best = Path(folder).with_name(f"checkpoint-{step}")
-    if not step or best == Path(folder):
+    best_step = (read_json(folder / "trainer_state.json") or {}).get("best_global_step")  # 4
+    best = folder.with_name(f"checkpoint-{best_step}")
+    if not best_step or best == folder:
         return None
     why = why_incomplete(best)
     return None if why is None else f"the best checkpoint of the run up to it, {best}, cannot be used: {why}"
@@ -92,16 +119,19 @@ def why_incomplete(folder: str | Path) -> str | None:
 def chosen(
     resume: str | bool | None, output: str | Path, *, plan: Mapping[str, Any], main: bool
 ) -> str | None:
-    """The checkpoint to resume from, the same on every rank: ``asked``, or the newest complete one if it is ``True``.
+    """Choose the checkpoint to resume from, the same on every rank; ``None`` to start at step 0.
 
-    ``plan``: what the order of batches of this run depends on; a difference to the checkpoint's is warned of.
+    Args:
+        resume: A checkpoint's folder; ``True`` for the newest complete one; false for none.
+        output: The run's folder.
+        plan: The values on which the order of this run's batches depends; a warning says if the checkpoint's differ.
+        main: Whether this is the first rank, which looks at the folder for all.
     """
     if not resume:
         return None
-    answer: list[Any] = [
-        None,
-        None,
-    ]  # folder and problem: an error reaches every rank, none waits for another
+    # Folder and problem. The first rank sends an error to the others instead of raising it at once: they would wait for
+    # its answer for ever.
+    answer: list[Any] = [None, None]
     if main:
         try:
             answer[0] = newest(checkpoints_in(output) if resume is True else [Path(resume)])
@@ -121,7 +151,11 @@ def chosen(
 
 
 def newest(checkpoints: Sequence[Path]) -> Path | None:
-    """The last complete checkpoint; incomplete or damaged ones are passed over with a warning."""
+    """Return the last complete checkpoint; skip incomplete and damaged ones with a warning.
+
+    Raises:
+        TrainingError: There are checkpoints, but none is complete.
+    """
     reasons: list[str] = []
     for path in reversed(checkpoints):
         reason = why_incomplete(path)
@@ -141,7 +175,10 @@ def newest(checkpoints: Sequence[Path]) -> Path | None:
 def save_objectives(
     model: AlignmentModel, folder: str | Path, *, state: Mapping[str, Any] | None = None
 ) -> Path:
-    """Write the objectives with their buffers, and language embeddings; ``state`` was gathered from shards."""
+    """Write the objectives with their buffers, and the language embeddings; return the file.
+
+    ``state``: The state of the whole model, if it was put together from shards; otherwise the model's own.
+    """
     rest, file = _rest(model), Path(folder) / OBJECTIVES
     if state is None:
         save_model(rest, str(file))
@@ -151,7 +188,7 @@ def save_objectives(
 
 
 def load_weights(model: AlignmentModel, folder: str | Path) -> None:
-    """Read encoder and objectives of a checkpoint into a model, in place; the encoder as any user reads it."""
+    """Load encoder and objectives of a checkpoint into a model, in place; the encoder as any user loads it."""
     try:
         loaded = load_checkpoint(type(model.model), folder)
         load_plain_state(model.model, loaded.state_dict(), Path(folder) / ADAPTER)
@@ -165,7 +202,7 @@ def load_weights(model: AlignmentModel, folder: str | Path) -> None:
 
 
 def _rest(model: AlignmentModel) -> nn.Module:
-    """All of a model but its encoder, by the same names."""
+    """Return everything of a model but its encoder, as a module with the same names: ``objectives.contrast.head``."""
     rest = nn.Module()
     rest.objectives = model.objectives
     if model.language_embeddings is not None:

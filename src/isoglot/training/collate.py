@@ -1,4 +1,4 @@
-"""A list of mixture items in, one padded batch for each view out."""
+"""Make views of the items of a mixture, and pad them: a list of items in, one batch for each view out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -16,7 +16,7 @@ from isoglot.views.base import View, padding_value, require_view
 
 @dataclass
 class Collator:
-    """Builds the views of each item and pads them to a batch.
+    """Build the views of each item and pad them to a batch.
 
     The randomness of an item's view depends on ``(seed, view, item's position)`` alone. So an example's tensors are
     the same whatever batch, worker or rank it lands in, and a resumed run draws the masks it would have drawn.
@@ -56,16 +56,17 @@ class Collator:
             require_view(type(value[1]), f"view {name!r}")
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Tensor]]:
-        """The batch: view name → batch key → padded tensor."""
+        """Return the batch: view name → batch key → padded tensor."""
         batch = {}
         for name, (stream, view) in self.views.items():
-            chosen = items if self.samples is None else [item for item in items if stream in item]
-            if not chosen and self.samples is not None:
+            with_stream = items if self.samples is None else [item for item in items if stream in item]
+            if not with_stream and self.samples is not None:
+                # No item feeds this view: a batch of no rows, with the keys and shapes that the sample gives.
                 sample = self._build(name, stream, view, {"position": 0, stream: self.samples[stream]})
                 batch[name] = {key: values[None, :][:0] for key, values in sample.items()}
                 continue
             batch[name] = pad(
-                [self._build(name, stream, view, item) for item in chosen],
+                [self._build(name, stream, view, item) for item in with_stream],
                 pad_token_id=self.pad_token_id,
                 multiple=self.pad_to_multiple_of or 1,
                 view=name,
@@ -73,11 +74,13 @@ class Collator:
         return batch
 
     def coin(self, stream: str, position: int) -> bool:
-        """A fair coin per stream and position, by which views order an example's sides alike."""
+        """Toss a fair coin for a stream and position: all views of an example put its two sides in the same order."""
         return bool(seed_for(self.seed, "coin", stream, position) & 1)
 
     def _build(self, name: str, stream: str, view: View, item: Mapping[str, Any]) -> dict[str, Tensor]:
-        if lacking := [key for key in ("position", stream) if key not in item]:
+        """Build one view of one item, with random numbers that depend on the view and the item's position alone."""
+        lacking = [key for key in ("position", stream) if key not in item]
+        if lacking:
             raise ConfigurationError(
                 f"view {name!r}: an example has no {lacking[0]!r}; it has {', '.join(item) or 'nothing'}. "
                 "transformers.Trainer drops what it does not know: pass TrainingArguments(remove_unused_columns=False)"
@@ -90,10 +93,16 @@ class Collator:
 def pad(
     examples: Sequence[Mapping[str, Tensor]], *, pad_token_id: int, multiple: int = 1, view: str = ""
 ) -> dict[str, Tensor]:
-    """Stack examples, each key padded at its end with the value that its suffix asks for.
+    """Stack examples, each key padded at its end: ``input_ids`` [7] and [7, 8] become [[7, 0], [7, 8]].
 
-    Keys that run along the tokens (as long as the input ids of their side) are rounded up to ``multiple``; others,
-    such as links or one value an example, are not.
+    The suffix of a key decides the value that it is padded with (:func:`isoglot.views.base.padding_value`).
+
+    Args:
+        examples: What a view makes of each example: batch keys to tensors.
+        pad_token_id: The value that ids of pieces are padded with.
+        multiple: Keys with one value per token are padded to a multiple of this length. Others, such as links or one
+            value for each example, are not.
+        view: Name of the view in messages.
     """
     keys = list(examples[0])
     for example in examples:
@@ -103,6 +112,7 @@ def pad(
                 f"view {view!r}: some examples have {', '.join(differing)} and others do not; encode the stream again"
             )
     lengths = {key: [example[key].size(0) for example in examples] for key in keys}
+    # A key has one value per token if its lengths are those of the input ids, or of one side's (`query_input_ids`).
     token_lengths = [lengths[key] for key in keys if key.endswith("input_ids")]
     batch = {}
     for key in keys:

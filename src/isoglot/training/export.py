@@ -1,4 +1,4 @@
-"""The encoder as a plain Hugging Face folder, with a card that says how it was trained."""
+"""Write the encoder as a plain Hugging Face folder, with a card that says how it was trained."""
 
 import copy
 import json
@@ -26,6 +26,7 @@ from isoglot.training.model import AlignmentModel
 
 _LOGGER = logging.getLogger(__name__)
 _PREFIX = "model."
+"""Prefix of the encoder's weights in the state of an alignment model."""
 
 
 def save_encoder(
@@ -37,25 +38,31 @@ def save_encoder(
 ) -> None:
     """Write encoder and tokenizer so that ``AutoModelForMaskedLM.from_pretrained`` reads them.
 
-    What the checkpoint that the encoder was loaded from held beside it (a pooler, another head) is written with it,
-    and its own rates of dropout. An adapter is merged into the weights. ``state`` is that of the whole alignment model,
-    where it was gathered from shards.
+    1. An adapter is merged into the weights.
+    2. Weights that the encoder's checkpoint held, but that the encoder does not use (a pooler, another head), are
+       written with it.
+    3. Dropout rates that were changed for training have their original values again.
+
+    ``state``: The state of the whole alignment model, if it was put together from shards; otherwise the encoder's own
+    weights are written.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     if state is None:
-        weights = plain_state(model)
+        weights = plain_state(model)  # 1
     else:
         weights = {
             name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)
         }
-    if wrong := non_finite(weights.items()):
+    wrong = non_finite(weights.items())
+    if wrong:
         raise TrainingError(
             f"{few(wrong)} of the encoder became NaN or infinite; a checkpoint of finite numbers is needed. Lower "
             "train.learning_rate, raise train.warmup_steps or set train.max_grad_norm=1.0, then run again with "
             "[[resume=True]]"
         )
-    save_plain(model, Path(folder), {**weights, **left_out(model)})
-    if rates := own_dropout(model):
+    save_plain(model, Path(folder), {**weights, **left_out(model)})  # 2
+    rates = own_dropout(model)
+    if rates:  # 3
         config = copy.deepcopy(model.config)
         config.update(rates)
         config.save_pretrained(str(folder))
@@ -71,17 +78,23 @@ def export_encoder(
     tokenizer: PreTrainedTokenizerBase | None = None,
     state: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Extract the encoder of a finished run: weights, tokenizer and a model card, nothing that needs isoglot.
+    """Write the encoder of a finished run: weights, tokenizer and a model card, nothing that needs isoglot.
 
-    ``card``: ``name``, ``languages`` (ISO codes), and sections: ``base_model``, ``objectives``, ``data``, ``steps``,
-    ``seed``, ``recipe``.
+    If objectives have trained the encoder for an aligner (a layer and a method), the choice is written beside it, so
+    that ``isoglot align`` uses it.
+
+    ``card``: The facts of the model card: ``name``, ``languages`` (ISO codes), and sections: ``base_model``,
+    ``objectives``, ``data``, ``steps``, ``seed``, ``recipe``.
     """
     out = Path(out)
     with whole_folder(out) as folder:
         save_encoder(trained.model, folder, tokenizer=tokenizer, state=state)
         (folder / "README.md").write_text(model_card(card, model=trained.model), encoding="utf-8")
-        choices = [o.aligner_options() for o in trained.objectives.values() if isinstance(o, Objective)]
-        aligners = [dict(options) for options in choices if options is not None]
+        aligners: list[dict[str, Any]] = []
+        for objective in trained.objectives.values():
+            options = objective.aligner_options() if isinstance(objective, Objective) else None
+            if options is not None:
+                aligners.append(dict(options))
         if aligners and all(options == aligners[0] for options in aligners):
             keep_choice(folder, aligners[0])
         elif aligners:
@@ -93,7 +106,7 @@ def export_encoder(
 
 
 def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
-    """The model card of :func:`export_encoder` as Markdown with the Hub's YAML header."""
+    """Write the model card of :func:`export_encoder` as Markdown with the Hub's YAML header."""
     header = {
         "library_name": "transformers",
         "pipeline_tag": "fill-mask",
@@ -116,8 +129,10 @@ def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
 
 
 _SECTIONS = ("base_model", "objectives", "data", "steps", "seed", "recipe")
+"""Sections of a model card in their order."""
 
 
 def _cell(value: Any) -> str:
+    """Write a value as one cell of a Markdown table."""
     text = ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
     return text.replace("|", "\\|").replace("\n", " ")

@@ -21,29 +21,32 @@ _LOGGER = logging.getLogger(__name__)
 Normalisation = Literal["token", "joint_token", "batch_mean"]
 
 Weight = float | Callable[[int], float]
-"""An objective's weight, or a function from the optimiser step (0-based) to it: a ``WeightSection``."""
+"""An objective's weight, or a function from the optimiser step (0-based) to the weight, such as a ``WeightSection``."""
 
 
 class AlignmentModel(nn.Module):
     """The encoder with everything that trains it.
 
-    With ``w`` an objective's weight, ``Σ`` its summed loss and ``N`` its number of items over the *whole optimiser
-    step* (all ranks, all accumulated micro-batches), the step's loss is
+    With ``w`` an objective's weight, ``Σ`` its summed loss and ``N`` its number of items (masked pieces, pairs) over
+    the *whole optimiser step*, all ranks and all accumulated micro-batches, the step's loss is
 
     * ``token``: ``Σ_objectives w · Σ / N`` (each objective's mean, however the step is split);
     * ``joint_token``: ``Σ_objectives w · Σ / Σ_objectives N`` (fairseq's multi-task weighting, XLM-Align's code);
     * ``batch_mean``: the mean over ranks and micro-batches of ``Σ_objectives w · Σ_batch / N_batch``.
 
-    An objective that cannot count its items before the forward, not even by :meth:`Objective.look_ahead`, is divided by
-    its items in this micro-batch over all ranks, and by the number of micro-batches. No item at all gives an exact 0
-    with its gradient graph. An objective whose weight is 0 at a step is not run.
+    Special cases:
 
-    ``transformers.Trainer`` trains it too, with a :class:`~isoglot.training.collate.Collator`,
+    1. An objective that cannot count its items before the forward, not even by :meth:`Objective.look_ahead`, is divided
+       by its items in this micro-batch over all ranks, and by the number of micro-batches.
+    2. An objective without any item gives an exact 0 with its gradient graph.
+    3. An objective whose weight is 0 at a step is not run.
+
+    ``transformers.Trainer`` trains this model too, with a :class:`~isoglot.training.collate.Collator`,
     ``remove_unused_columns=False``, ``save_strategy="no"`` and the callback
     :class:`~isoglot.training.callbacks.ObjectiveSteps`; each micro-batch then has the same weight.
 
     Args:
-        model: encoder with its masked-LM head, shared by every objective; of a ``PeftModel`` the model inside.
+        model: encoder with its masked-LM head, shared by every objective; a ``PeftModel`` is taken out of its wrapper.
         objectives: name to objective.
         weights: name to weight; 1 where it is not named.
         normalisation: as above.
@@ -66,7 +69,8 @@ class AlignmentModel(nn.Module):
         language_embeddings: nn.Embedding | None = None,
     ) -> None:
         super().__init__()
-        if normalisation not in (known := get_args(Normalisation)):
+        known = get_args(Normalisation)
+        if normalisation not in known:
             text = f"got {normalisation!r}; {did_you_mean(normalisation, known)}"
             raise ConfigurationError(Problem(text, ("normalisation",)))
         if not isinstance(objectives, Mapping):
@@ -75,7 +79,8 @@ class AlignmentModel(nn.Module):
             )
         for name, objective in objectives.items():
             require_objective(type(objective), f"objective {name!r}")
-        if unknown := (weights or {}).keys() - objectives.keys():
+        unknown = (weights or {}).keys() - objectives.keys()
+        if unknown:
             raise ConfigurationError(
                 f"got weights of {sorted(unknown)}, but the objectives are {sorted(objectives)}"
             )
@@ -85,60 +90,69 @@ class AlignmentModel(nn.Module):
         self.normalisation = normalisation
         self.language_embeddings = language_embeddings
         self.step = 0
+        # Until `after_step` is called for the first time, `forward` looks whether the weights change without it.
         self._watched = True
         self._first_values: Tensor | None = None
 
     @property
     def _no_split_modules(self) -> list[str]:
-        """The classes that FSDP shards by themselves: the transformer layers, a momentum copy's too.
+        """The classes whose modules FSDP shards one by one: the transformer layers, also those of a momentum copy.
 
-        Not the library's own list, which has the embeddings as well; those are read outside of their module.
+        The library's own list has the embeddings too. These are left out: objectives read the table of embeddings
+        outside of its module's forward, where its shards are not gathered.
         """
         return [type(layer).__name__ for layer in (layer_modules(self.model) or ())[:1]]
 
     def active(self) -> dict[str, Objective]:
-        """The objectives whose weight is not 0 at the current step."""
-        return {n: o for n, o in self.objectives.items() if self.weight(n) != 0.0}  # type: ignore[misc]
+        """Return the objectives whose weight is not 0 at the current step."""
+        return {name: o for name, o in self.objectives.items() if self.weight(name) != 0.0}  # type: ignore[misc]
 
     def weight(self, name: str) -> float:
-        """An objective's weight at the current step."""
+        """Return an objective's weight at the current step."""
         weight = self.weights[name]
         return float(weight(self.step)) if callable(weight) else float(weight)
 
     def step_counts(
         self, batches: Sequence[OpenBatch], reduce: Callable[[Tensor], Tensor], *, ahead: bool = True
     ) -> dict[str, Tensor | None]:
-        """Items of a whole optimiser step per active objective, as :meth:`forward` takes them.
+        """Count the items of a whole optimiser step for each active objective, as :meth:`forward` takes the counts.
+
+        An objective that cannot count the items of every micro-batch is left out.
 
         Args:
             batches: this rank's micro-batches.
             reduce: sums a tensor over ranks.
-            ahead: whether objectives that cannot count otherwise may run the encoder, without gradient, where the step
-                has several micro-batches; what they find is added to the batches.
+            ahead: whether objectives that cannot count otherwise may run the encoder, without gradient, if the step
+                has several micro-batches. They add what they find to the batches, and count that.
         """
-        local: dict[str, Tensor] = {}
+        on_this_rank: dict[str, Tensor] = {}
         for name, objective in self.active().items() if batches else ():
             if ahead and len(batches) > 1:
                 self._look_ahead(objective, batches)
-            known = [objective.count(batch) for batch in batches]
-            parts = [c.detach().reshape(()).float().cpu() for c in known if c is not None]
-            if len(parts) == len(known):
-                local[name] = torch.stack(parts).sum()
-        if not local:
+            counts = [objective.count(batch) for batch in batches]
+            known = [count.detach().reshape(()).float().cpu() for count in counts if count is not None]
+            if len(known) == len(counts):
+                on_this_rank[name] = torch.stack(known).sum()
+        if not on_this_rank:
             return {}
-        return dict(zip(local, reduce(torch.stack(list(local.values()))), strict=True))
+        # One message between the ranks for all objectives.
+        over_ranks = reduce(torch.stack(list(on_this_rank.values())))
+        return dict(zip(on_this_rank, over_ranks, strict=True))
 
     @torch.no_grad()
     def _look_ahead(self, objective: Objective, batches: Sequence[OpenBatch]) -> None:
+        """Let an objective that has a ``look_ahead`` run it on each micro-batch whose items it cannot count yet."""
         if type(objective).look_ahead is Objective.look_ahead:
             return
         device = next(self.model.parameters()).device
         for batch in batches:
-            if objective.count(batch) is None:
-                moved = {v: {n: t.to(device) for n, t in tensors.items()} for v, tensors in batch.items()}
-                objective.look_ahead(
-                    Encodings(self.model, moved, language_embeddings=self.language_embeddings), batch
-                )
+            if objective.count(batch) is not None:
+                continue
+            on_device: dict[str, dict[str, Tensor]] = {}
+            for view, tensors in batch.items():
+                on_device[view] = {key: tensor.to(device) for key, tensor in tensors.items()}
+            encodings = Encodings(self.model, on_device, language_embeddings=self.language_embeddings)
+            objective.look_ahead(encodings, batch)
 
     def forward(
         self,
@@ -147,63 +161,77 @@ class AlignmentModel(nn.Module):
         accumulation: int = 1,
         **views: Mapping[str, Tensor],
     ) -> dict[str, Any]:
-        """This micro-batch's share of the optimiser step's loss.
+        """Compute this micro-batch's share of the optimiser step's loss.
 
         Args:
             batch: view name to collated tensors.
-            counts: items of the whole optimiser step per objective, over ranks and micro-batches; else counted here.
+            counts: items of the whole optimiser step per objective, over ranks and micro-batches
+                (:meth:`step_counts`); objectives that are not in it are counted here.
             accumulation: number of micro-batches in the step.
             **views: the batch's views by name, as ``transformers.Trainer`` gives them, instead of ``batch``.
 
         Returns:
-            ``loss`` (gradients averaged over ranks and summed over micro-batches are those of the step's loss), and per
-            objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name`` to a mean and its items).
+            ``loss`` (gradients averaged over ranks and summed over micro-batches are those of the step's loss), and,
+            detached: ``totals`` and ``counts`` by objective, and ``metrics``, from ``objective/name`` to a mean and the
+            number of items that it is over.
         """
         batch = views if batch is None else batch
-        learning = self.training and torch.is_grad_enabled()
-        if learning:
+        is_learning = self.training and torch.is_grad_enabled()
+        if is_learning:
             self._watch_steps()
         active = self.active()
-        tops = [objective.top_layer for objective in active.values()]
-        top = None if None in tops else max((layer for layer in tops if layer is not None), default=None)
-        encodings = Encodings(self.model, batch, language_embeddings=self.language_embeddings, top=top)
+        encodings = Encodings(
+            self.model, batch, language_embeddings=self.language_embeddings, top=_highest_layer(active)
+        )
         outputs = {name: objective(encodings, batch) for name, objective in active.items()}
         loss = self._combined(outputs, counts or {}, accumulation)
-        if learning and not loss.requires_grad:
+        if is_learning:
+            self._require_gradients(loss, outputs)
+        metrics: dict[str, tuple[Tensor, Tensor]] = {}
+        for name, output in outputs.items():
+            for metric, value in output.metrics.items():
+                items = torch.as_tensor(output.items.get(metric, output.count))
+                metrics[f"{name}/{metric}"] = value.detach().float(), items.detach().float()
+        return {
+            "loss": loss,
+            "totals": {name: output.total.detach().float() for name, output in outputs.items()},
+            "counts": {name: output.count.detach().float() for name, output in outputs.items()},
+            "metrics": metrics,
+        }
+
+    def _require_gradients(self, loss: Tensor, outputs: Mapping[str, LossOutput]) -> None:
+        """Refuse a loss that trains nothing: the whole one, or that of one objective."""
+        if not loss.requires_grad:
             raise ConfigurationError(
-                f"nothing is trained at step {self.step}: {', '.join(active)} is frozen; raise a part's rate"
+                f"nothing is trained at step {self.step}: {', '.join(outputs)} is frozen; raise a part's rate"
             )
-        waits = not any(parameter.requires_grad for parameter in base_of(self.model).parameters())
-        for name, output in outputs.items() if learning and not waits else ():
+        # While the whole encoder is frozen an objective without weights of its own has no gradient, and needs none.
+        if not any(parameter.requires_grad for parameter in base_of(self.model).parameters()):
+            return
+        for name, output in outputs.items():
             if not output.total.requires_grad and output.count > 0:
                 raise ConfigurationError(
                     f"objective {name!r}: its loss carries no gradient, so it trains nothing. Read the encoder with "
                     "`encodings.last(view)` or `encodings.hidden(view, layer)`; `encodings.layer` gives states without "
                     "gradient. If the parts that it reads are frozen (parts:), remove the objective"
                 )
-        return {
-            "loss": loss,
-            "totals": {n: o.total.detach().float() for n, o in outputs.items()},
-            "counts": {n: o.count.detach().float() for n, o in outputs.items()},
-            "metrics": {
-                f"{n}/{k}": (v.detach().float(), torch.as_tensor(o.items.get(k, o.count)).detach().float())
-                for n, o in outputs.items()
-                for k, v in o.metrics.items()
-            },
-        }
 
     def _watch_steps(self) -> None:
-        """Warn once of an optimiser step without :meth:`after_step`, where objectives depend on it."""
+        """Warn once if an optimiser step was taken without :meth:`after_step`, and objectives depend on it.
+
+        An optimiser step shows in the weights: the first number of any trained tensor has changed since the last call.
+        """
         names = [name for name, weight in self.weights.items() if callable(weight)]
-        unmoved = Objective.after_step
-        names += [
-            n for n, o in self.objectives.items() if getattr(type(o), "after_step", unmoved) is not unmoved
-        ]
+        for name, objective in self.objectives.items():
+            does_nothing = Objective.after_step
+            if getattr(type(objective), "after_step", does_nothing) is not does_nothing:
+                names.append(name)
         if not self._watched or not names:
             return
-        values = [p.detach().flatten()[:1].float().cpu() for p in self.parameters() if p.requires_grad]
-        before, self._first_values = self._first_values, torch.cat(values)
-        if before is not None and not torch.equal(before, self._first_values):
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        values = torch.cat([parameter.detach().flatten()[:1].float().cpu() for parameter in trained])
+        before, self._first_values = self._first_values, values
+        if before is not None and not torch.equal(before, values):
             self.expect_steps()
             _LOGGER.warning(
                 "%s: does not know of an optimiser step, so schedules, momentum copies and changes of labels stay at "
@@ -213,7 +241,7 @@ class AlignmentModel(nn.Module):
             )
 
     def expect_steps(self) -> None:
-        """Trust that :meth:`after_step` follows every optimiser step, which is watched for until its first call."""
+        """Trust that :meth:`after_step` follows every optimiser step: stop looking for steps without it."""
         self._watched = False
 
     @torch.no_grad()
@@ -234,25 +262,49 @@ class AlignmentModel(nn.Module):
     def _combined(
         self, outputs: Mapping[str, LossOutput], counts: Mapping[str, Tensor | None], accumulation: int
     ) -> Tensor:
-        """The weighted sum, normalised; each part is scaled by the number of ranks because DDP averages over them."""
+        """Combine the objectives' losses into one, by weight and normalisation.
+
+        DDP averages gradients over ranks. A loss that is divided by the items of all ranks is therefore multiplied by
+        the number of ranks, so that the average is a sum.
+        """
         if not outputs:
             raise ConfigurationError(
                 f"every objective has weight 0 at step {self.step}; let one start at step 0"
             )
-        totals = {n: self.weight(n) * o.total.float() for n, o in outputs.items()}
+        weighted = {name: self.weight(name) * output.total.float() for name, output in outputs.items()}
         if self.normalisation == "batch_mean":
-            parts = [totals[n] / o.count.clamp(min=1) / accumulation for n, o in outputs.items()]
-            return torch.stack(parts).sum()
+            means = [weighted[n] / output.count.clamp(min=1) / accumulation for n, output in outputs.items()]
+            return torch.stack(means).sum()
         ranks = _world_size()
-        known = {n: _of_step(counts.get(n), o, accumulation) for n, o in outputs.items()}
+        items = {
+            name: _items_of_step(counts.get(name), output, accumulation) for name, output in outputs.items()
+        }
         if self.normalisation == "joint_token":
-            everything = torch.stack([c.float().to(totals[n].device) for n, c in known.items()]).sum()
-            return torch.stack(list(totals.values())).sum() * ranks / everything.clamp(min=1)
-        return torch.stack([totals[n] * ranks / c.clamp(min=1) for n, c in known.items()]).sum()
+            all_items = torch.stack(
+                [count.float().to(weighted[name].device) for name, count in items.items()]
+            )
+            return torch.stack(list(weighted.values())).sum() * ranks / all_items.sum().clamp(min=1)
+        return torch.stack(
+            [weighted[name] * ranks / count.clamp(min=1) for name, count in items.items()]
+        ).sum()
 
 
-def _of_step(count: Tensor | None, output: LossOutput, accumulation: int) -> Tensor:
-    """Items of the whole step: as given, or this micro-batch's over all ranks times the number of micro-batches."""
+def _highest_layer(objectives: Mapping[str, Objective]) -> int | None:
+    """Return the highest layer that objectives read with gradient; ``None`` if one may read all, or there are none."""
+    layers: list[int] = []
+    for objective in objectives.values():
+        if objective.top_layer is None:
+            return None
+        layers.append(objective.top_layer)
+    return max(layers, default=None)
+
+
+def _items_of_step(count: Tensor | None, output: LossOutput, accumulation: int) -> Tensor:
+    """Return an objective's items in the whole optimiser step.
+
+    If the ``count`` is not known, the step has about as many as this micro-batch on all ranks, times the number of
+    micro-batches.
+    """
     if count is not None:
         return count.to(output.total.device).float()
     here = output.count.detach().to(output.total.device).float().reshape(()).clone()
@@ -262,4 +314,5 @@ def _of_step(count: Tensor | None, output: LossOutput, accumulation: int) -> Ten
 
 
 def _world_size() -> int:
+    """Return the number of processes that train together."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1

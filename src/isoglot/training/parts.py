@@ -17,7 +17,19 @@ _WAITS = "waits"
 
 
 def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter, tuple[bool, float]]:
-    """For each parameter, whether it is the encoder's, and its learning rate as a multiple of the run's."""
+    """Return two values for each parameter: whether it belongs to the encoder, and its learning rate.
+
+    The rate is a multiple of the run's. Parts claim their parameters one after another, and the first one keeps a
+    parameter that is in several: an output layer that is tied to the word embeddings has the rate of the embeddings.
+
+    1. Layers, from the highest down: ``encoder``, times ``layer_decay`` for each layer above.
+    2. Embeddings, below the lowest layer: ``embeddings``, times ``layer_decay`` for each layer.
+    3. The rest of the encoder, such as a last normalisation: ``encoder``.
+    4. The masked-LM head: ``head``.
+    5. Everything else, the objectives and the language embeddings: ``objectives``.
+
+    With two layers and ``layer_decay: 0.5`` the highest layer has rate 1, the lower one 0.5, the embeddings 0.25.
+    """
     rates: dict[nn.Parameter, tuple[bool, float]] = {}
 
     def claim(module: nn.Module, rate: float, *, encoder: bool) -> None:
@@ -29,21 +41,25 @@ def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter,
     frozen = frozen_layers(model.model, parts)
     if layers is None and parts.layer_decay != 1:
         raise _not_separate(model.model, "layer_decay")
-    for depth, layer in enumerate(reversed(layers or ())):
-        number = len(layers or ()) - depth
-        claim(layer, 0.0 if number in frozen else parts.encoder * parts.layer_decay**depth, encoder=True)
-    lowest = 0.0 if 0 in frozen else parts.layer_decay ** len(layers or ())
+    count = len(layers or ())
+    for layers_above, layer in enumerate(reversed(layers or ())):  # 1
+        is_frozen = count - layers_above in frozen
+        claim(layer, 0.0 if is_frozen else parts.encoder * parts.layer_decay**layers_above, encoder=True)
+    decay = 0.0 if 0 in frozen else parts.layer_decay**count
     tables = [module for name, module in base.named_children() if "embeddings" in name]
-    for module in (input_embeddings(model.model), *tables):
-        claim(module, parts.embeddings * lowest, encoder=True)
-    claim(base, parts.encoder, encoder=True)  # what is neither, such as a last normalisation
-    claim(model.model, parts.head, encoder=False)
-    claim(model, parts.objectives, encoder=False)
+    for module in (input_embeddings(model.model), *tables):  # 2
+        claim(module, parts.embeddings * decay, encoder=True)
+    claim(base, parts.encoder, encoder=True)  # 3
+    claim(model.model, parts.head, encoder=False)  # 4
+    claim(model, parts.objectives, encoder=False)  # 5
     return rates
 
 
 def frozen_layers(encoder: PreTrainedModel, parts: PartsSection) -> set[int]:
-    """The numbers of the layers that are never trained: 0 for the embeddings, 1 for the lowest layer.
+    """Return the numbers of the layers that are never trained: 0 for the embeddings, 1 for the lowest layer.
+
+    Of an encoder with 12 layers, ``freeze_layers`` 2 gives 1 and 2, −2 gives 11 and 12, and the list [0, −1] gives 0
+    and 12.
 
     Raises:
         ConfigurationError: The encoder has no such layer, or its layers share their weights.
@@ -51,10 +67,11 @@ def frozen_layers(encoder: PreTrainedModel, parts: PartsSection) -> set[int]:
     setting, layers = parts.freeze_layers, num_layers(encoder)
     if isinstance(setting, int):
         frozen = set(range(1, setting + 1) if setting >= 0 else range(layers + 1 + setting, layers + 1))
+        lowest = 1
     else:
         frozen = {number + layers + 1 if number < 0 else number for number in setting}
-    least = 1 if isinstance(setting, int) else 0
-    if any(not least <= number <= layers for number in frozen):
+        lowest = 0  # a list may name the embeddings
+    if any(not lowest <= number <= layers for number in frozen):
         text = f"got {setting}, but this encoder has layers 1 to {layers}"
         raise ConfigurationError(Problem(text, ("parts", "freeze_layers")))
     if frozen - {0} and layer_modules(encoder) is None:
@@ -68,7 +85,7 @@ def _not_separate(encoder: PreTrainedModel, option: str) -> ConfigurationError:
 
 
 def freeze(model: AlignmentModel, parts: PartsSection) -> None:
-    """Let the parts of rate 0 need no gradient, so that neither gradients nor optimiser states are made for them."""
+    """Switch off the gradients of parts with rate 0, so that they take no memory for gradients or optimiser states."""
     for parameter, (_, rate) in part_rates(model, parts).items():
         if rate == 0:
             parameter.requires_grad_(False)
@@ -79,24 +96,30 @@ def freeze(model: AlignmentModel, parts: PartsSection) -> None:
 
 
 def split_groups(optimizer: torch.optim.Optimizer, model: AlignmentModel, parts: PartsSection) -> None:
-    """Split the optimiser's groups by part, each with its learning rate; to be called before the first step."""
+    """Split the optimiser's groups by part, each with the learning rate of the part; call this before the first step.
+
+    The optimiser has a group with weight decay and one without. They become, say, four: the encoder with decay, the
+    head with decay, the encoder without, the head without.
+    """
     rates, rate_of_run = part_rates(model, parts), optimizer.defaults["lr"]
     groups: list[dict[str, Any]] = []
     for group in optimizer.param_groups:
         by_part: dict[tuple[bool, float], list[nn.Parameter]] = {}
         for parameter in group["params"]:
             by_part.setdefault(rates[parameter], []).append(parameter)
-        groups += [
-            {**group, "params": members, "lr": group["lr"] * rate, _WAITS: encoder}
-            for (encoder, rate), members in by_part.items()
-        ]
-    # The first group's rate is the one that is logged.
+        for (is_encoder, rate), members in by_part.items():
+            groups.append({**group, "params": members, "lr": group["lr"] * rate, _WAITS: is_encoder})
+    # The trainer logs the first group's rate: it should be the run's, and of a part that is never frozen.
     groups.sort(key=lambda group: (group["lr"] != rate_of_run, group[_WAITS]))
     optimizer.param_groups[:] = groups
 
 
 def warm_up_late(scheduler: LRScheduler, frozen: int, warmup: int) -> None:
-    """Let the encoder's rate, after its frozen steps, grow over as many steps as the run's did at its start."""
+    """Give the encoder a warm-up of its own after the steps in which it was frozen.
+
+    With 100 frozen steps and a warm-up of 10 the encoder's rate is 0 at step 100, half of the schedule's at step 105,
+    and the schedule's from step 110 on. Other parts warm up at the start of the run.
+    """
     if not (frozen and warmup):
         return
     if not isinstance(scheduler, LambdaLR):
@@ -107,21 +130,23 @@ def warm_up_late(scheduler: LRScheduler, frozen: int, warmup: int) -> None:
 
     def late(schedule: Any) -> Any:
         def rate(step: int) -> float:
-            waited = step - frozen
-            return float(schedule(step)) * min(1.0, max(0, waited) / warmup)
+            steps_since = step - frozen
+            return float(schedule(step)) * min(1.0, max(0, steps_since) / warmup)
 
         return rate
 
-    groups = scheduler.optimizer.param_groups
-    scheduler.lr_lambdas = [
-        late(s) if group[_WAITS] else s for s, group in zip(scheduler.lr_lambdas, groups, strict=True)
-    ]
+    schedules = []
+    for schedule, group in zip(scheduler.lr_lambdas, scheduler.optimizer.param_groups, strict=True):
+        schedules.append(late(schedule) if group[_WAITS] else schedule)
+    scheduler.lr_lambdas = schedules
 
 
 def require_thaw(parts: PartsSection, steps: int, warmup: int) -> int:
-    """The frozen steps of a run, after which there is one at least that trains the encoder."""
+    """Return the number of steps in which the encoder is frozen; refuse a run that never trains the encoder."""
     frozen = parts.frozen_steps(steps)
-    trained = steps - frozen - (1 if frozen and warmup else 0)  # the late warm-up begins at a rate of 0
+    trained = steps - frozen
+    if frozen and warmup:
+        trained -= 1  # the first step of the late warm-up has rate 0
     if frozen and trained < 1:
         text = (
             f"got {parts.freeze_encoder_steps}, but the run has {steps:,} steps, so the encoder would not be trained; "
@@ -132,19 +157,23 @@ def require_thaw(parts: PartsSection, steps: int, warmup: int) -> int:
 
 
 class FreezeFirst(TrainerCallback):
-    """Keeps the encoder without gradient for the first, ``frozen`` steps."""
+    """Switch off the encoder's gradients for the first ``frozen`` steps, and on again after them."""
 
     def __init__(self, model: AlignmentModel, parts: PartsSection, frozen: int) -> None:
         self.model, self.parts, self.frozen = model, parts, frozen
-        # Others have no gradient ever, such as tables of sines.
+        # Parameters that never have a gradient, such as tables of sines, must not get one when the encoder thaws.
         self.trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
         self.encoder: list[nn.Parameter] = []
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Find the parameters, which wrapping the model may have replaced."""
+        """Find the encoder's parameters by name: wrapping the model may have replaced the parameters themselves."""
         rates = part_rates(self.model, self.parts)
         trained = {parameter for name, parameter in self.model.named_parameters() if name in self.trained}
-        self.encoder = [p for p, (encoder, rate) in rates.items() if encoder and rate and p in trained]
+        encoder: list[nn.Parameter] = []
+        for parameter, (is_encoder, rate) in rates.items():
+            if is_encoder and rate and parameter in trained:
+                encoder.append(parameter)
+        self.encoder = encoder
 
     def on_step_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Freeze or thaw by the step's number alone, so that a resumed run does the same."""

@@ -1,4 +1,9 @@
-"""A Trainer whose checkpoints are complete or not there, and which resumes from the newest of them."""
+"""A Trainer whose checkpoints are complete or missing, never half, and which resumes from the newest one.
+
+:class:`StagedTrainer` needs only the library's Trainer; fine-tuning uses it too. :class:`CheckpointingTrainer` adds
+what alignment models need: objectives beside the encoder, and weights and optimiser states put together from the shards
+of FSDP, so that a checkpoint does not depend on the number of ranks.
+"""
 
 import shutil
 from pathlib import Path
@@ -23,9 +28,10 @@ from isoglot.training.export import save_encoder
 
 
 class StagedTrainer(Trainer):
-    """A Trainer that writes checkpoints aside, renames them when they are whole, and resumes from whole ones."""
+    """A Trainer that writes checkpoints aside, renames them when they are complete, and resumes from complete ones."""
 
     _staging: Path | None = None
+    """Where the checkpoint goes that is being written; ``None`` at other times."""
 
     @property
     def folder(self) -> Path:
@@ -33,11 +39,11 @@ class StagedTrainer(Trainer):
         return Path(str(self.args.output_dir))
 
     def plan(self) -> dict[str, Any]:
-        """What the order of batches depends on."""
+        """Return the values on which the order of the batches depends."""
         raise NotImplementedError
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
-        """Train, or go on training; ``True`` finds the newest complete checkpoint."""
+        """Train, or go on training from a checkpoint; ``True`` is the newest complete one."""
         checkpoint = checkpoints.chosen(
             resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
         )
@@ -51,17 +57,20 @@ class StagedTrainer(Trainer):
             ) from error
 
     def _get_output_dir(self, trial: Any = None) -> str:
+        """Return the folder that the library puts the checkpoint's folder into."""
         return str(self._staging or super()._get_output_dir(trial))
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """Write aside, then rename."""
+        """Write a checkpoint aside, then rename it. Ranks wait for each other before and after they write."""
         name, best = f"checkpoint-{self.state.global_step}", self.state.best_global_step
         self._staging = checkpoints.staging(self.folder)
-        if self.args.should_save:  # what a killed run left must not become part of this one
+        # Files that a killed run left there must not become part of this checkpoint.
+        if self.args.should_save:
             shutil.rmtree(self._staging, ignore_errors=True)
         self.accelerator.wait_for_everyone()
         super()._save_checkpoint(model, trial)
-        if best is not None:  # the library took the place it is written into for its name
+        # The library recorded the best checkpoint under the path where it is being written.
+        if best is not None:
             self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best}")
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
@@ -72,7 +81,7 @@ class StagedTrainer(Trainer):
 
 
 class CheckpointingTrainer(StagedTrainer):
-    """What :class:`~isoglot.training.trainer.AlignmentTrainer` does about checkpoints; not used by itself."""
+    """The part of :class:`~isoglot.training.trainer.AlignmentTrainer` that saves and loads; not used by itself."""
 
     batches: TokenBudgetBatches
     meter: StepMeter
@@ -82,27 +91,29 @@ class CheckpointingTrainer(StagedTrainer):
     lr_scheduler: Any
 
     def plan(self) -> dict[str, Any]:
-        """What the order of batches depends on."""
+        """Return the values on which the order of the batches depends."""
         return self.batches.fingerprint()
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Write a checkpoint, but not after a loss that is not finite."""
         self.meter.require_finite()
         super()._save_checkpoint(model, trial)
 
     def whole_state(self) -> dict[str, Any] | None:
-        """Weights put together from the ranks' shards, where they are sharded; every rank has to ask."""
+        """Return the weights put together from the ranks' shards, if there are any; every rank has to call it."""
         return whole(self.model.state_dict()) if self.is_fsdp_enabled else None
 
     def create_accelerator_and_postprocess(self) -> None:
-        """The library's, which also shards on CPUs."""
+        """Make the library's accelerator, and shard on CPUs too."""
         super().create_accelerator_and_postprocess()
         self.is_fsdp_enabled |= shard_on_cpu(self.accelerator.state, self.args.fsdp_plugin_args)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Write the encoder and the objectives, whole whatever the number of ranks."""
+        """Write the encoder and the objectives, complete for any number of ranks."""
         self._save(output_dir, self.whole_state())
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        """Write the model; ``state_dict`` is its state where it was put together from shards."""
         if self.args.should_save:
             folder = self.folder if output_dir is None else Path(output_dir)
             model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
@@ -113,7 +124,7 @@ class CheckpointingTrainer(StagedTrainer):
             torch.save(self.args, folder / "training_args.bin")
 
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
-        """As one process writes them, so that any number of ranks can go on."""
+        """Write optimiser and schedule as one process writes them, so that any number of ranks can go on."""
         if not self.is_fsdp_enabled:
             super()._save_optimizer_and_scheduler(output_dir)
             return
@@ -125,16 +136,20 @@ class CheckpointingTrainer(StagedTrainer):
     def _prepare_for_training(
         self, max_steps: int, train_dataloader: Any, resume_from_checkpoint: str | None
     ) -> Any:
-        if resume_from_checkpoint is not None and self.is_fsdp_enabled:  # whole, before they are sharded
+        """Prepare model, optimiser and schedule; with shards the weights of a checkpoint are loaded before."""
+        # The library shards the model below, and loads weights after that: too late for weights that are not sharded.
+        if resume_from_checkpoint is not None and self.is_fsdp_enabled:
             checkpoints.load_weights(self.model, resume_from_checkpoint)
         prepared: Any = super()._prepare_for_training
         return prepared(max_steps, train_dataloader, resume_from_checkpoint)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        """Load the weights of a checkpoint, unless they were loaded before the model was sharded."""
         if not self.is_fsdp_enabled:
             checkpoints.load_weights(self.accelerator.unwrap_model(self.model), resume_from_checkpoint)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        """Load optimiser and schedule, and with FSDP give each rank its shards of them."""
         if checkpoint is None or not self.is_fsdp_enabled:
             super()._load_optimizer_and_scheduler(checkpoint)
             return
@@ -145,27 +160,31 @@ class CheckpointingTrainer(StagedTrainer):
 
 
 def whole(state: Any) -> Any:
-    """A state with every sharded tensor put together on the CPU; all ranks have to call it."""
-    return tree_map(lambda t: t.full_tensor().cpu() if isinstance(t, DTensor) else t, state)
+    """Return a state with every sharded tensor put together on the CPU; every rank has to call it."""
+    return tree_map(lambda value: value.full_tensor().cpu() if isinstance(value, DTensor) else value, state)
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, state: Any) -> None:
-    """Give an optimizer of sharded parameters the state that one process saved."""
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    numbers = [n for group in state["param_groups"] for n in group["params"]]
-    shards = {
-        number: {name: _shard(value, parameter) for name, value in state["state"][number].items()}
-        for number, parameter in zip(numbers, parameters, strict=True)
-        if number in state["state"]
-    }
+    """Load the state that one process saved into an optimiser of sharded parameters.
+
+    The saved state names parameters by number, in the order of the optimiser's groups. Each tensor in the state of a
+    parameter (a mean of its gradients, say) is sharded as the parameter is.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    numbers = [number for group in state["param_groups"] for number in group["params"]]
+    shards: dict[int, dict[str, Any]] = {}
+    for number, parameter in zip(numbers, parameters, strict=True):
+        if number in state["state"]:  # a parameter without gradient has no state
+            values = state["state"][number]
+            shards[number] = {name: _shard(value, parameter) for name, value in values.items()}
     optimizer.load_state_dict({**state, "state": shards})
 
 
 def _shard(value: Any, parameter: torch.Tensor) -> Any:
-    """This rank's part of a tensor that belongs to a parameter; a step count stays as it is."""
-    if not (
-        isinstance(parameter, DTensor) and isinstance(value, torch.Tensor) and value.shape == parameter.shape
-    ):
+    """Return this rank's part of a tensor of a parameter's shape; anything else, such as a step count, is unchanged."""
+    if not isinstance(parameter, DTensor) or not isinstance(value, torch.Tensor):
+        return value
+    if value.shape != parameter.shape:
         return value
     return distribute_tensor(
         value.to(parameter.device), parameter.device_mesh, parameter.placements, src_data_rank=None
@@ -173,7 +192,11 @@ def _shard(value: Any, parameter: torch.Tensor) -> Any:
 
 
 def shard_on_cpu(state: Any, plugin: dict[str, Any] | None) -> bool:
-    """Have accelerate shard on CPUs too, where it would leave ``fsdp`` out without a word; whether it does now."""
+    """Make accelerate shard on CPUs too, where it ignores ``fsdp`` without a message; return whether it shards now.
+
+    ``state``: The state of the accelerator, which is changed.
+    ``plugin``: Arguments of the library's FSDP plugin; ``None`` if the run does not shard.
+    """
     if plugin is None or state.distributed_type != DistributedType.MULTI_CPU:
         return False
     state.distributed_type = DistributedType.FSDP

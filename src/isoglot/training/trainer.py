@@ -27,11 +27,12 @@ from isoglot.training.parts import FreezeFirst, freeze, require_thaw, split_grou
 from isoglot.training.saving import CheckpointingTrainer
 
 _LOGGER = logging.getLogger(__name__)
-_WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Types of integers by their bytes."""
 
 
 class AlignmentTrainer(CheckpointingTrainer):
-    """Trains an :class:`AlignmentModel` on a :class:`Mixture`.
+    """Train an :class:`AlignmentModel` on a :class:`Mixture`.
 
     The run is one list of batches, a pure function of the seed; ``args.max_steps`` (or, if not set, the mixture's
     ``length``) ends it. ``resume_from_checkpoint=True`` continues bit-identically from the newest complete checkpoint
@@ -73,7 +74,8 @@ class AlignmentTrainer(CheckpointingTrainer):
         if parts is not None:
             freeze(model, parts)
             if parts.freeze_encoder_steps:
-                args.ddp_find_unused_parameters = True  # those of the encoder are, as long as it is frozen
+                # DDP refuses parameters without gradient, which the encoder's are as long as it is frozen.
+                args.ddp_find_unused_parameters = True
         super().__init__(
             model,
             args,
@@ -94,32 +96,35 @@ class AlignmentTrainer(CheckpointingTrainer):
         self.frozen = 0 if parts is None else require_thaw(parts, steps, args.get_warmup_steps(steps))
         for callback in (ProgressCallback, PrinterCallback):
             self.remove_callback(callback)
+        # The encoder's tensors by their names in the whole model, to see after training whether any has changed.
         encoder = {id(tensor) for tensor in base_of(model.model).state_dict(keep_vars=True).values()}
-        named = model.state_dict(keep_vars=True).items()
-        self.began = {name: _bits(tensor) for name, tensor in named if id(tensor) in encoder}
+        self.began: dict[str, int] = {}
+        for name, tensor in model.state_dict(keep_vars=True).items():
+            if id(tensor) in encoder:
+                self.began[name] = _bits(tensor)
         self.add_callback(StepHooks(self.batches, self.meter))
         if parts is not None and self.frozen:
             self.add_callback(FreezeFirst(model, parts, self.frozen))
         if compile_options is not None:
-            base_of(model.model).compile(**compile_options)  # where layers are read it runs uncompiled
+            # Encodings run the encoder uncompiled when an objective reads inner layers.
+            base_of(model.model).compile(**compile_options)
 
     def warn_if_unchanged(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Warn where every tensor of the encoder and its embeddings is, in a model's state, as it was at first."""
+        """Warn if training has changed no tensor of the encoder; ``state`` is the whole model's after training."""
         if all(_bits(state[name]) == value for name, value in self.began.items()):
             _LOGGER.warning(
                 spelled(
                     "the encoder did not change: all its %d tensors are as they were before this run; raise "
                     "train.learning_rate, train for more steps than warm up or are frozen, or give a part of the "
-                    "encoder a "
-                    "rate ([[parts.encoder=1]])"
+                    "encoder a rate ([[parts.encoder=1]])"
                 ),
                 len(self.began),
             )
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """The rank's own batches, not to be divided among ranks again."""
+        """Return a loader of this rank's batches, which the library must not divide among ranks again."""
         workers = self.args.dataloader_num_workers
-        # Ranks on CPUs run threads of gloo, and a fork while one of them holds a lock leaves the child waiting for it.
+        # Ranks on CPUs run threads of gloo. A child that is forked while one of them holds a lock waits for ever.
         threaded = self.args.world_size > 1 and self.args.device.type == "cpu" and sys.platform == "linux"
         if workers and threaded:
             fork_server()
@@ -131,11 +136,11 @@ class AlignmentTrainer(CheckpointingTrainer):
             prefetch_factor=self.args.dataloader_prefetch_factor if workers else None,
             multiprocessing_context="forkserver" if workers and threaded else None,
             pin_memory=self.args.dataloader_pin_memory and self.args.device.type == "cuda",
-            generator=torch.Generator(),  # else starting the workers would draw from the global one
+            generator=torch.Generator(),  # without it, starting the workers draws from the global generator
         )
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        """The library's, with a learning rate for each part."""
+        """Make the library's optimiser, with a learning rate for each part."""
         new = self.optimizer is None
         optimizer = super().create_optimizer(model)
         if new and self.parts is not None:
@@ -144,7 +149,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         return optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        """The library's, with a separate warm-up for an encoder that stays frozen at first."""
+        """Make the library's schedule, with a separate warm-up for an encoder that is frozen at first."""
         new = self.lr_scheduler is None
         scheduler = super().create_scheduler(num_training_steps, optimizer)
         if new:
@@ -152,7 +157,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         return scheduler
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
-        """Items of the whole optimiser step per objective, over all its micro-batches and ranks."""
+        """Count the items of the whole optimiser step for each objective, over all micro-batches and ranks."""
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         model.step = self.state.global_step
         self.meter.tokens += sum(real_tokens(batch) for batch in batch_samples)
@@ -164,14 +169,15 @@ class AlignmentTrainer(CheckpointingTrainer):
             )
 
     def _prepare_input(self, data: Any) -> Any:
-        if isinstance(data, torch.Tensor):  # from pinned memory, without waiting for the last step to end
+        """Copy a batch to the device; from pinned memory this does not wait for the last step to end."""
+        if isinstance(data, torch.Tensor):
             return data.to(self.args.device, non_blocking=True)
         return super()._prepare_input(data)
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """The micro-batch's share of the step's loss, times what the library is going to divide it by."""
+        """Return the micro-batch's share of the step's loss, times the number that the library will divide it by."""
         accumulation = getattr(self, "current_gradient_accumulation_steps", 1)
         outputs = model(inputs, counts=num_items_in_batch, accumulation=accumulation)
         self.meter.add(self.state.global_step, outputs)
@@ -179,8 +185,10 @@ class AlignmentTrainer(CheckpointingTrainer):
         return (loss, outputs) if return_outputs else loss
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Add losses and metrics per objective, averaged since the last log over all ranks, and tokens a second."""
-        logs.pop("train_samples_per_second", None)  # counts in a batch size that is not read here
+        """Add the mean losses and metrics since the last log, over all ranks, and tokens per second."""
+        logs.pop(
+            "train_samples_per_second", None
+        )  # computed from a batch size that this trainer does not use
         if "loss" in logs:
             logs |= self.meter.flush()
         self.state.epoch = self.batches.epoch_at(self.state.global_step)
@@ -188,7 +196,7 @@ class AlignmentTrainer(CheckpointingTrainer):
 
 
 def adapt(args: TrainingArguments) -> dict[str, Any] | None:
-    """Set, in place, what an alignment run needs; how to compile the encoder, or ``None``."""
+    """Change arguments in place as an alignment run needs; return how to compile the encoder, or ``None``."""
     if args.fsdp and (
         args.parallel_mode != ParallelMode.DISTRIBUTED or args.fsdp_plugin_args["fsdp_version"] != 2
     ):
@@ -196,18 +204,21 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
             "train.fsdp needs ranks (`torchrun --nproc-per-node 2 -m isoglot.cli pretrain …`) and version 2"
         )
     args.remove_unused_columns = False
-    args.logging_nan_inf_filter = False  # it would hide a broken loss and wait for the device at each batch
+    args.logging_nan_inf_filter = (
+        False  # the filter would hide a broken loss, and wait for the device at each batch
+    )
     if args.ddp_broadcast_buffers is None:
         args.ddp_broadcast_buffers = False  # ranks compute equal buffers, and a key queue is large
     if not args.torch_compile:
         return None
-    # not the whole model: objectives branch on their data (links, masked tokens), the encoder does not
+    # The library would compile the whole model. Only the encoder is compiled: objectives branch on their data (links,
+    # masked tokens).
     options = {"backend": args.torch_compile_backend, "mode": args.torch_compile_mode}
     args.torch_compile, args.torch_compile_backend, args.torch_compile_mode = False, None, None
     return {key: value for key, value in options.items() if value is not None}
 
 
 def _bits(tensor: torch.Tensor) -> int:
-    """The sum of a tensor's bits: a few bytes to compare with instead of the tensor."""
+    """Return the sum of a tensor's bits read as integers: one number to compare in place of the tensor."""
     values = tensor.detach().contiguous()
-    return int(values.view(_WHOLE[values.element_size()]).sum(dtype=torch.int64))
+    return int(values.view(_INTEGERS[values.element_size()]).sum(dtype=torch.int64))
