@@ -42,7 +42,10 @@ _ALTERNATIVES: dict[Location, str] = {
     ("streams", "*", "path"): "sources",
     ("streams", "*", "sources"): "path",
 }
-"""Keys of which a recipe has one, by section: a later one replaces the other that the recipe had."""
+"""Keys of which a recipe has only one, each with the other: `steps: 100` laid over a recipe removes its `epochs`.
+
+``*`` stands for any name, such as that of a stream.
+"""
 _DEEPEST = 50
 _MOST_VALUES = 50_000
 
@@ -57,33 +60,41 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
 
     def origin(self, location: Location) -> Origin:
-        """Where a value is written, or the closest section around it."""
-        around = (location[:end] for end in range(len(location), -1, -1))
-        return next(
-            (self.origins[section] for section in around if section in self.origins), Origin("recipe")
-        )
+        """Return the place where a value is written, or else that of the closest section around it."""
+        for end in range(len(location), -1, -1):
+            if location[:end] in self.origins:
+                return self.origins[location[:end]]
+        return Origin("recipe")
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Record mistakes with the places of their values, each once; of what is not finite nothing more is said."""
+        """Record mistakes with the places of their values, each mistake once.
+
+        A number that is not finite is one mistake: that it also fits no option is not said again.
+        """
         settled = {p.location for p in self.problems if p.kind == NOT_FINITE}
-        for problem in (p for p in problems if p.location not in settled):
+        for problem in problems:
+            if problem.location in settled:
+                continue
             located = replace(problem, origin=problem.origin or self.origin(problem.location))
             if located not in self.problems:
                 self.problems.append(located)
 
     def error(self, what: str) -> ConfigurationError:
-        """The error that lists the mistakes in the order of the file; overrides and what has no line stand last."""
+        """Return the error that lists the mistakes by line; those without a line, such as of overrides, come last."""
         mistakes = sorted(self.problems, key=lambda p: (p.origin and p.origin.line) or sys.maxsize)
         count = f"{len(mistakes)} mistake{'s' if len(mistakes) > 1 else ''}"
         return ConfigurationError(mistakes, heading=f"{what}: {count}; nothing was read or trained")
 
     def unset(self) -> dict[Location, list[str]]:
-        """Where environment variables are needed that are not set, and which."""
+        """Return the environment variables that are not set, by the places of the values that need them."""
         missing = {location: unset_in(text) for location, text in self.raw.items()}
         return {location: names for location, names in missing.items() if names}
 
     def require_variables(self) -> None:
-        """Record the variables that are not set, once all that an override or an extending recipe replaces is gone."""
+        """Record the variables that are not set as mistakes.
+
+        Call it last: an override or an extending recipe may have replaced the value that needed a variable.
+        """
         for location, names in self.unset().items():
             for name in names:
                 text = f"environment variable {name} is not set, but {self.raw[location]!r} needs it"
@@ -97,14 +108,14 @@ class Document:
 
 
 def parse_value(text: str) -> Any:
-    """One value as YAML 1.2 types it: ``5e-5`` a float, ``no`` a string, ``[1, 2]`` a list."""
+    """Read one value as YAML 1.2 types it: ``5e-5`` a float, ``no`` a string, ``[1, 2]`` a list."""
     document = Document()
     node = compose(text, "value")
     return None if node is None else construct(node, (), "value", document)
 
 
 def dump_yaml(values: Any) -> str:
-    """Values as YAML 1.2 in their order; :func:`parse_value` reads them back equal."""
+    """Write values as YAML 1.2 in their order; :func:`parse_value` reads them back equal."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.width = 110
@@ -117,7 +128,13 @@ def dump_yaml(values: Any) -> str:
 
 @lru_cache(maxsize=256)
 def compose(text: str, name: str) -> Node | None:
-    """Read a YAML text as ruamel's nodes, which nobody changes: a study reads the same recipes many times."""
+    """Read a YAML text as ruamel's nodes.
+
+    Nodes are remembered, because a study reads the same recipes many times. So nobody may change them.
+
+    Raises:
+        InputError: The text is not YAML, with the line.
+    """
     yaml = YAML(typ="safe", pure=True)
     yaml.max_depth = _DEEPEST
     try:
@@ -135,7 +152,15 @@ def compose(text: str, name: str) -> Node | None:
 
 
 def construct(node: Node, location: Location, file: str, document: Document) -> Any:
-    """The values of a node, their origins and mistakes added to the document."""
+    """Return the values of a node; add their origins and mistakes to the document.
+
+    1. An alias (``*name``) is written out. One inside its own value would never end, and a few may write out millions
+       of values: both are refused.
+    2. Of a key that is repeated, the first value counts.
+    3. Numbers, booleans and null are what YAML says, unless they are quoted.
+    4. In all other scalars, which are text, environment variables are replaced. A plain scalar that is a variable and
+       nothing else has the type of its value: with ``STEPS=100``, ``steps: ${STEPS}`` is the number 100.
+    """
     line = node.start_mark.line + 1
     document.origins.setdefault(location, Origin(file, line))
     if len(location) > _DEEPEST:
@@ -183,19 +208,23 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
 
 
 def expand(text: str) -> str:
-    """A text with environment variables replaced; one that is not set stays as it is."""
+    """Replace the environment variables in a text; ``${NAME}`` stays where the variable is not set."""
     return VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
 
 
 def unset_in(text: str) -> list[str]:
-    """The environment variables that a text names and that are not set, each once."""
+    """Return the environment variables that a text names and that are not set, each once."""
     return [name for name in dict.fromkeys(VARIABLE.findall(text)) if name not in os.environ]
 
 
 def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Document:
-    """Lay one document over another: mappings merge, everything else replaces, null deletes an entry.
+    """Lay one document over another.
 
-    ``replaced``: where a mapping replaces too.
+    1. Mappings merge: ``train: {fp16: true}`` over ``train: {warmup: 10}`` has both keys. At the location ``replaced``
+       a mapping replaces the other one, too: that is the value of an override.
+    2. Everything else replaces what is below, lists too.
+    3. Null deletes an entry.
+    4. A key deletes its alternative (``steps`` deletes ``epochs``), unless both are in the upper document.
     """
     result = Document(dict(base.values), dict(base.origins), dict(base.raw), [*base.problems, *over.problems])
 
@@ -203,19 +232,22 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
         merged = dict(below)
         for key, value in above.items():
             here = (*location, key)
-            if isinstance(value, dict) and isinstance(merged.get(key), dict) and here != replaced:
-                result.origins |= {here: over.origins[here]} if here in over.origins else {}
+            if isinstance(value, dict) and isinstance(merged.get(key), dict) and here != replaced:  # 1
+                if here in over.origins:
+                    result.origins[here] = over.origins[here]
                 merged[key] = merge(merged[key], value, here)
                 continue
             result.drop(here)
-            alternative = _ALTERNATIVES.get((*location[:1], *("*" for _ in location[1:]), key))
+            # ("streams", "bitext", "path") is looked up as ("streams", "*", "path").
+            section = (*location[:1], *("*" for _ in location[1:]))
+            alternative = _ALTERNATIVES.get((*section, key))  # 4
             if value is not None and alternative is not None and alternative not in above:
                 merged.pop(alternative, None)
                 result.drop((*location, alternative))
-            if value is None and key in merged:
+            if value is None and key in merged:  # 3
                 del merged[key]
                 continue
-            merged[key] = value
+            merged[key] = value  # 2
             result.origins.update(_below(here, over.origins))
             result.raw.update(_below(here, over.raw))
         return merged
@@ -230,7 +262,13 @@ def _below(location: Location, table: Mapping[Location, T]) -> dict[Location, T]
 
 
 def overridden(document: Document, override: str) -> Document:
-    """The document with one value replaced: ``section.key=value``."""
+    """Return the document with one value replaced: ``section.key=value``.
+
+    A mistake in the override is recorded in the document.
+
+    Raises:
+        ConfigurationError: The value is not YAML.
+    """
     key, equals, text = override.partition("=")
     location: Location = tuple(part.strip() for part in key.split("."))
     origin = Origin(f"[[overrides={override!r}]]")
@@ -248,6 +286,7 @@ def overridden(document: Document, override: str) -> Document:
     value: Any = None if node is None else construct(node, location, str(origin), over)
     over.origins = dict.fromkeys(over.origins, origin)
     over.problems = [replace(problem, origin=origin) for problem in over.problems]
+    # Every section on the way to the key must be a mapping, or be missing.
     section: Any = document.values
     for depth, part in enumerate(location[:-1], start=1):
         section = section.get(part, {})
@@ -256,6 +295,7 @@ def overridden(document: Document, override: str) -> Document:
             text = f"{name} is a {type(section).__name__}, no section"
             document.problems.append(Problem(text, origin=origin))
             return document
+    # From the inside out: `train.lr=1` becomes {"train": {"lr": 1}}.
     for part in reversed(location):
         value = {part: value}
     over.values = value

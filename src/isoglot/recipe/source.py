@@ -1,4 +1,4 @@
-"""A recipe as it is put together: found by path or name, laid over what it ``extends``, changed by ``--set``."""
+"""Put a recipe together: find it by path or name, lay it over what it ``extends``, apply the overrides of ``--set``."""
 
 import json
 import os
@@ -16,13 +16,18 @@ _BUILT_IN = Path(__file__).parent.parent / "recipes"
 
 
 def builtin_recipes() -> dict[str, Path]:
-    """Name (``tlm``, ``small/tlm_en_de``) to file of the recipes that come with isoglot."""
-    names = {p.relative_to(_BUILT_IN).with_suffix("").as_posix(): p for p in _BUILT_IN.rglob("*.yaml")}
-    return dict(sorted(names.items(), key=lambda item: (item[0].count("/"), item[0])))
+    """Return the files of the recipes that come with isoglot, by name: ``tlm``, ``small/tlm_en_de``.
+
+    Recipes in folders come after the others.
+    """
+    files = {
+        path.relative_to(_BUILT_IN).with_suffix("").as_posix(): path for path in _BUILT_IN.rglob("*.yaml")
+    }
+    return {name: files[name] for name in sorted(files, key=lambda name: (name.count("/"), name))}
 
 
 def find(path_or_name: str | Path) -> Path:
-    """A recipe file, given its path or the name of a built-in recipe."""
+    """Find a recipe file by its path or by the name of a built-in recipe."""
     path = Path(path_or_name)
     if path.is_file():
         return path
@@ -53,7 +58,7 @@ def read_document(
 
 
 def _of_values(values: Mapping[str, Any]) -> Document:
-    """A recipe in memory, read like a file: ``${NAME}`` and ``extends`` mean the same."""
+    """Read a recipe in memory like a file: ``${NAME}`` and ``extends`` mean the same."""
     try:
         text = dump_yaml(json.loads(json.dumps(values, default=_as_text)))
     except (TypeError, ValueError) as error:
@@ -94,7 +99,11 @@ def _read_file(path: Path, *, seen: tuple[Path, ...]) -> Document:
 
 
 def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Document:
-    """A recipe laid over the one that it extends."""
+    """Lay a recipe over the recipe that it extends, if it extends one.
+
+    ``extends`` names a file relative to this one, or else a built-in recipe. ``seen`` are the files that led here: a
+    recipe that is among them extends itself.
+    """
     parent = document.values.pop("extends", None)
     if parent is None:
         return document
@@ -102,13 +111,13 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     if isinstance(parent, str):
         candidates = [path.parent / parent, _BUILT_IN / f"{parent.removesuffix('.yaml')}.yaml"]
     base_path = next((candidate for candidate in candidates if candidate.is_file()), None)
-    if base_path is None or base_path.resolve() in (*seen, path.resolve()):
-        reason = (
-            "extends itself"
-            if base_path is not None
-            else "no recipe file of this name beside this one, and no built-in one"
-        )
-        text = f"{parent!r}: {reason}; name a YAML file relative to this one"
+    problem = None
+    if base_path is None:
+        problem = "no recipe file of this name beside this one, and no built-in one"
+    elif base_path.resolve() in (*seen, path.resolve()):
+        problem = "extends itself"
+    if base_path is None or problem is not None:
+        text = f"{parent!r}: {problem}; name a YAML file relative to this one"
         document.add([Problem(text, ("extends",))])
         return document
     base = _read_file(base_path, seen=(*seen, path.resolve()))

@@ -1,4 +1,8 @@
-"""A callable's own signature as the model of its options: what a recipe or a command gives by name."""
+"""Make a model of options from the signature of a constructor or function.
+
+``class MaskedLM: def __init__(self, encoder, *, weight: float = 1.0)`` has a model with one field, ``weight``, so
+``weight: heavy`` in a recipe is refused with its line. Start with :func:`spec_of`.
+"""
 
 import inspect
 import re
@@ -24,21 +28,21 @@ _CONTAINERS = (tuple, list, set, frozenset)
 
 
 class Spec(Options):
-    """Options of one callable, as they are given to it; :func:`spec_of` makes its model.
+    """Options that were given for one callable, its ``maker``; :func:`spec_of` makes a subclass for each callable.
 
-    The callable's ``check_options``, where it has one, refuses options that exclude each other: a method that reads
-    options alone, which are those of the object or those given here.
+    If the callable has a method ``check_options``, it is called to refuse options that exclude each other. Its ``self``
+    is either an object of the class or a spec like this one, so it may read options and nothing else.
     """
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
     maker: ClassVar[Any] = None
-    supplied: ClassVar[tuple[str, ...]] = ()
+    supplied: ClassVar[tuple[str, ...]] = ()  # parameters that isoglot gives, and no recipe
     corpora: ClassVar[frozenset[str]] = frozenset()
-    """Options that take a corpus; given is the name of a stream."""
+    """Options whose parameter takes a corpus. A recipe gives the name of a stream; :meth:`make` gives its corpus."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any], *models: type[BaseModel]) -> Self:
-        """Checked options; other ``models`` have keys that an unknown one could have meant.
+        """Check options; the keys of other ``models`` are suggested in place of an unknown key.
 
         Raises:
             ConfigurationError: All that is wrong, each with its option.
@@ -49,7 +53,7 @@ class Spec(Options):
         return options
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by what it makes: its class is in no module."""
+        """Pickle the maker in place of the class, which is made at run time and stands in no module."""
         return _restored, (type(self).maker, type(self).supplied, self.__getstate__())
 
     @classmethod
@@ -60,29 +64,39 @@ class Spec(Options):
     def make(
         self, name: str, *first: Any, corpora: Mapping[str, Dataset] | None = None, **supplied: Any
     ) -> Any:
-        """Call it, with those of ``supplied`` that it takes and is not given; messages name it ``name``."""
+        """Call the maker with the options, and return what it makes.
+
+        Args:
+            name: Name of the maker in messages.
+            *first: Positional arguments.
+            corpora: Corpora of the streams by name.
+            **supplied: Further arguments, as far as the maker takes them; options come before them.
+        """
         options = {option: getattr(self, option) for option in self.model_fields_set}
         for option in self.corpora & options.keys():
             options[option] = None if options[option] is None else (corpora or {})[options[option]]
+        taken = {key: value for key, value in supplied.items() if self.takes(key)}
         try:
-            return type(self).maker(*first, **{k: v for k, v in supplied.items() if self.takes(k)} | options)
+            return type(self).maker(*first, **taken | options)
         except (TypeError, ValueError) as error:
             text = f"{name} does not take these options ({type(error).__name__}: {error}); change them"
             raise ConfigurationError(text) from error
 
 
 class _OpenSpec(Spec):
-    """Of a callable that takes options of any name."""
+    """Options of a callable that takes any keyword (``**options``)."""
 
     model_config = ConfigDict(extra="allow")
 
 
 @cache
 def spec_of(maker: Any, *supplied: str) -> type[Spec]:
-    """The model of a callable's options: names, defaults, types with their bounds, meanings from its docstring.
+    """Make the model of a callable's options: names, defaults, types with bounds, and texts from the docstring.
 
-    Left out are parameters that isoglot gives: ``supplied``, by default the first one and ``tokenizer``. A type that is
-    not a plain value's is not checked.
+    1. Parameters that isoglot itself gives are left out: those in ``supplied``, by default the first positional one and
+       ``tokenizer``. So are names with an underscore.
+    2. A parameter that takes a corpus becomes the name of a stream.
+    3. A type that no YAML value can have is not checked.
     """
     parameters = [p for p in inspect.signature(maker).parameters.values() if not p.name.startswith("_")]
     first = [p.name for p in parameters[:1] if p.kind is not inspect.Parameter.KEYWORD_ONLY]
@@ -91,17 +105,17 @@ def spec_of(maker: Any, *supplied: str) -> type[Spec]:
     corpora = set()
     for parameter in parameters:
         name = parameter.name
-        if parameter.kind not in _NAMED or name in (supplied or (*first, "tokenizer")):
+        if parameter.kind not in _NAMED or name in (supplied or (*first, "tokenizer")):  # 1
             continue
         hint = hints.get(name, Any)
-        if _mentions(hint, Dataset):
+        if _mentions(hint, Dataset):  # 2
             corpora.add(name)
             hint = str if parameter.default is parameter.empty else str | None
         default = ... if parameter.default is parameter.empty else parameter.default
         try:
             TypeAdapter(hint)
         except (PydanticSchemaGenerationError, PydanticUserError):
-            hint = Any  # not a plain value's: it is not checked
+            hint = Any  # 3
         fields[name] = (_written(hint), Field(default, description=meanings.get(name)))
     is_open = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
     with warnings.catch_warnings():
@@ -135,27 +149,35 @@ def require_options(subject: Any, **values: Any) -> None:
 
 
 def summary_of(maker: Callable[..., Any]) -> str:
-    """The first sentence of a docstring."""
+    """Return the first paragraph of a docstring on one line, without double backticks."""
     first = inspect.cleandoc(maker.__doc__ or "").partition("\n\n")[0]
     return " ".join(first.replace("``", "").split())
 
 
 def argument_docs(maker: Callable[..., Any]) -> dict[str, str]:
-    """What the docstring says of each argument; of a class those of its bases too."""
+    """Return the docstring's text on each argument, or attribute; for a class those of its bases too.
+
+    ``limit: Keep at most this many rows.`` below ``Args:`` gives ``{"limit": "Keep at most this many rows."}``.
+    """
     docs: dict[str, str] = {}
     for base in reversed(inspect.getmro(maker)) if inspect.isclass(maker) else [maker]:
         text = inspect.cleandoc(base.__doc__ or "").replace("\nAttributes:\n", "\nArgs:\n")
         _, _, rest = text.partition("\nArgs:\n")
+        # The section ends at the first line that is not indented; an entry begins at an indent of four.
         section = re.split(r"\n\s*\n(?=\S)|\n(?=\S)", rest)[0]
         for entry in re.split(r"\n(?=    \S)", section):
             if match := re.fullmatch(r"\s*\**(\w+): (.*)", entry, re.DOTALL):
+                # :class:`~isoglot.Lab` becomes its inner text, ``code`` loses its backticks.
                 text = re.sub(r":\w+:`~?([^`]*)`|``", lambda role: role[1] or "", match[2])
                 docs[match[1]] = " ".join(text.split())
     return docs
 
 
 def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
-    """Parameter types, resolved where their names can be; a dataclass's inherited fields in their own module."""
+    """Return the types of the parameters, as far as their names can be resolved.
+
+    A dataclass inherits fields, whose types are resolved in the module of the base that declares them.
+    """
     hints: dict[str, Any] = {}
     if not inspect.isclass(maker):
         targets: tuple[Any, ...] = (maker,)
@@ -170,14 +192,13 @@ def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _written(hint: Any) -> Any:
-    """A type for values as YAML has them, where a list may be a tuple."""
+    """Loosen a type for YAML, which has lists and strings alone: a list is taken for a tuple, a string for an enum."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return Annotated[_written(inner[0]), *inner[1:]]
     if origin in (Union, types.UnionType):
-        named = any(
-            isinstance(kind, type) and issubclass(kind, Enum) for kind in inner
-        )  # any text would do else
+        # `Pooling | str` takes an enum or its name; without this, any text would do for `str`.
+        named = any(isinstance(kind, type) and issubclass(kind, Enum) for kind in inner)
         return Union[tuple(_written(kind) for kind in inner if not (named and kind is str))]  # noqa: UP007
     if origin is not None and origin is not Literal and inner:
         hint = origin[tuple(map(_written, inner))]
@@ -187,4 +208,5 @@ def _written(hint: Any) -> Any:
 
 
 def _mentions(hint: Any, sought: type) -> bool:
+    """Whether a type is ``sought`` or has it inside: ``Dataset | None`` mentions ``Dataset``."""
     return hint is sought or any(_mentions(inner, sought) for inner in get_args(hint))

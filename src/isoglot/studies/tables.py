@@ -225,7 +225,7 @@ def _quantity(part: StudyPart) -> str:
 def _run(part: StudyPart) -> str:
     """Name the run of a cell: the label of its model, and how it was fine-tuned if nothing else says so.
 
-    ``ppa`` is zero-shot; ``ppa / translate-train, no-cs`` was fine-tuned on translations.
+    The run ``ppa`` is zero-shot; ``ppa / translate-train, no-cs`` was fine-tuned on translations.
     """
     work = part.sources[0].work
     names = [work.step.label or work.name]
