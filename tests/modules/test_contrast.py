@@ -194,3 +194,13 @@ def test_one_process_keeps_its_rows():
     gathered, start = gather_rows_with_gradient(rows)
     assert gathered is rows and start == 0
     assert torch.equal(gather_rows(rows), rows) and not gather_rows(rows).requires_grad
+
+
+@pytest.mark.parametrize("positive_in_denominator", [True, False])
+def test_queue_loss_does_not_hide_vectors_that_are_not_finite(positive_in_denominator):
+    queries = torch.tensor([[1.0, 0.0], [torch.nan, 0.0]])
+    keys, negatives = torch.ones(2, 2), torch.ones(3, 2)
+    losses, _ = key_queue_loss(
+        queries, keys, negatives, temperature=1.0, positive_in_denominator=positive_in_denominator
+    )
+    assert losses[0].isfinite() and losses[1].isnan()

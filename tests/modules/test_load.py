@@ -7,11 +7,18 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
-from transformers import BertModel, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModelForMaskedLM,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings, max_length, num_layers
-from isoglot.modules.load import ARCHITECTURES, load_masked_lm
+from isoglot.modules.load import ARCHITECTURES, load_masked_lm, longest_input
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
 SPEC = {"architecture": "bert", "vocab_size": 60, **SIZES}
@@ -176,3 +183,10 @@ def test_a_tokenizer_larger_than_the_embeddings_is_an_error(tmp_path, tokenizer)
     assert input_embeddings(grown).num_embeddings == 37
     with pytest.raises(ConfigurationError, match=r"model.vocab_size: got 30, but the tokenizer has 37"):
         load_masked_lm({**SPEC, "vocab_size": 30}, tokenizer=tokenizer)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "camembert", "mpnet", "electra", "data2vec-text"])
+def test_the_longest_input_of_a_configuration_is_that_of_its_encoder(family):
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = AutoConfig.for_model(family, vocab_size=50, max_position_embeddings=40, pad_token_id=1, **sizes)
+    assert longest_input(config) == max_length(AutoModelForMaskedLM.from_config(config))

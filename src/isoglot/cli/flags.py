@@ -100,7 +100,7 @@ def _with_settings(given: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigurationError: ``--set`` gives what has a flag of its own, and the flag is given too.
     """
-    settings = given.pop("settings", {})
+    settings: dict[str, Any] = given.pop("settings", {})
     if twice := sorted(set(settings) & set(given)):
         raise ConfigurationError(
             f"--set {twice[0]}: {twice[0]} has its own flag, which is used; leave it out"

@@ -97,7 +97,7 @@ def prepare(
     options = validated(PrepareOptions, dict(options or ()) | settings)
     sources, spooled = _sources(inputs, languages, options.kind, reading, out)
     report = reporter_of(progress)
-    with _rows_named(spooled):
+    with _errors_name_rows(spooled):
         summary = prepare_sources(
             sources,
             out,
@@ -146,13 +146,13 @@ def _sources(
     # One file per output: the same call finds its input under the same name.
     stored = cache_folder() / "given" / f"{key_of(str(Path(out).resolve()))}.jsonl"
     (source,) = sources_from([stored], kind=kind, languages=tags, **{**dict(reading), "format": "jsonl"})
-    with whole_path(stored) as file, _rows_named(source.path):
+    with whole_path(stored) as file, _errors_name_rows(source.path):
         _write_rows(inputs, file, source, kind)
     return [source], source.path
 
 
 @contextmanager
-def _rows_named(path: str) -> Iterator[None]:
+def _errors_name_rows(path: str) -> Iterator[None]:
     """Make errors name rows of the inputs, and not lines of the file in which they are stored.
 
     ``CACHE/given/0f3a.jsonl:7: ...`` becomes ``row 7: ...``. With an empty path, errors stay as they are.
@@ -170,7 +170,7 @@ def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
     """Write data in memory as JSON lines, a line for each row; missing values are null."""
     rows = rows_of(inputs, "inputs")
     with file.open("w", encoding="utf-8") as lines:
-        for number, row in enumerate(_named_rows(rows, source, kind), 1):
+        for number, row in enumerate(_rows_as_dicts(rows, source, kind), 1):
             try:
                 lines.write(f"{json.dumps(row, allow_nan=False)}\n")
             except (TypeError, ValueError) as error:
@@ -181,7 +181,7 @@ def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
         )
 
 
-def _named_rows(rows: RowTable | Items, source: Source, kind: Kind) -> Iterator[dict[str, Any]]:
+def _rows_as_dicts(rows: RowTable | Items, source: Source, kind: Kind) -> Iterator[dict[str, Any]]:
     """Yield each row as a dictionary of plain Python values; a tuple's items are the roles of the kind, in order."""
     if isinstance(rows, RowTable):
         names = _columns_read(rows.names, source, kind)

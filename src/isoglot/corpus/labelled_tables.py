@@ -61,10 +61,10 @@ def read_table(
             table = table.add_column("language", [language] * len(table))
         require(table, schema, role=f"{role} {path}")
     _check_cells(table, schema, path)
-    return _in_language(table, language, path) if "language" in schema else table
+    return _select_language(table, language, path) if "language" in schema else table
 
 
-def _in_language(table: Dataset, language: str, path: str) -> Dataset:
+def _select_language(table: Dataset, language: str, path: str) -> Dataset:
     """Select the rows in a language, and write its code as it was given: ``de`` for ``deu`` and ``DE``."""
     known = set(table.unique("language"))
     if known <= {language}:

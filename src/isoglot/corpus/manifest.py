@@ -40,7 +40,7 @@ class InputFile(BaseModel):
     path: str
     size: int | None = Field(default=None, description="Bytes; none for standard input and data-set names.")
     modified: int | None = Field(
-        default=None, description="Time of reading in nanoseconds, of streams alone."
+        default=None, description="For a stream, the time of reading in nanoseconds."
     )
     blake2b: str | None = Field(default=None, description="Hash of the content, 128 bits.")
 
@@ -106,7 +106,7 @@ class Manifest(BaseModel):
     alignment: dict[str, Any] = Field(
         default={},
         exclude=True,
-        description="What word links were made from, where `isoglot align` made them.",
+        description="Inputs and options of the word links, where `isoglot align` made them.",
     )
 
     @property

@@ -261,7 +261,7 @@ def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> Corpus
     wanted = ["" if tag in UNNAMED else tag for tag in source.languages(manifest.kind)]
     prepared = [count.languages for count in manifest.languages]
     for languages in prepared:
-        if not _in_languages(languages, wanted):
+        if not _languages_match(languages, wanted):
             listed = ", ".join("-".join(codes) for codes in sorted(prepared))
             raise ConfigurationError(
                 f"{path}: got language {'-'.join(filter(None, wanted))}, but it was prepared with {listed}; leave the "
@@ -272,7 +272,7 @@ def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> Corpus
     return CorpusInput(source, kind, manifest)
 
 
-def _in_languages(languages: Sequence[str], wanted: Sequence[str]) -> bool:
+def _languages_match(languages: Sequence[str], wanted: Sequence[str]) -> bool:
     """Whether languages are those that are wanted: ``en``, ``de`` are ``en-US`` and any (empty)."""
     return all(not tag or same_language(code, tag) for code, tag in zip(languages, wanted, strict=True))
 

@@ -10,11 +10,11 @@ from isoglot.core.options import Options, one_or_more, option
 from isoglot.formats.sources import READING, Kind
 
 FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")
-"""The filters in the order in which they run, cheap ones first; a row counts for the first one that drops it.
+"""The filters in the order in which they run; a row counts for the first one that drops it.
 
-`incomplete` counts units of a translation memory that lack a language. Rows are cleaned before the filters run;
-language sampling repeats or drops rows after them. The limit comes last, so N rows are N rows in the output (PPA: the
-corpus is filtered first, then capped).
+`incomplete` counts units of a translation memory that lack a language. Rows are cleaned before the filters run. The
+limit comes last, so N rows are N rows in the output (PPA: the corpus is filtered first, then capped); language sampling
+comes after it, and repeats or drops rows.
 """
 
 

@@ -70,8 +70,8 @@ class HashSet:
         unique, first_place = np.unique(hashes, return_index=True)
         unknown = np.ones(len(unique), dtype=bool)
         for run in self._runs:
-            nearest = np.minimum(np.searchsorted(run, unique), len(run) - 1)
-            unknown &= run[nearest] != unique
+            place = np.minimum(np.searchsorted(run, unique), len(run) - 1)  # of the first that is not smaller
+            unknown &= run[place] != unique
         is_new = np.zeros(len(hashes), dtype=bool)
         is_new[first_place[unknown]] = True
         if unknown.any():
@@ -108,8 +108,8 @@ class Ledger:
     def enter(self, part: Part) -> Rows | None:
         """Count a part, and return the numbers of the rows to take of it; None for all.
 
-        Of its rows, those go that are duplicates of earlier rows, then those beyond the first N of the language pair.
-        Parts must come in the order of the inputs.
+        Duplicates of earlier rows are dropped, then rows beyond the first N of the language pair. Parts must come in
+        the order of the inputs.
         """
         count = self._of_source[part.source]
         count.read += part.read

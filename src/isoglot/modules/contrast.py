@@ -89,7 +89,9 @@ def key_queue_loss(
         if positive_in_denominator:
             losses = torch.cat([positive, scores], 1).logsumexp(1) - positive[:, 0]
         else:
-            without_negatives = ~(scores > -torch.inf).any(1)
+            without_negatives = (scores == -torch.inf).all(
+                1
+            )  # a score of NaN stays NaN, and is found by the trainer
             # logsumexp of −inf alone has a gradient of NaN, which masking the result would not remove; so such rows
             # get finite scores first.
             finite_scores = scores.masked_fill(without_negatives[:, None], 0.0)

@@ -54,6 +54,8 @@ _ALIASES = {"distilbert": {"intermediate_size": "hidden_dim", "hidden_act": "act
                            "attention_probs_dropout_prob": "attention_dropout"}}  # fmt: skip
 """BERT's names of settings, which a recipe may use for every family, and the names that a family gives them."""
 _SPECIALS = ("pad", "bos", "eos", "cls", "sep")
+_COUNT_FROM_PADDING = ("camembert", "data2vec-text", "xmod", "longformer", "ibert", "mpnet", "luke")
+"""Families that number positions from behind the padding's id as RoBERTa does, with another word in their name."""
 """Special tokens whose ids a configuration has."""
 
 
@@ -138,7 +140,8 @@ def longest_input(config: PreTrainedConfig) -> int | None:
         config.model_type == "deberta-v2" and not getattr(config, "position_biased_input", True)
     ):
         return None
-    offset = (config.pad_token_id or 0) + 1 if "roberta" in config.model_type else 0
+    counts_from_padding = "roberta" in config.model_type or config.model_type in _COUNT_FROM_PADDING
+    offset = (config.pad_token_id or 0) + 1 if counts_from_padding else 0
     return int(limit) - offset
 
 

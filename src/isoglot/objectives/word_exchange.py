@@ -27,7 +27,7 @@ class WordExchangeObjective(WordExchange, Objective):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of masked tokens, or with ``divide_by: linked`` of masked tokens that have a link."""
-        masked = batch[self.view]["labels"] >= 0
+        masked = tensor_of(batch, self.view, "labels") >= 0
         if self.divide_by == "masked":
             return masked.sum()
         return self.linked(tensor_of(batch, self.view, "link_ids"), masked)
@@ -37,4 +37,4 @@ class WordExchangeObjective(WordExchange, Objective):
         hidden = encodings.last(self.view)
         table = encodings.table(masked_lm_head(encodings.model).weight)
         links = tensor_of(batch, self.view, "link_ids")
-        return self.measure(hidden, links, batch[self.view]["labels"], table)
+        return self.measure(hidden, links, tensor_of(batch, self.view, "labels"), table)

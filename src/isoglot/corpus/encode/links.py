@@ -19,17 +19,19 @@ class WordPieces(NamedTuple):
     """An index from the words of a batch to their pieces.
 
     The sentences "a cat" and "a", cut into ``▁a ▁c at`` and ``▁a``, have the pieces ``0 1 2 0``; the ``starts``
-    ``0 1 3`` and the ``counts`` ``1 2 1`` of their three words; and the ``rows`` ``0 2 3``.
+    ``0 1 3`` and the ``counts`` ``1 2 1`` of their three words; and the ``first_words`` ``0 2 3``.
     """
 
     pieces: _Int  # piece numbers in their sentence, sorted by sentence, word and place
     starts: _Int  # for each word of the batch, the place of its first piece in ``pieces``
     counts: _Int  # for each word of the batch, the number of its pieces (0: it tokenised to nothing)
-    rows: _Int  # for each sentence, the number of its first word in the batch; at the end, the number of all words
+    first_words: (
+        _Int  # for each sentence, the number of its first word in the batch; then the number of all words
+    )
 
     def counts_of(self, sentence: _Int, word: _Int) -> _Int:
         """The number of pieces of words, given by their sentences and their numbers in them."""
-        counts: _Int = self.counts[self.rows[sentence] + word]
+        counts: _Int = self.counts[self.first_words[sentence] + word]
         return counts
 
 
@@ -38,15 +40,15 @@ def index_words(word_ids: NDArray[np.integer], lengths: _Int, word_counts: _Int)
 
     **Shape**: word_ids (pieces,); lengths and word_counts (sentences,).
     """
-    rows = np.concatenate([[0], np.cumsum(word_counts)]).astype(np.int64)
+    first_words = np.concatenate([[0], np.cumsum(word_counts)]).astype(np.int64)
     first_pieces = np.cumsum(lengths) - lengths
     place_in_sentence = np.arange(len(word_ids), dtype=np.int64) - np.repeat(first_pieces, lengths)
-    word = np.repeat(rows[:-1], lengths) + word_ids  # numbered through the batch
+    word = np.repeat(first_words[:-1], lengths) + word_ids  # numbered through the batch
     has_word = word_ids >= 0
     word, place_in_sentence = word[has_word], place_in_sentence[has_word]
     order = np.argsort(word, kind="stable")  # pieces of a word stay in their order
-    counts = np.bincount(word, minlength=int(rows[-1])).astype(np.int64)
-    return WordPieces(place_in_sentence[order], np.cumsum(counts) - counts, counts, rows)
+    counts = np.bincount(word, minlength=int(first_words[-1])).astype(np.int64)
+    return WordPieces(place_in_sentence[order], np.cumsum(counts) - counts, counts, first_words)
 
 
 def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subword: Subword) -> _Int:
@@ -63,10 +65,12 @@ def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subwor
 
     Source: Yang et al. 2021, eq. 5, whose *A* links positions; how words become positions is not given there.
     """
-    rows, i, j = links.T
-    source_words, target_words = source.rows[rows] + i, target.rows[rows] + j  # numbered through the batch
+    sentences, i, j = links.T
+    source_words = source.first_words[sentences] + i  # numbered through the batch
+    target_words = target.first_words[sentences] + j
     have_pieces = (source.counts[source_words] > 0) & (target.counts[target_words] > 0)
-    rows, source_words, target_words = rows[have_pieces], source_words[have_pieces], target_words[have_pieces]
+    sentences = sentences[have_pieces]
+    source_words, target_words = source_words[have_pieces], target_words[have_pieces]
     m, n = source.counts[source_words], target.counts[target_words]
 
     # The number of piece links that each word link becomes.
@@ -78,7 +82,7 @@ def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subwor
         fan_out = np.ones_like(m)
 
     # For each piece link its word link, and k, its number among the piece links of this word link, from 0.
-    link = np.repeat(np.arange(len(rows)), fan_out)
+    link = np.repeat(np.arange(len(sentences)), fan_out)
     k = np.arange(len(link)) - np.repeat(np.cumsum(fan_out) - fan_out, fan_out)
 
     # The pieces of both words that it links, by their numbers in the word.
@@ -91,15 +95,16 @@ def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subwor
 
     source_pieces = source.pieces[source.starts[source_words[link]] + a]
     target_pieces = target.pieces[target.starts[target_words[link]] + b]
-    return sort_links(np.stack([rows[link], source_pieces, target_pieces], axis=1))
+    return sort_links(np.stack([sentences[link], source_pieces, target_pieces], axis=1))
 
 
 def sort_links(links: _Int) -> _Int:
     """Sort links by sentence, source and target, and remove repeated ones."""
-    rows, i, j = links.T
-    # Each link as one number, which sorts much faster than rows of three; then back.
-    sources, targets = i.max(initial=0) + 1, j.max(initial=0) + 1
-    sorted_keys = np.unique((rows * sources + i) * targets + j)
-    row_and_source, target = np.divmod(sorted_keys, targets)
-    row, source = np.divmod(row_and_source, sources)
-    return np.stack([row, source, target], axis=1)
+    sentences, i, j = links.T
+    # Each link as one number, which sorts much faster than rows of three; then back. (1, 0, 2) is 8, where positions of
+    # the source are below 2 and those of the target below 3.
+    source_size, target_size = i.max(initial=0) + 1, j.max(initial=0) + 1
+    sorted_keys = np.unique((sentences * source_size + i) * target_size + j)
+    sentence_and_source, target = np.divmod(sorted_keys, target_size)
+    sentence, source = np.divmod(sentence_and_source, source_size)
+    return np.stack([sentence, source, target], axis=1)

@@ -195,8 +195,8 @@ class RowTests:
                     row_of_compared += [row] * len(lines)
             hashes = hash_texts(map(held_out_key, compared))
             # The held-out hashes are sorted: the first that is not smaller is the same, or the same is not there.
-            nearest = np.minimum(np.searchsorted(self._held_out, hashes), len(self._held_out) - 1)
-            found = self._held_out[nearest] == hashes
+            place = np.minimum(np.searchsorted(self._held_out, hashes), len(self._held_out) - 1)
+            found = self._held_out[place] == hashes
             passed[np.array(row_of_compared, dtype=np.int64)[found]] = False
         return passed
 

@@ -34,7 +34,7 @@ _NUMBER = regex.compile(
     rf"(?<!\p{{Nd}})\p{{Nd}}{{1,3}}(?:[{_SPACES}]\p{{Nd}}{{3}})+(?!\p{{Nd}})(?:[.,٫]\p{{Nd}}+)?"
     r"|\p{Nd}+(?:[.,:h'’_٫٬．，：]\p{Nd}+)*(?!\p{Nd}*[月월])"
 )
-"""A number, except the number of a month (8月), for which other languages have a name."""
+"""A number; not the 3 of 3月, because other languages write March."""
 _GROUPED = regex.compile(r"[1-9]\d{0,2}(?:[^\d:h：]\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}")
 """A whole number with separators of thousands, or of lakhs as in 1,00,000."""
 _CLOCK = regex.compile(r"(?P<hour>\d{1,2})(?:[:h：.](?P<minute>[0-5]\d))?")
@@ -156,7 +156,7 @@ def _read(text: str, halves: bool) -> list[Number]:
                 readings |= _years(text, start, digits, (start, end) in short_years)
                 readings |= _halves(text, value, end)
                 readings |= _hours(text, start, end) if halves else set()
-            parts = (value,)
+            parts: tuple[str, ...] = (value,)
             if "." in value:
                 decimals = _DIGITS.findall(_western(text[start:end]))[-1]  # as written: 30 of 08:30, not 3
                 parts = (value.partition(".")[0], _whole(decimals))

@@ -127,8 +127,8 @@ def _classes(scripts: tuple[str, ...]) -> NDArray[np.uint8]:
         raise ConfigurationError(
             f"scripts {', '.join(scripts)}: not all are Unicode scripts ({error}); use names such as Latin, Han"
         ) from error
-    neutral = regex.compile(r"(?V1)[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]+")
-    for pattern, value in ((neutral, 1), (inside, 2)):
+    of_any_script = regex.compile(r"(?V1)[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]+")
+    for pattern, value in ((of_any_script, 1), (inside, 2)):
         for match in pattern.finditer(every):
             first, last = ord(every[match.start()]), ord(every[match.end() - 1])
             # A run of letters is a run of code points: `every` leaves out the surrogates alone, and the code points
