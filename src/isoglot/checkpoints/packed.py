@@ -1,15 +1,20 @@
-"""An aligner in one small file: weights of 4 and 8 bits, tokenizer, layer and method. Nothing here needs torch.
+"""Write an aligner as one small file: weights of 4 and 8 bits, tokenizer, layer and method. Nothing here needs torch.
+
+    checkpoint/ ──> pack ──> NAME.safetensors ──> unpack ──> folder/
+    config.json              4- and 8-bit weights            config.json
+    model.safetensors        and texts                       model.safetensors (float32)
+    tokenizer.json                                           tokenizer.json
 
 The file is a safetensors file. Each matrix is kept
 
-* in 4 bits, where its values are blocks of 32 whole numbers from -8 to 7 times a float16 (an encoder that was
-  published so, whose embeddings training left alone): not a bit of them changes;
-* else in 8 bits, each row whole numbers from -127 to 127 times its own float32: a value moves by at most 1/254 of its
-  row's largest.
+* in 4 bits, if its values are blocks of 32 whole numbers from -8 to 7 times a float16. That is so for an encoder that
+  was published in 4 bits and whose embeddings were not trained; not a bit of the values changes.
+* otherwise in 8 bits: each row is whole numbers from -127 to 127 times a float32 of the row. A value moves by at most
+  1/254 of the largest one in its row.
 
-Everything else stays float32. Layers above the one that the aligner reads are left out, or kept in a second file beside
-it, NAME.sentences.safetensors: with them the encoder gives vectors of sentences. A choice of layer and method
-beside it, NAME.aligner.json, takes the place of the one in it: a better one does not need the weights again.
+Everything else stays float32. Layers above the one that the aligner reads are left out, or kept in a second file,
+NAME.sentences.safetensors: with them the encoder gives vectors of sentences. Another choice of layer and method in
+NAME.aligner.json replaces the one in the file: a better choice does not need the weights again.
 """
 
 import json
@@ -57,7 +62,7 @@ from isoglot.runs.record import Record
 
 _WEIGHTS = "model.safetensors"
 _LENGTH = 8
-"""Bytes before the header of a safetensors file, which say how long it is, and what its length is a multiple of."""
+"""Bytes at the start of a safetensors file that hold the length of the header; the length is a multiple of 8 too."""
 
 
 def pack(
@@ -65,10 +70,10 @@ def pack(
 ) -> Path:
     """Write the encoder in a checkpoint's folder, with its ``aligner.json``, as one file.
 
-    Nothing is done where that file is there already; another one, or what lies beside it, is replaced with
-    ``overwrite`` alone.
+    If the file exists with this content, nothing is done. Another file, or files that lie beside it, are only replaced
+    with ``overwrite``.
 
-    ``sentences``: folder of an encoder with the same embeddings and lower layers, whose upper layers give vectors of
+    ``sentences``: Folder of an encoder with the same embeddings and lower layers, whose upper layers give vectors of
     sentences; they are written beside ``out``.
 
     Raises:
@@ -81,15 +86,8 @@ def pack(
         if path.exists() and not is_packed(path, kind):
             raise ConfigurationError(f"{path} exists and is not a packed aligner; choose another [[out]]")
     texts, shape = _described(checkpoint)
-    with reading(checkpoint, TOKENIZER):
-        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
-        tokenizer = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
-        size = len(tokenizer.encode())
-    if size > LARGEST_TOKENIZER:
-        raise ConfigurationError(
-            f"{checkpoint / TOKENIZER}: has more than {LARGEST_TOKENIZER:,} bytes; `isoglot trim` leaves out pieces "
-            "that a text does not use"
-        )
+    tokenizer = _compact_tokenizer(checkpoint)
+    # Built once, so that a tokenizer that does not fit the encoder is refused here and not by every reader.
     build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
     lower = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
     tensors: Tensors = {TOKENIZER: np.frombuffer(zlib.compress(tokenizer.encode(), 9), np.uint8)}
@@ -108,32 +106,55 @@ def pack(
             f"{existing[0]}: belongs to another aligner than {checkpoint}; choose another [[out]], or add "
             "[[overwrite=True]]"
         )
+    # When the block ends, files take their names in the reverse order of the loop: the aligner first, then the upper
+    # layers that continue it. Files that belong to the old weights are deleted before.
     with ExitStack() as stack:
-        for path, data in reversed(contents.items()):  # the aligner takes its name before what continues it
+        for path, data in reversed(contents.items()):
             stack.enter_context(whole_path(path)).write_bytes(data)
         for path in existing:
-            if path != file:  # it belongs to the old weights, and goes before the new ones are there
+            if path != file:
                 path.unlink()
     return file
 
 
+def _compact_tokenizer(checkpoint: Path) -> str:
+    """Read ``tokenizer.json`` of a checkpoint as JSON without white space; refuse one that no reader would accept."""
+    with reading(checkpoint, TOKENIZER):
+        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
+        text = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+        size = len(text.encode())
+    if size > LARGEST_TOKENIZER:
+        raise ConfigurationError(
+            f"{checkpoint / TOKENIZER}: has more than {LARGEST_TOKENIZER:,} bytes; `isoglot trim` leaves out pieces "
+            "that a text does not use"
+        )
+    return text
+
+
 def _serialised(kind: str, texts: Mapping[str, str], tensors: Tensors) -> bytes:
-    """A safetensors file whose bytes depend on its content alone: the library writes texts in any order."""
+    """Return the bytes of a safetensors file that depend on its content alone, so that equal files can be compared.
+
+    The library writes the texts of the header in any order. Here the header is written again with sorted keys, and
+    filled up with spaces to a multiple of 8 bytes, as the format asks for.
+    """
     data = save(tensors, metadata={"format": kind, **texts})
-    end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
-    header = json.dumps(
-        json.loads(data[_LENGTH:end]), sort_keys=True, ensure_ascii=False, separators=(",", ":")
-    )
-    padded = header.encode() + b" " * (-len(header.encode()) % _LENGTH)
-    return b"".join([len(padded).to_bytes(_LENGTH, "little"), padded, memoryview(data)[end:]])
+    end_of_header = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
+    header = json.loads(data[_LENGTH:end_of_header])
+    sorted_header = json.dumps(header, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    padded = sorted_header + b" " * (-len(sorted_header) % _LENGTH)
+    return b"".join([len(padded).to_bytes(_LENGTH, "little"), padded, memoryview(data)[end_of_header:]])
 
 
 def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
-    """The texts of a checkpoint as they are packed, and the encoder that is, without the layers that are not read."""
+    """Return the texts of a checkpoint as they are packed, and the shape of the encoder without the layers left out.
+
+    An aligner that reads layer 8 of 12 is packed as an encoder with 8 layers, whose last one it reads.
+    """
     texts = {}
     for name in TEXTS:
+        path = checkpoint / name
         with reading(checkpoint, name):
-            if (path := checkpoint / name).is_file():
+            if path.is_file():
                 texts[name] = path.read_text(encoding="utf-8")
     config, choice = read_json(checkpoint / CONFIG), read_json(checkpoint / ALIGNER_FILE)
     if config is None or not isinstance(config.get("num_hidden_layers"), int):
@@ -168,7 +189,14 @@ def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
 def _upper_layers(
     folder: Path, lower: Mapping[str, Floats], shape: EncoderShape, text: str
 ) -> tuple[dict[str, str], Tensors]:
-    """The configuration of a whole encoder, and its layers above those of the aligner as they are kept."""
+    """Return the configuration of a whole encoder, and the encoder's layers above those of the aligner, quantised.
+
+    Args:
+        folder: The encoder's checkpoint.
+        lower: The aligner's tensors, which the encoder must share.
+        shape: The aligner's shape.
+        text: The aligner's ``config.json``, which becomes that of the whole encoder with another number of layers.
+    """
     config, first = read_json(folder / CONFIG) or {}, shape.num_hidden_layers
     last = config.get("num_hidden_layers", 0)
     if config.get("model_type") != shape.model_type or not isinstance(last, int) or last <= first:
@@ -177,7 +205,8 @@ def _upper_layers(
             "give one that continues the aligner"
         )
     below = dict(_encoder(folder, shape, range(first)))
-    if changed := [name for name, values in lower.items() if not np.array_equal(below[name], values)]:
+    changed = [name for name, values in lower.items() if not np.array_equal(below[name], values)]
+    if changed:
         raise ConfigurationError(
             f"{folder}: its {changed[0]} differs from the aligner's; train it with those layers frozen"
         )
@@ -190,11 +219,11 @@ def _upper_layers(
 
 
 def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, cached: bool = False) -> Path:
-    """Write what a packed file holds as a plain Hugging Face folder of float32 weights, upper layers included.
+    """Write a packed file as a plain Hugging Face folder with float32 weights, upper layers included.
 
-    Nothing is done where that folder is there already; another one is replaced with ``overwrite`` alone.
+    If the folder was made from this file, nothing is done; another folder is only replaced with ``overwrite``.
 
-    ``cached``: As :meth:`isoglot.runs.record.Record.make` has it.
+    ``cached``: Whether the folder only saves time, as in :meth:`isoglot.runs.record.Record.make`.
     """
 
     def make(folder: Path) -> dict[str, Any]:
@@ -217,14 +246,14 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, 
 
 
 def unpacked(file: Path) -> Path:
-    """The folder in the cache that holds what a packed file holds; made where it is missing or was changed."""
+    """Return the folder of the cache with the content of a packed file; write it if it is missing or was changed."""
     first, *more = _fingerprints(file).values()
     name = "-".join([first[:16], *(hashed[:8] for hashed in more)])
     return unpack(file, cache_folder() / "aligners" / name, cached=True)
 
 
 def _fingerprints(file: str | Path) -> dict[str, str]:
-    """Hashes of a packed file and of what stands beside it."""
+    """Hash a packed file and the files beside it that belong to it."""
     if not Path(file).is_file():
         raise ConfigurationError(f"{file} does not exist; reinstall isoglot, or name another model")
     beside = {"sentences": sentence_file(file), "choice": choice_beside(file)}
@@ -233,20 +262,31 @@ def _fingerprints(file: str | Path) -> dict[str, str]:
 
 
 def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
-    """A tensor as it is kept: ``NAME.q4`` or ``NAME.q8`` with ``NAME.scale``, or itself."""
-    if values.ndim != 2:
+    """Return a tensor as the file holds it: ``NAME.q4`` or ``NAME.q8`` with ``NAME.scale``, or unchanged.
+
+    A row 1.0, -0.5 has the scale 1/127 and the whole numbers 127, -64.
+    """
+    if values.ndim != 2:  # biases and the weights of norms
         return {name: values}
-    if (exact := _in_four_bits(values)) is not None:
-        return {f"{name}.q4": exact[0], f"{name}.scale": exact[1]}
+    in_four_bits = _in_four_bits(values)
+    if in_four_bits is not None:
+        nibbles, scales = in_four_bits
+        return {f"{name}.q4": nibbles, f"{name}.scale": scales}
     scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)
+    # A row of zeros has scale 0, and is divided by 1 instead.
     whole = np.rint(values / np.where(scale > 0, scale, 1)).astype(np.int8)
     return {f"{name}.q8": whole, f"{name}.scale": scale.astype(np.float32)}
 
 
 def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Nibbles and scales that give exactly these values, if there are any.
+    """Return nibbles and scales that give exactly these values, ``None`` if there are none.
 
-    Byte j of a block holds value j (low) and j + 16 (high), each plus 8.
+    Each block of 32 values is whole numbers from -8 to 7 times one scale. The scale is not known, but the largest value
+    of the block is one of the whole numbers times the scale: each is tried, -8 first, and a scale is right if it gives
+    every value of the block exactly.
+
+    The values of a block are packed two to a byte: byte j holds value j (low half) and value j + 16 (high half), each
+    plus 8.
     """
     rows, columns = values.shape
     if columns % BLOCK:
@@ -254,18 +294,21 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
     blocks = values.reshape(-1, BLOCK)
     largest = blocks[np.arange(len(blocks)), np.abs(blocks).argmax(axis=1)]
     whole, scales = np.zeros(blocks.shape, np.int8), np.zeros(len(blocks), np.float16)
-    left = np.flatnonzero(largest)
-    for multiple in sorted(range(-8, 8), key=lambda k: (-abs(k), k)):
-        if not multiple or not len(left):
+    remaining = np.flatnonzero(largest)  # blocks without a scale yet; a block of zeros needs none
+    for multiple in sorted(range(-8, 8), key=lambda k: (-abs(k), k)):  # -8, -7, 7, -6, 6, ...
+        if not multiple or not len(remaining):
             continue
+        # Beyond the range of float16 a scale becomes infinite or 0, and fits nothing.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            scale = (largest[left] / np.float32(multiple)).astype(np.float16)
-            wide = scale.astype(np.float32)[:, None]
-            numbers = np.rint(blocks[left] / wide)
-            fits = ((numbers * wide == blocks[left]) & (numbers >= -8) & (numbers <= 7)).all(axis=1)
-        whole[left[fits]], scales[left[fits]] = numbers[fits].astype(np.int8), scale[fits]
-        left = left[~fits]
-    if len(left):
+            scale = (largest[remaining] / np.float32(multiple)).astype(np.float16)
+            as_float32 = scale.astype(np.float32)[:, None]
+            numbers = np.rint(blocks[remaining] / as_float32)
+            is_exact = numbers * as_float32 == blocks[remaining]
+            fits = (is_exact & (numbers >= -8) & (numbers <= 7)).all(axis=1)
+        whole[remaining[fits]] = numbers[fits].astype(np.int8)
+        scales[remaining[fits]] = scale[fits]
+        remaining = remaining[~fits]
+    if len(remaining):
         return None
     nibbles = (whole + 8).astype(np.uint8)
     packed = nibbles[:, : BLOCK // 2] | nibbles[:, BLOCK // 2 :] << 4
@@ -273,11 +316,15 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
 
 
 def _encoder(checkpoint: Path, shape: EncoderShape, layers: range) -> Iterable[tuple[str, Floats]]:
-    """The tensors of embeddings and of some layers, by their names in the encoder alone."""
+    """Read the tensors of the embeddings and of some layers, with their names in the encoder alone.
+
+    ``bert.encoder.layer.0.output.dense.weight`` of a model with a head is ``encoder.layer.0.output.dense.weight``.
+    """
     prefix = f"{'bert' if shape.model_type == 'bert' else 'roberta'}."
     with reading(checkpoint, _WEIGHTS), safe_open(checkpoint / _WEIGHTS, framework="np") as tensors:
         names = {name.removeprefix(prefix): name for name in tensors.keys()}  # noqa: SIM118
-        stop = min(layers.stop, layers.start + len(names) + 1)  # however many the configuration promises
+        # A configuration may promise millions of layers. A file with n tensors has fewer than n + 1.
+        stop = min(layers.stop, layers.start + len(names) + 1)
         for bare, size in sorted(shape.tensors(range(layers.start, stop), embeddings=True).items()):
             if bare not in names:
                 raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""Reading a checkpoint's files, and what to say when one is damaged. Nothing here needs torch or transformers."""
+"""Report damaged files of a checkpoint in one line. Nothing here needs torch or transformers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,22 +7,26 @@ from pathlib import Path
 from isoglot.core.errors import ConfigurationError, IsoglotError, memory_problem, reason
 
 ALIGNER_FILE = "aligner.json"
-"""Layer and method of an encoder as an aligner, beside its weights."""
+"""File beside an encoder's weights with the layer and the method by which the encoder aligns words."""
 
 
 @contextmanager
 def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
-    """Turn whatever a library raises while it reads a checkpoint into one line that names the checkpoint.
+    """Turn the exception of a library that reads a checkpoint into one line that names the checkpoint.
+
+        with reading(checkpoint, "model.safetensors"):
+            weights = load_file(checkpoint / "model.safetensors")
+
+    Errors of isoglot, and those that say that memory ran out, pass unchanged.
 
     Raises:
-        ConfigurationError: in place of any exception of the block that is not isoglot's own, nor says that memory
-            ran out.
+        ConfigurationError: In place of any other exception of the block.
     """
     try:
         yield
     except IsoglotError:
         raise
-    except Exception as error:  # what a broken or foreign file makes of the libraries has no common class
+    except Exception as error:  # libraries have no common class of errors about broken files
         if memory_problem(error) is not None:
             raise
         folder = Path(checkpoint)
