@@ -102,7 +102,7 @@ def _in_order_of_numbers(path: Path) -> list[tuple[float, str]]:
 def packed_file(checkpoint: str | Path) -> Path | None:
     """Return the packed aligner that a name stands for: a file, or ``box`` for the one that comes with the package.
 
-    ``box`` is never a folder of that name: the default aligner must not depend on where a command runs.
+    A folder of the name ``box`` is not meant: the default aligner must not depend on where a command runs.
     """
     path = Path(checkpoint).expanduser()
     if str(checkpoint) == BOX:
