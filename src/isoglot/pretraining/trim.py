@@ -85,7 +85,7 @@ def trim(
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
-    Special tokens and the characters seen are kept. The text is cut into the same pieces as before: as it stands, as
+    Special tokens and the characters seen are kept. The text is cut into the same pieces as before: unchanged, as
     words joined by spaces, and as entries of a dictionary. The hidden states of these pieces, and their masked-LM
     logits, are the same too. If the folder exists and was made from the same encoder and text with the same options,
     nothing is done.
