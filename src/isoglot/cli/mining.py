@@ -23,7 +23,8 @@ class FilterOutputs(Options):
 
     dropped: OutputText | None = option(
         None,
-        "Write dropped pairs with every reason, line number and scores here: .tsv, .csv, .jsonl, also .gz.",
+        "Write dropped pairs with every reason, line number and scores here: .tsv, .csv, .jsonl, also .gz; "
+        ".tmx of a translation memory.",
     )
     report: OutputFile | None = option(None, "Write counts and histograms here, as JSON.")
 

@@ -88,24 +88,24 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
     callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
     cache: str | Path | None = None,
 ) -> Checkpoint | list[Checkpoint]:
-    """Prepare what the recipe names, train, write the run folder, and return its ``checkpoint``.
+    """Prepare the recipe's corpora, train, write the run's folder, and return its ``checkpoint``.
 
     The folder holds ``recipe.yaml`` (everything explicit), ``run.json`` (versions, seed, hashes of the inputs), the
     trainer's ``checkpoint-N`` folders, ``checkpoint`` (the encoder as a plain Hugging Face folder, and
-    ``objectives.safetensors``), ``history.jsonl`` (what was logged), and last ``manifest.json``. A finished run of the
-    same recipe on the same data is left alone. Under ``torchrun`` the first rank prepares and writes.
+    ``objectives.safetensors``), ``history.jsonl`` (the log), and last ``manifest.json``. A finished run of the same
+    recipe on the same data is left alone. Under ``torchrun`` the first rank prepares and writes.
 
     Several seeds or a sweep make several runs, ``OUT/seed-1`` or ``OUT/layer=4,weight=0.5/seed-1``. All combinations
     are checked before the first run starts. The same call makes only what is missing: finished runs are kept, and
     unfinished ones go on.
 
     Args:
-        recipe: A recipe, or what :func:`isoglot.pretraining.check.load_recipe` makes one of: a file, the name of a
-            built-in one, or dictionaries.
+        recipe: A recipe that :func:`isoglot.pretraining.check.load_recipe` has checked, or its source: a file, the name
+            of a built-in recipe, or dictionaries.
         out: the run's folder.
-        streams: Data by the name of the stream that they take the place of, whatever ``path`` it has: a data set, a
-            pandas or polars frame, a ``pyarrow.Table``, a dictionary of lists, a list of dictionaries or of pairs. They
-            are kept in the cache, where they are read from as files are.
+        streams: Data in place of the files of streams, by the stream's name: a data set, a pandas or polars frame, a
+            ``pyarrow.Table``, a dictionary of lists, a list of dictionaries or of pairs. The data is written into the
+            cache and read from there.
         model: Encoder to begin from, in place of the recipe's ``model.path``: a folder, a hub name, or a model object,
             of which a copy is kept in the cache.
         tokenizer: Tokenizer of a model object.
@@ -114,9 +114,10 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
         sweep: Values to try, by the recipe's key: ``{"objectives.contrast.layer": [4, 6, 8]}``; of several keys every
             combination is tried.
         workers: Runs that go on at a time, each in its own process, where there are several.
-        keep_adapter: Also write the adapter separately, to ``OUT/adapter``, as peft reads it.
+        keep_adapter: Also write the adapter separately, to ``OUT/adapter``, in peft's format.
         resume: go on with an unfinished run; starts one where there is none. Several runs always do.
-        overwrite: Replace a run of another recipe, other data or other code; a finished run of the same is kept.
+        overwrite: Replace a run of another recipe, other data or other code; a finished run of the same recipe, data
+            and code is kept.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines,
             losses among them.
         callbacks: More callbacks of ``transformers``, which the trainer calls.
@@ -124,17 +125,22 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
             :func:`~isoglot.runs.cache.cache_folder`.
 
     Returns:
-        The checkpoint; of several seeds or a sweep all checkpoints in the order of the runs: the first swept key moves
-        slowest, the seed fastest.
+        The checkpoint. For several seeds or a sweep: all checkpoints in the order of the runs, where the first swept
+        key changes slowest and the seed fastest.
 
     Raises:
-        ConfigurationError: a recipe that cannot work, or a folder that holds something else; of several runs those
-            that failed, after the others are done.
+        ConfigurationError: a recipe that cannot work, or a folder that holds something else; if some of several runs
+            failed, it names them after the others are done.
         InputError: bad input, as ``file:line``.
         TrainingError: training cannot go on.
+
+    Example:
+        >>> import isoglot as iso
+        >>> checkpoint = iso.pretrain("mlm_scratch", "runs/mlm", seed=2)  # doctest: +SKIP
     """
     request = validated(PretrainRequest, {"seed": seed, "sweep": sweep or {}, "workers": workers})
     is_single = not request.sweep and (request.seed is None or isinstance(seed, int))
+    # Arguments that every run gets unchanged.
     how: dict[str, Any] = {"overwrite": overwrite, "callbacks": callbacks, "cache": cache}
     if isinstance(recipe, Recipe):
         if request.sweep or request.seed:
@@ -151,10 +157,12 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
             }
         )
         return pretrain_one(recipe, out, resume=resume, progress=progress, **how)
+    # No value may be given twice: by an override and by a sweep, or by an override and `seed`.
     replaced = [text.partition("=")[0].strip() for text in overrides]
     refuse_given_twice(request.sweep, replaced)
     if request.seed and "seed" in replaced:
         raise ConfigurationError("[[seed]]: the overrides have a seed too; give it once")
+    # Objects in memory become files of the cache, and overrides that name the files.
     cache_path = cache_folder() if cache is None else Path(cache)
     held = [] if model is None else [held_model(model, tokenizer, cache_path)]
     held += held_streams(streams or {}, cache_path)
@@ -169,15 +177,15 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
 
 
 def _refuse_changes(given: Mapping[str, Any]) -> None:
-    """Refuse what would change a recipe that is checked already.
+    """Refuse arguments that would change a recipe that is checked already.
 
-    ``given``: What a message calls each argument, and its value, which is empty where the argument was not given.
+    ``given``: For each argument its name in the message, and its value, which is empty if it was not given.
     """
-    changed = next((name for name, is_given in given.items() if is_given), None)
-    if changed is not None:
-        raise ConfigurationError(
-            f"{changed} cannot be added to a checked recipe; pass the recipe as a file, a name or dictionaries"
-        )
+    for name, value in given.items():
+        if value:
+            raise ConfigurationError(
+                f"{name} cannot be added to a checked recipe; pass the recipe as a file, a name or dictionaries"
+            )
 
 
 def recipe_runs(
@@ -189,14 +197,21 @@ def recipe_runs(
     keep_adapter: bool = False,
     overwrite: bool = False,
 ) -> list[PlannedRun]:
-    """The runs of several seeds or a sweep, each with a recipe that was checked and a folder that it may be kept in."""
+    """Plan the runs of several seeds or a sweep; check all recipes and all folders before the first run starts.
+
+    ``layer=4,6`` and ``seed=1,2`` give four runs: ``layer=4/seed-1``, ``layer=4/seed-2``, ``layer=6/seed-1``, ...
+
+    Raises:
+        ConfigurationError: Mistakes in the recipes, or a folder that holds something else.
+    """
+    # A recipe is checked once for each combination of swept values: no mistake depends on the seed.
     unseeded = planned_runs(out, request.sweep, [None])
     recipes = checked_recipes(recipe, unseeded, overrides, keep_adapter=keep_adapter)
     seeds = request.seed or (recipes[0].seed,)
     runs = planned_runs(out, request.sweep, seeds)
     for number, run in enumerate(runs):
-        of_run = recipes[number // len(seeds)].model_copy(update={"seed": run.seed})
-        run_record(of_run, run.folder, overwrite=overwrite).state()
+        recipe_of_run = recipes[number // len(seeds)].model_copy(update={"seed": run.seed})
+        run_record(recipe_of_run, run.folder, overwrite=overwrite).state()
     return runs
 
 
@@ -207,7 +222,7 @@ def checked_recipes(
     *,
     keep_adapter: bool = False,
 ) -> list[Recipe]:
-    """The recipe of each run, with its swept values and without its seed; all mistakes are raised together."""
+    """Check the recipe of each run, with the run's swept values and without its seed; raise all mistakes together."""
 
     def load(values: Mapping[str, Any]) -> Recipe:
         return load_run_recipe(recipe, [*overrides, *_swept(values)], keep_adapter=keep_adapter)
@@ -216,7 +231,7 @@ def checked_recipes(
 
 
 def _swept(values: Mapping[str, Any]) -> list[str]:
-    """Swept values as overrides of the recipe."""
+    """Return swept values as overrides of the recipe: ``["objectives.contrast.layer=4"]``."""
     return [override(key, value) for key, value in values.items()]
 
 

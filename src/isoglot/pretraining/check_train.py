@@ -1,4 +1,4 @@
-"""The section ``train`` of a recipe: settings of ``TrainingArguments`` that this machine can follow."""
+"""Check the section ``train`` of a recipe: settings of ``TrainingArguments`` that this machine can follow."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -29,12 +29,13 @@ ELSEWHERE: dict[str, str] = {
     "auto_find_batch_size": "write a smaller `batch: {examples: 16}` and train.gradient_accumulation_steps",
     "ignore_data_skip": "a resumed run goes on with the next batch",
 }
-"""Settings of ``TrainingArguments`` that another part of a recipe decides, or that could only break a run."""
+"""Settings of ``TrainingArguments`` that a recipe does not have, and what to write instead: another part of the recipe
+decides them, or they could only break a run."""
 
 _SECRET = re.compile(
     r"(^|_)(token|secret|password|passwd|credentials?|(api|access|auth|private|secret)_?key)$", re.IGNORECASE
 )
-"""Names of settings and variables whose values must stand in no file."""
+"""Names of settings and variables whose values must not be written to any file: ``hub_token``, ``WANDB_API_KEY``."""
 _FROM_ENVIRONMENT = (
     "leave it out, and set the environment variable that the library reads: HF_TOKEN, WANDB_API_KEY"
 )
@@ -42,25 +43,40 @@ _MAY_BE_NEGATIVE = ("local_rank", "ddp_timeout")
 
 
 def train_problems(document: Document) -> Iterator[Problem]:
-    """The settings of the trainer: known ones, with values of their type, not decided elsewhere."""
-    for location, text in document.raw.items():
-        if secret := next(filter(_SECRET.search, VARIABLE.findall(text)), None):
-            yield Problem(f"${{{secret}}} is a secret; {_FROM_ENVIRONMENT}", location)
+    """Check the settings of the trainer.
+
+    1. Neither a setting of the trainer nor an environment variable in the recipe is a secret: all values are recorded.
+    2. A setting that another part of the recipe decides is refused, with the line to write instead.
+    3. A setting is known, and its value has the right type.
+    4. A number is not negative, and a decay rate of Adam is below 1: the library would find out at the first step.
+    5. The packages that ``report_to`` names are installed.
+    """
+    for location, text in document.raw.items():  # 1
+        secrets_named = [name for name in VARIABLE.findall(text) if _SECRET.search(name)]
+        if secrets_named:
+            yield Problem(f"${{{secrets_named[0]}}} is a secret; {_FROM_ENVIRONMENT}", location)
     settings = document.values.get("train")
     if not isinstance(settings, dict):
         return
     secrets = list(_secrets(settings, ("train",)))
-    yield from (Problem(f"is a secret; {_FROM_ENVIRONMENT}", location) for location in secrets)
+    for location in secrets:
+        yield Problem(f"is a secret; {_FROM_ENVIRONMENT}", location)
     settings = {name: value for name, value in settings.items() if ("train", name) not in secrets}
     from transformers import TrainingArguments  # noqa: PLC0415 - a second of import that other checks do without
 
+    for name in settings:  # 2
+        if name in ELSEWHERE:
+            yield Problem(f"not a setting of a recipe; {ELSEWHERE[name]}", ("train", name))
+    # `fsdp: true` is right, though the library's type hint says it is a text.
+    trainer_settings = {
+        name: value
+        for name, value in settings.items()
+        if name not in ELSEWHERE and (name, value) != ("fsdp", True)
+    }
     spec = spec_of(TrainingArguments, *ELSEWHERE)
-    trainer_settings = {k: v for k, v in settings.items() if k not in ELSEWHERE and (k, v) != ("fsdp", True)}
-    for name in (name for name in settings if name in ELSEWHERE):
-        yield Problem(f"not a setting of a recipe; {ELSEWHERE[name]}", ("train", name))
     wrong: set[Any] = set()
     try:
-        spec.of(trainer_settings)
+        spec.of(trainer_settings)  # 3
     except ConfigurationError as error:
         for problem in error.problems:
             text, name = problem.text, problem.location[0]
@@ -70,18 +86,25 @@ def train_problems(document: Document) -> Iterator[Problem]:
                 hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
                 text = f"not a setting of TrainingArguments; {hint}"
             yield Problem(text, ("train", *problem.location))
-    for name, value in trainer_settings.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if name in wrong or name in _MAY_BE_NEGATIVE or not number:
+    right_type = {name: value for name, value in trainer_settings.items() if name not in wrong}
+    yield from _range_problems(right_type)  # 4
+    yield from _reporter_problems(settings.get("report_to"))  # 5
+
+
+def _range_problems(settings: Mapping[str, Any]) -> Iterator[Problem]:
+    """Check that numbers are not negative, and decay rates of Adam below 1."""
+    for name, value in settings.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if name in _MAY_BE_NEGATIVE or not is_number:
             continue
-        if not value >= 0:  # or not a number
+        if not value >= 0:  # also true for NaN
             yield Problem(f"got {value!r}; it must be 0 or more", ("train", name))
         elif name in ("adam_beta1", "adam_beta2") and value >= 1:
             yield Problem(f"got {value!r}; it must be below 1, for example 0.98", ("train", name))
-    yield from _reporter_problems(settings.get("report_to"))
 
 
 def _secrets(settings: Mapping[str, Any], location: Location) -> Iterator[Location]:
+    """Find the settings, also nested ones, whose names say that they hold a secret."""
     for name, value in settings.items():
         if _SECRET.search(name) and value is not None:
             yield (*location, name)
@@ -90,7 +113,7 @@ def _secrets(settings: Mapping[str, Any], location: Location) -> Iterator[Locati
 
 
 def _reporter_problems(reporters: Any) -> Iterator[Problem]:
-    """The packages that ``report_to`` needs are installed."""
+    """Check that the packages that ``report_to`` needs are installed."""
     from transformers.integrations import integration_utils  # noqa: PLC0415 - as TrainingArguments above
 
     for name in reporters if isinstance(reporters, list) else [reporters]:

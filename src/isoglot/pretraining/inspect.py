@@ -22,45 +22,41 @@ from isoglot.views.base import IGNORE_INDEX
 
 @dataclass(frozen=True)
 class DescribedRow:
-    """One position of an encoder input, ``query`` or ``key`` for a view with two inputs.
+    """One position of an encoder input; a value that the view does not make is ``None``."""
 
-    ``label`` is the piece to predict; ``side`` 1 for source, 2 for target, 0 for neither; ``links`` are positions of
-    the other side or input.
-    """
-
-    input: str
+    input: str  # empty, or "query" or "key" for a view with two inputs
     position: int
-    piece: str
-    input_piece: str
-    label: str | None
+    piece: str  # the text's piece
+    input_piece: str  # the piece that the encoder sees: `[MASK]` or another one where the piece is masked
+    label: str | None  # the piece to predict
     position_id: int | None
     segment_id: int | None
     language_id: int | None
-    side: int | None
-    document: int | None
+    side: int | None  # 1 for source, 2 for target, 0 for neither
+    document: int | None  # number of the document in a packed block
     attended: bool
-    links: tuple[int, ...]
+    links: tuple[int, ...]  # linked positions of the other side or the other input
 
     @property
     def masked(self) -> bool:
-        """Whether the position is predicted, changed or not."""
+        """Whether the piece is predicted, also where the encoder sees it unchanged."""
         return self.label is not None
 
 
 @dataclass(frozen=True)
 class InspectedInstance:
-    """What one view makes of the example at one position; its ``coin`` orders sides in views that shuffle."""
+    """The input that one view makes of the example at one position of the run."""
 
     view: str
     type: str
     stream: str
     position: int
-    coin: bool
+    coin: bool  # decides the order of the sides in views that shuffle them
     rows: tuple[DescribedRow, ...]
 
     @property
     def masked(self) -> int:
-        """The number of pieces to predict."""
+        """Number of pieces to predict."""
         return sum(row.masked for row in self.rows)
 
 
@@ -72,14 +68,14 @@ def inspect_recipe(
     progress: AnyReporter = True,
     cache: str | Path | None = None,
 ) -> list[InspectedInstance]:
-    """One instance for each view and each of the first positions of a run, exactly as training will see them.
+    """Make the first instances of a run, one for each view and position, exactly as training will see them.
 
     Args:
-        recipe: from :func:`isoglot.pretraining.check.load_recipe`, or what it takes.
-        positions: how many.
-        start: the first one.
+        recipe: A recipe from :func:`isoglot.pretraining.check.load_recipe`, or a source that the function takes.
+        positions: Number of positions.
+        start: First position.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        cache: as in :func:`isoglot.pretrain`.
+        cache: Folder of prepared corpora and streams, as in :func:`isoglot.pretrain`.
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
@@ -100,13 +96,16 @@ def inspect_recipe(
     )
     if mixture.length is not None and start >= mixture.length:
         raise ConfigurationError(f"start: got {start}, but the run has positions 0 to {mixture.length - 1}")
+    stop = start + positions
+    if mixture.length is not None:
+        stop = min(stop, mixture.length)
     instances = []
-    for position in range(start, min(start + positions, mixture.length or start + positions)):
+    for position in range(start, stop):
         item = mixture[position]
         for name, batch in collate([item]).items():
             stream = recipe.views[name].stream
             if stream not in item:
-                continue  # concatenated streams: this position is another stream's
+                continue  # of concatenated streams each position has an example of one stream
             tensors = {key: values[0] for key, values in batch.items()}
             instances.append(
                 InspectedInstance(
@@ -122,19 +121,15 @@ def inspect_recipe(
 
 
 def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) -> list[DescribedRow]:
-    """The positions of one example's input, or of its query and then its key; an unknown id is written ``<id>``."""
+    """Describe the positions of one example's input, or of its query and then its key.
+
+    An id that the tokenizer does not know is written ``<id>``.
+    """
     rows = []
     for prefix in ("", "query_", "key_"):
         if f"{prefix}input_ids" not in tensors:
             continue
-        links: dict[int, list[int]] = {}
-        for a, b in tensors["link_ids"].tolist() if "link_ids" in tensors else ():
-            if a < 0:
-                continue
-            if prefix != "key_":  # both directions in one sequence, one direction for a query or a key
-                links.setdefault(a, []).append(b)
-            if prefix != "query_":
-                links.setdefault(b, []).append(a)
+        links = _links_by_position(tensors, prefix)
         columns = {name: tensors[prefix + name].tolist() for name in _PER_PIECE if prefix + name in tensors}
         for position, piece in enumerate(tensors[f"{prefix}input_ids"].tolist()):
             ids = {name: values[position] for name, values in columns.items()}
@@ -157,7 +152,27 @@ def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) 
     return rows
 
 
+def _links_by_position(tensors: Mapping[str, Tensor], prefix: str) -> dict[int, list[int]]:
+    """Return the linked positions of each position of one input.
+
+    A link is a pair (3, 7). In one input with both sides, 3 is linked to 7 and 7 to 3. With two inputs the query's
+    position 3 is linked to the key's 7, and the key's 7 to the query's 3.
+    """
+    links: dict[int, list[int]] = {}
+    if "link_ids" not in tensors:
+        return links
+    for first, second in tensors["link_ids"].tolist():
+        if first < 0:
+            continue  # padding
+        if prefix != "key_":
+            links.setdefault(first, []).append(second)
+        if prefix != "query_":
+            links.setdefault(second, []).append(first)
+    return links
+
+
 def _name(number: int, tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return the piece of an id, ``<id>`` if there is none."""
     if not 0 <= number < len(tokenizer):
         return f"<{number}>"
     token = tokenizer.convert_ids_to_tokens(number)
@@ -170,10 +185,9 @@ _SIDES = {None: None, 0: "-", 1: "source", 2: "target"}
 
 
 def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
-    """An instance as a heading and rows of cells; columns in which nothing stands are left out.
+    """Return an instance as headings and rows of cells; columns without any value are left out.
 
-    Where the view gives no position ids, the model counts: then that column is missing, as it is for segment and
-    language ids that the view does not make.
+    So the column of position ids is missing if the view makes none, and leaves the counting to the model.
     """
     cells = []
     for row in instance.rows:

@@ -1,12 +1,12 @@
 """``isoglot export``: an encoder as a sentence encoder that other libraries load without isoglot.
 
-Its vectors are those of :class:`~isoglot.tasks.text_vectors.TextEncoder`, with which retrieval is measured: the mean
-over a text's pieces of a layer's hidden states. Two kinds of text differ: an empty one, whose vector is zero, and one
-that spells a token that the template adds (``</s>``, ``[SEP]``), which is left out of the mean.
+The exported encoder gives the vectors of :class:`~isoglot.tasks.text_vectors.TextEncoder`, with which retrieval is
+measured: the mean over a text's pieces of a layer's hidden states. Two kinds of text differ: an empty one, whose vector
+is zero; and one that contains a token that the template adds (``</s>``, ``[SEP]``), which is left out of the mean.
 
 Source: the folder format of sentence-transformers (``modules.json`` and one folder per module), as every release since
-2.0 reads it. Its own ``save`` (6.2) names modules that releases before 6 do not have, and forgets that there is no
-pooler.
+2.0 reads it. The library's own ``save`` (6.2) is not used: it names modules that releases before 6 do not have, and
+does not record that the encoder has no pooler.
 """
 
 import copy
@@ -36,6 +36,10 @@ from isoglot.runs.record import Record
 
 _PROTOBUF_LIMIT = 2**31 - 2**20
 """Bytes of one ONNX file; larger weights go into a file beside it."""
+_POOLED = {
+    "mean": "the mean over a text's pieces without special tokens",
+    "cls": "at the first position",
+}
 _CARD = """---
 library_name: {library}
 pipeline_tag: sentence-similarity
@@ -113,11 +117,13 @@ def export_sentences(
     overwrite: bool = False,
     name: str | None = None,
 ) -> bool:
-    """Write a folder that sentence-transformers or onnxruntime loads; whether it was not there already.
+    """Write a folder that sentence-transformers or onnxruntime loads; return whether the folder is new.
 
     For sentence-transformers it is also a plain Hugging Face folder of the encoder. For ONNX it holds ``model.onnx``,
     from ``input_ids`` and ``attention_mask`` (batch, length) to ``token_embeddings`` (batch, length, hidden) and
-    ``sentence_embedding`` (batch, hidden), and the tokenizer. ``name``: What the encoder is recorded as.
+    ``sentence_embedding`` (batch, hidden), and the tokenizer.
+
+    ``name``: The name under which the encoder is recorded.
 
     Raises:
         ConfigurationError: A layer that the encoder does not have, or that its family cannot end in; the package
@@ -132,49 +138,52 @@ def export_sentences(
     }
 
     def write(folder: Path) -> dict[str, Any]:
-        loaded, tokenizer = load_encoder(source, device="cpu")
-        if request.to == "sentence-transformers" and loaded.config.model_type in WITHOUT_CLASS:
-            raise ConfigurationError(
-                f"{name or checkpoint}: sentence-transformers loads no encoder of {loaded.config.model_type} without "
-                "its decoder; export it to onnx"
-            )
-        layer = layer_number(loaded, request.layer)
-        model = encoder_up_to(loaded, layer)
-        longest = min(request.max_length, max_length(model) or 10**9)
-        tokenizer.model_max_length = longest
-        with quiet():
-            tokenizer.save_pretrained(str(folder))
-            model.config.save_pretrained(str(folder))
-        if request.to == "onnx":
-            _write_onnx(model, tokenizer, folder / "model.onnx", request)
-        else:
-            _write_modules(model, tokenizer, folder, request)
-        means = {
-            "mean": "the mean over a text's pieces without special tokens",
-            "cls": "at the first position",
-        }
-        values = {"layer": layer, "longest": longest, "size": hidden_size(model)}
-        card = _CARD.format(
-            **values,
-            library="sentence-transformers" if request.to != "onnx" else "onnx",
-            family=model.config.model_type,
-            pooling=means[request.pooling],
-            normalized=", scaled to length 1" if request.normalize else "",
-            use=_USE[request.to],
-        )
-        (folder / "README.md").write_text(card, encoding="utf-8")
-        return values
+        return _write_folder(folder, source, request, name or str(checkpoint))
 
     _, is_new = Record(out, made_from, what="exported encoder", overwrite=overwrite).make(write)
     return is_new
 
 
+def _write_folder(folder: Path, source: Path | str, request: SentenceExport, name: str) -> dict[str, Any]:
+    """Fill the folder of an export: tokenizer, configuration, weights and card; return the values of its manifest."""
+    loaded, tokenizer = load_encoder(source, device="cpu")
+    if request.to == "sentence-transformers" and loaded.config.model_type in WITHOUT_CLASS:
+        raise ConfigurationError(
+            f"{name}: sentence-transformers loads no encoder of {loaded.config.model_type} without "
+            "its decoder; export it to onnx"
+        )
+    layer = layer_number(loaded, request.layer)
+    model = encoder_up_to(loaded, layer)
+    longest = min(request.max_length, max_length(model) or 10**9)
+    tokenizer.model_max_length = longest
+    with quiet():
+        tokenizer.save_pretrained(str(folder))
+        model.config.save_pretrained(str(folder))
+    if request.to == "onnx":
+        _write_onnx(model, tokenizer, folder / "model.onnx", request)
+    else:
+        _write_modules(model, tokenizer, folder, request)
+    values = {"layer": layer, "longest": longest, "size": hidden_size(model)}
+    card = _CARD.format(
+        **values,
+        library="sentence-transformers" if request.to != "onnx" else "onnx",
+        family=model.config.model_type,
+        pooling=_POOLED[request.pooling],
+        normalized=", scaled to length 1" if request.normalize else "",
+        use=_USE[request.to],
+    )
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    return values
+
+
 def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:
-    """An encoder whose last hidden states are those of a layer of ``model``; the layers above are not in it.
+    """Return an encoder that ends in a layer of ``model``: its last hidden states are the states of that layer.
+
+    The small encoder is compared with the whole one on a few pieces, because some families cannot end anywhere:
+    ModernBERT normalises the states of its last layer, and no others.
 
     Raises:
-        ConfigurationError: Layer 0, the embeddings; or the family changes the states of its last layer (ModernBERT
-            norms them), so that an inner layer cannot be the last.
+        ConfigurationError: Layer 0, the embeddings; or the family changes the states of its last layer.
     """
     if layer == num_layers(model):
         return model
@@ -183,21 +192,23 @@ def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:
             f"layer 0 is the embeddings, below all layers; export one from 1 to {num_layers(model)}"
         )
     config = copy.deepcopy(model.config)
-    if isinstance(types := getattr(config, "layer_types", None), list):
-        config.layer_types = types[:layer]
+    types_of_layers = getattr(config, "layer_types", None)
+    if isinstance(types_of_layers, list):
+        config.layer_types = types_of_layers[:layer]
     config.num_hidden_layers = layer
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]):  # new weights are drawn, and replaced below
         small: PreTrainedModel = type(model)(config).eval()
     weights = model.state_dict()
-    small.load_state_dict(
-        {n: weights[n] for n in small.state_dict() if n in weights}, strict=False
-    )  # but a pooler
+    # Every weight but a pooler's, which the loaded encoder may not have and nobody reads.
+    shared = {name: weights[name] for name in small.state_dict() if name in weights}
+    small.load_state_dict(shared, strict=False)
     ids = torch.arange(min(8, config.vocab_size))[None]
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    states = [encode_to_layer(encoder, inputs, layer, training=False) for encoder in (model, small)]
+    expected = encode_to_layer(model, inputs, layer, training=False)
+    states = encode_to_layer(small, inputs, layer, training=False)
     with torch.no_grad():
         last = small(**inputs)[0]
-    if not (torch.allclose(states[0], states[1], atol=1e-5) and torch.allclose(last, states[0], atol=1e-5)):
+    if not (torch.allclose(expected, states, atol=1e-5) and torch.allclose(last, expected, atol=1e-5)):
         raise ConfigurationError(
             f"layer {layer}: a {config.model_type} encoder cannot end there, as it changes the states of its last "
             f"layer; export layer {num_layers(model)}"
@@ -206,27 +217,30 @@ def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:
 
 
 def _added_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """The tokens that the tokenizer puts around a text."""
+    """Return the ids of the tokens that the tokenizer puts around a text: those of ``[CLS]`` and ``[SEP]``, say."""
     return sorted(set(tokenizer("")["input_ids"]))
 
 
 def _write_modules(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path, request: SentenceExport
 ) -> None:
-    """Weights and ``modules.json``: encoder, weights of tokens, pooling, normalisation."""
+    """Write weights and ``modules.json``: encoder, weights of tokens, pooling, normalisation.
+
+    The weights of tokens are 0 for special ones and 1 for all others, so that pooling takes the mean over the text.
+    """
     has_pooler = getattr(model, "pooler", None) is not None
     state = {name: value for name, value in model.state_dict().items() if not name.startswith("pooler.")}
     with quiet():
         model.save_pretrained(str(folder), state_dict=state)
     encoder: dict[str, Any] = {"max_seq_length": tokenizer.model_max_length, "do_lower_case": False}
     if has_pooler:
-        encoder["model_args"] = {"add_pooling_layer": False}  # no one reads it
+        encoder["model_args"] = {"add_pooling_layer": False}  # the pooler is not written: nobody reads it
     write_json(folder / "sentence_bert_config.json", encoder)
     modules: dict[str, Mapping[str, Any]] = {"Transformer": {}}
     if request.pooling == "mean":
         pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-        weights = {pieces[number]: 0.0 for number in _added_tokens(tokenizer)}
-        modules["WordWeights"] = {"vocab": pieces, "word_weights": weights, "unknown_word_weight": 1.0}
+        no_weight = {pieces[number]: 0.0 for number in _added_tokens(tokenizer)}
+        modules["WordWeights"] = {"vocab": pieces, "word_weights": no_weight, "unknown_word_weight": 1.0}
     modules["Pooling"] = {
         "word_embedding_dimension": hidden_size(model),
         "pooling_mode_cls_token": request.pooling == "cls",
@@ -236,7 +250,8 @@ def _write_modules(
         modules["Normalize"] = {}
     listed = []
     for number, (kind, settings) in enumerate(modules.items()):
-        path = f"{number}_{kind}" if number else ""  # the encoder is in the folder itself
+        # The encoder is in the folder itself, the other modules in folders of their own.
+        path = f"{number}_{kind}" if number else ""
         module = f"sentence_transformers.models.{kind}"
         listed.append({"idx": number, "name": str(number), "path": path, "type": module})
         if number:
@@ -247,7 +262,10 @@ def _write_modules(
 
 
 class _Sentences(nn.Module):
-    """Token and sentence vectors of a batch, as one graph."""
+    """Token and sentence vectors of a batch, as one graph.
+
+    ``added``: Ids of the tokens that the tokenizer puts around a text; they do not count in the mean.
+    """
 
     added: Tensor
 
@@ -261,35 +279,38 @@ class _Sentences(nn.Module):
         if self.request.pooling == "cls":
             vectors = states[:, 0]
         else:
-            text = input_ids[..., None].ne(self.added).all(dim=-1) & (attention_mask > 0)
-            counted = text.to(states.dtype)[..., None]
-            vectors = (states * counted).sum(1) / counted.sum(1).clamp(min=1)
-        return states, nn.functional.normalize(vectors, dim=-1) if self.request.normalize else vectors
+            is_text = input_ids[..., None].ne(self.added).all(dim=-1) & (attention_mask > 0)
+            weights = is_text.to(states.dtype)[..., None]
+            vectors = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+        if self.request.normalize:
+            vectors = nn.functional.normalize(vectors, dim=-1)
+        return states, vectors
 
 
 def _write_onnx(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: Path, request: SentenceExport
 ) -> None:
-    """``model.onnx``, for batches and texts of any length."""
+    """Write ``model.onnx``, for batches and texts of any length."""
     try:
         import onnxscript  # noqa: F401, PLC0415 - torch.onnx needs it
     except ImportError as error:
         raise missing_package(
             "[[to='onnx']]", "onnxscript", instead="[[to='sentence-transformers']]"
         ) from error
+    # The exporter follows one batch; its two sizes may be others later.
     text = tokenizer(["a b c", "a"], padding=True, return_tensors="pt")
-    both: Any = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    any_size: Any = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     size = sum(value.numel() * value.element_size() for value in model.state_dict().values())
     log = logging.getLogger("torch.onnx._internal.exporter._registration")
     log.setLevel(logging.ERROR)  # it reports packages that nothing here needs
     with warnings.catch_warnings(), quiet():
-        warnings.simplefilter("ignore")  # of the exporter about its own code
+        warnings.simplefilter("ignore")  # the exporter warns about its own code
         torch.onnx.export(
             _Sentences(model, _added_tokens(tokenizer), request).eval(),
             (text["input_ids"], text["attention_mask"]),
             str(path),
             dynamo=True,
-            dynamic_shapes=(both, both),
+            dynamic_shapes=(any_size, any_size),
             input_names=["input_ids", "attention_mask"],
             output_names=["token_embeddings", "sentence_embedding"],
             external_data=size > _PROTOBUF_LIMIT,

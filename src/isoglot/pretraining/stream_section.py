@@ -122,9 +122,10 @@ def _sources_of_path(values: Mapping[str, Any], shared: Mapping[str, Any]) -> li
     checked(Source, {"path": "-", **shared})
     path, kind = values.get("path"), values.get("kind", "")
     paths = [path] if isinstance(path, str) else path
-    has_paths = isinstance(paths, list) and all(isinstance(one, str) for one in paths)
-    if kind not in get_args(Kind) or not has_paths:
+    if kind not in get_args(Kind) or not isinstance(paths, list):
         return []  # reported with the section's own keys
+    if not all(isinstance(one, str) for one in paths):
+        return []
     return sources_from(paths, kind=kind, **shared)
 
 

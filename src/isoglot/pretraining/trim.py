@@ -52,9 +52,9 @@ _LEFT_BEHIND = (
     "model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot", "*onnx*", "openvino",
     "vocab.*", "merges.txt", "*.model", "added_tokens.json", "checkpoint-*", "*.partial",
 )  # fmt: skip
-"""What of a checkpoint's own folder holds the whole vocabulary, beside the files that are written anew."""
+"""Files of a checkpoint's own folder that hold the whole vocabulary, or that are written again; they are not copied."""
 _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer)$")
-"""Tensors of ``objectives.safetensors`` that an aligner reads; those that hold numbers of pieces are left out."""
+"""Tensors of ``objectives.safetensors`` that an aligner reads. Only these are copied: others may hold ids of pieces."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ def trim(
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
-    Special tokens and the characters seen stay. The text is cut into the same pieces as before, as it is, as words
-    joined by spaces, and as entries of a dictionary; the hidden states of these pieces, and their masked-LM logits,
-    are the same too. If the folder is there already and was made from the same encoder and text
-    with the same options, nothing is done.
+    Special tokens and the characters seen are kept. The text is cut into the same pieces as before: unchanged, as
+    words joined by spaces, and as entries of a dictionary. The hidden states of these pieces, and their masked-LM
+    logits, are the same too. If the folder exists and was made from the same encoder and text with the same options,
+    nothing is done.
 
     Args:
         encoder: Folder or hub name of an encoder.
@@ -118,7 +118,7 @@ def trim(
     hashed = hash_checkpoint(source) if isinstance(source, Path) else None
     made_from = {
         "encoder": {"path": str(encoder), "hash": hashed},
-        # as folders record them that were trimmed when there were such options
+        # Earlier releases had the options min_count and keep_pieces; with these values their folders are recognised.
         "options": {**request.model_dump(mode="json"), "min_count": 1, "keep_pieces": None},
         "inputs": [InputFile.of(path).recorded() for path in files],
     }
@@ -133,80 +133,73 @@ def trim(
 def _write(
     source: str | Path, folder: Path, request: TrimRequest, texts: Sequence[str], progress: Reporter
 ) -> dict[str, Any]:
-    """Write the trimmed encoder into a folder; what the manifest says about it."""
+    """Write the trimmed encoder into a folder; return the values of its manifest.
+
+    1. Count the pieces of the text, choose those that are kept, and make the smaller tokenizer.
+    2. Copy the files of the checkpoint that do not depend on the vocabulary.
+    3. Write the tokenizer, the weights of the kept pieces, and the configuration with the new ids of special tokens.
+    """
     config, tokenizer, files = masked_lm_config(source), load_tokenizer(source), weight_files(source)
     if not files:
         raise ConfigurationError(
             f"{source}: holds no {SAFE_WEIGHTS_NAME}; convert the weights: "
             "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
         )
+    # Ids of pieces that the configuration names (pad_token_id), which stay although no text may have them.
     special = {
         name: value
         for name, value in config.to_dict().items()
         if name.endswith("_token_id") and isinstance(value, int)
     }
     backend = fast_backend(tokenizer)
-    usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))
-    pieces_kept = chosen_pieces(backend, usage, always=special.values())
-    trimmed = trimmed_tokenizer(backend, pieces_kept)
-    held_out = _texts(request.held_out, "held-out", progress) if request.held_out else None
-    differences = None if held_out is None else cut_differences(backend, trimmed, held_out)
-    if isinstance(source, Path):
-        ignored = shutil.ignore_patterns(*_LEFT_BEHIND)
-        shutil.copytree(
-            source,
-            folder,
-            dirs_exist_ok=True,
-            ignore=lambda at, names: ignored(at, names) if at == str(source) else [],
-        )
-        _copy_beside(source, folder, pieces_kept.tolist())
-    with quiet():
+    usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))  # 1
+    kept = chosen_pieces(
+        backend, usage, always=special.values()
+    )  # the old ids, ascending: the new id is the index
+    trimmed = trimmed_tokenizer(backend, kept)
+    differences = None
+    if request.held_out:
+        differences = cut_differences(backend, trimmed, _texts(request.held_out, "held-out", progress))
+    if isinstance(source, Path):  # 2
+        _copy_beside(source, folder, kept.tolist())
+    with quiet():  # 3
         tokenizer.save_pretrained(str(folder))
     trimmed.save(str(folder / "tokenizer.json"))
-    parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, config, torch.from_numpy(pieces_kept))
-    number = {int(old): new for new, old in enumerate(pieces_kept)}
+    parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, config, torch.from_numpy(kept))
+    new_id = {int(old): new for new, old in enumerate(kept)}
     for name, value in special.items():
-        setattr(config, name, number.get(value, value))  # one outside the vocabulary stays what it is: unused
-    config.vocab_size = len(pieces_kept)
+        setattr(
+            config, name, new_id.get(value, value)
+        )  # an id outside of the vocabulary is never used, and stays
+    config.vocab_size = len(kept)
     config.save_pretrained(str(folder))
-    pieces = (backend.get_vocab_size(with_added_tokens=True), len(pieces_kept))
-    tenfold = min(pieces[0], len(pieces_kept) + pieces_at(usage, 10) - pieces_at(usage, 1))
+    pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
+    # The text, ten times as long, would have used so many more pieces.
+    tenfold = min(pieces[0], len(kept) + pieces_at(usage, 10) - pieces_at(usage, 1))
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
 
 
 def _save_weights(
     files: Sequence[Path], out: Path, config: PreTrainedConfig, pieces: Tensor
 ) -> tuple[int, int]:
-    """Write the weights with the kept entries; numbers in them before and after.
+    """Write the weights of the kept pieces; return the numbers in all weights before and after.
 
-    Of each tensor the axis is cut whose size changes when the vocabulary does: that of word embeddings, of a head's
-    rows and bias, and of what else a family has. Names are with or without the encoder's prefix.
+    A tensor with the name ``embeddings.word_embeddings.weight`` loses rows; a tensor without an axis for the vocabulary
+    is copied. Names in a file may have the encoder's prefix (``bert.``) or not.
     """
-    shapes: list[dict[str, torch.Size]] = []
-    for size in (config.vocab_size, config.vocab_size + 1):
-        sized = copy.deepcopy(config)
-        sized.vocab_size = size
-        with torch.device("meta"), quiet():
-            model = AutoModelForMaskedLM.from_config(sized)
-        prefix = f"{model.base_model_prefix}."
-        shapes.append({n.removeprefix(prefix): tensor.shape for n, tensor in model.state_dict().items()})
-    axes = {
-        name: axis
-        for name, shape in shapes[0].items()
-        for axis, (size, size_after) in enumerate(zip(shape, shapes[1][name], strict=True))
-        if size != size_after
-    }
+    axes, prefix = _vocabulary_axes(config)
+    largest = int(pieces.max())
     before, weights = 0, {}
     for path in files:
         with reading(path.parent, path.name), safe_open(path, framework="pt") as tensors:
             for name in tensors.keys():  # noqa: SIM118 - not a mapping
                 tensor = tensors.get_tensor(name)
                 before += tensor.numel()
-                if (axis := axes.get(name.removeprefix(prefix))) is not None:
-                    if tensor.shape[axis] <= int(pieces.max()):
+                axis = axes.get(name.removeprefix(prefix))
+                if axis is not None:
+                    if tensor.shape[axis] <= largest:
                         raise ConfigurationError(
-                            f"{path}: {name} has {tensor.shape[axis]} rows, and the tokenizer has an entry "
-                            f"{int(pieces.max())}"
+                            f"{path}: {name} has {tensor.shape[axis]} rows, and the tokenizer has an entry {largest}"
                         )
                     tensor = tensor.index_select(axis, pieces)
                 weights[name] = tensor
@@ -215,32 +208,74 @@ def _save_weights(
     return before, sum(tensor.numel() for tensor in weights.values())
 
 
-def _copy_beside(source: Path, folder: Path, numbers: Sequence[int]) -> None:
-    """Write what aligners, evaluations and sentence-transformers read beside the weights, of the kept pieces alone."""
-    vectors, path = read_vectors(source), source / OBJECTIVES
+def _vocabulary_axes(config: PreTrainedConfig) -> tuple[dict[str, int], str]:
+    """Find the axis of each tensor that the vocabulary's size decides, and the prefix of the encoder's names.
+
+    Families name these tensors differently (word embeddings, rows and bias of a head). So the model is made twice
+    without weights, with a vocabulary of ``n`` and of ``n + 1`` pieces, and the shapes are compared:
+    ``embeddings.word_embeddings.weight`` is (n, 768) and (n + 1, 768), which gives axis 0.
+    """
+    shapes: list[dict[str, torch.Size]] = []
+    for size in (config.vocab_size, config.vocab_size + 1):
+        sized = copy.deepcopy(config)
+        sized.vocab_size = size
+        with torch.device("meta"), quiet():
+            model = AutoModelForMaskedLM.from_config(sized)
+        prefix = f"{model.base_model_prefix}."
+        shapes.append(
+            {name.removeprefix(prefix): tensor.shape for name, tensor in model.state_dict().items()}
+        )
+    axes: dict[str, int] = {}
+    smaller, larger = shapes
+    for name, shape in smaller.items():
+        for axis, (size, larger_size) in enumerate(zip(shape, larger[name], strict=True)):
+            if size != larger_size:
+                axes[name] = axis
+    return axes, prefix
+
+
+def _copy_beside(source: Path, folder: Path, kept: Sequence[int]) -> None:
+    """Copy the files beside the weights; those that go by ids of pieces are written for the ``kept`` pieces alone.
+
+    Aligners read pointers from ``objectives.safetensors``, evaluations the language embeddings, and
+    sentence-transformers the weights of tokens.
+    """
+    ignored = shutil.ignore_patterns(*_LEFT_BEHIND)
+    shutil.copytree(
+        source,
+        folder,
+        dirs_exist_ok=True,
+        # The patterns are of the folder itself: sentence-transformers has folders with files of the same names.
+        ignore=lambda at, names: ignored(at, names) if at == str(source) else [],
+    )
+    vectors = read_vectors(source)
     if vectors is not None:
         write_vectors(vectors, folder)
-    if path.is_file():
-        with reading(source, OBJECTIVES), safe_open(path, framework="pt") as tensors:
-            pointers = {n: tensors.get_tensor(n) for n in tensors.keys() if _POINTER.search(n)}  # noqa: SIM118
+    objectives = source / OBJECTIVES
+    if objectives.is_file():
+        with reading(source, OBJECTIVES), safe_open(objectives, framework="pt") as tensors:
+            names = [name for name in tensors.keys() if _POINTER.search(name)]  # noqa: SIM118
+            pointers = {name: tensors.get_tensor(name) for name in names}
         if pointers:
             save_file(pointers, folder / OBJECTIVES)
-    for path in folder.glob("*/config.json"):  # the lists of WordWeights go by numbers of pieces
+    # `vocab` of sentence-transformers' WordWeights lists the pieces in the order of their ids.
+    for path in folder.glob("*/config.json"):
         settings = read_json(path) or {}
         pieces = settings.get("vocab")
-        if "word_weights" in settings and isinstance(pieces, list) and len(pieces) > numbers[-1]:
-            write_json(path, {**settings, "vocab": [pieces[number] for number in numbers]})
+        if "word_weights" in settings and isinstance(pieces, list) and len(pieces) > kept[-1]:
+            write_json(path, {**settings, "vocab": [pieces[number] for number in kept]})
 
 
 def _texts(paths: Iterable[str], label: str, progress: Reporter) -> Iterator[str]:
-    """Every text in files: lines, cells, strings of JSON objects."""
+    """Yield every text in files: cells of ``.tsv``, strings in ``.jsonl``, columns of corpora, otherwise lines."""
     paths = list(paths)
-    meter: Meter = []
+    meter: Meter = []  # the bytes that were read, added up for the bar
     total = sum(file.stat().st_size for path in paths for file in files_of(path))
     for path in paths:
         if Path(path).is_dir():
             for row in load_corpus(path):
-                yield from _strings({k: v for k, v in row.items() if not k.endswith(("language", "flags"))})
+                texts = {key: value for key, value in row.items() if not key.endswith(("language", "flags"))}
+                yield from _strings(texts)
             continue
         suffixes = Path(path).suffixes
         with LineFile(path, meter) as file:
@@ -258,7 +293,7 @@ def _texts(paths: Iterable[str], label: str, progress: Reporter) -> Iterator[str
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """The strings in a JSON value; a list of words is one text."""
+    """Yield the strings in a JSON value. A list of strings is one text: ``["a", "house"]`` gives ``a house``."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list) and all(isinstance(inner, str) for inner in value):

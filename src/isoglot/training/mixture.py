@@ -28,7 +28,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
     1. Epochs. The primary stream defines them: positions ``[e·n, (e + 1)·n)`` hold each of its ``n`` examples once, in
        an order drawn from ``(seed, stream, e)``.
     2. Other streams. Each has orders of its own, one after another: a stream of 3 examples has a new order at positions
-       0, 3, 6, ... So a small stream is repeated, and a large one is not read to its end.
+       0, 3, 6, ... So a small stream is repeated, and a run may end before the last row of a large one.
     3. Windows. Inside every window of ``bucket`` positions each stream's examples are sorted by length, so that
        neighbouring positions have similar lengths in *every* stream. Windows never cross an epoch of the primary
        stream.

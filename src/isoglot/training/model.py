@@ -46,7 +46,7 @@ class AlignmentModel(nn.Module):
     :class:`~isoglot.training.callbacks.ObjectiveSteps`; each micro-batch then has the same weight.
 
     Args:
-        model: encoder with its masked-LM head, shared by every objective; a ``PeftModel`` is taken out of its wrapper.
+        model: encoder with its masked-LM head, shared by every objective; of a ``PeftModel`` the model inside.
         objectives: name to objective.
         weights: name to weight; 1 where it is not named.
         normalisation: as above.
