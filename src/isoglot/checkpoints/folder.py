@@ -20,7 +20,7 @@ BOX_FILE = Path(__file__).parents[1] / "models" / "box.safetensors"
 def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> Path | str:
     """Find the folder of a checkpoint by what a user types for it.
 
-    1. ``box`` is the aligner that comes with the package, even where a folder is called ``box``: go to 3.
+    1. `box` is the aligner that comes with the package, even where a folder is called `box`: go to 3.
     2. A folder with the file is the checkpoint itself; else ``FOLDER/checkpoint`` may be one: ``FOLDER`` is a run's.
     3. A packed aligner is unpacked into the cache, and the folder there is returned.
     4. Anything else that exists or looks like a path (``./x``, ``/x``, ``~/x``, ``a/b/c``) is a mistake.
