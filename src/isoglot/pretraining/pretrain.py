@@ -186,7 +186,7 @@ def run_record(recipe: Recipe, out: Path, *, overwrite: bool) -> Record:
 
 
 def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
-    """Make the library's arguments of a recipe's ``train`` section; what the section gives wins over every default."""
+    """Make the library's arguments of a recipe's ``train`` section, whose values replace the defaults here."""
     settings: dict[str, Any] = {
         "report_to": "none",
         "ddp_timeout": _TIMEOUT,

@@ -79,15 +79,14 @@ class StreamSection(OpenSection):
         entries = values.get("sources")
         if not isinstance(entries, list):
             return _sources_of_path(values, shared)
+        not_here = _keys_for_all_sources()  # reported by :meth:`_misplaced`
         sources: list[Source] = []
         with reported_together() as problems:
             for number, entry in enumerate(entries):
                 with collected(problems, "sources", number):
                     keys = entry
                     if isinstance(entry, dict):
-                        own = {
-                            key: value for key, value in entry.items() if key not in _keys_for_all_sources()
-                        }
+                        own = {key: value for key, value in entry.items() if key not in not_here}
                         keys = {**shared, **own}
                     sources.append(checked(Source, keys))
         return sources
@@ -96,14 +95,15 @@ class StreamSection(OpenSection):
     def _misplaced(values: Mapping[str, Any]) -> list[Problem]:
         """Report options of preparing that stand under one of several sources: a corpus is prepared as a whole."""
         entries = values.get("sources")
+        if not isinstance(entries, list):
+            return []
+        for_all = _keys_for_all_sources()
         problems: list[Problem] = []
-        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-            for key in entry if isinstance(entry, dict) else ():
-                if key in _keys_for_all_sources():
-                    text = (
-                        f"holds for all sources together; write {key} beside `sources`, not under one of them"
-                    )
-                    problems.append(Problem(text, ("sources", number, key)))
+        for number, entry in enumerate(entries):
+            misplaced = [key for key in entry if key in for_all] if isinstance(entry, dict) else []
+            for key in misplaced:
+                text = f"holds for all sources together; write {key} beside `sources`, not under one of them"
+                problems.append(Problem(text, ("sources", number, key)))
         return problems
 
 

@@ -253,7 +253,7 @@ def _budget_borders(costs: Sequence[NDArray[np.int64]], budget: int) -> list[int
     while borders[-1] < size:
         start = borders[-1]
         reach = slice(start, min(start + most, size))
-        # Of each length that the batch could have: its padded size, the longest example so far times the examples.
+        # Padded sizes of a batch of 1, 2, 3, ... positions: the longest example so far times the number of examples.
         padded = sum(np.maximum.accumulate(cost[reach]) * np.cumsum(cost[reach] > 0) for cost in costs)
         # The padded size never falls when a batch grows, so bisection finds how many examples fit.
         fits = int(np.searchsorted(padded, budget, side="right"))

@@ -113,8 +113,9 @@ class LossReports(TrainerCallback):
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Start the clock; report a warm-up that never ends."""
         self.began = (state.global_step, time.perf_counter())
-        if text := endless_warmup(args, state.max_steps, "train.warmup_steps"):
-            self.report.note(text)
+        note = endless_warmup(args, state.max_steps, "train.warmup_steps")
+        if note:
+            self.report.note(note)
 
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
         """Write one line: ``step 50/1000 loss 2.3011  …  left 0:12:40``."""

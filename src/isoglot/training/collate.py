@@ -49,7 +49,7 @@ class Collator:
     samples: Mapping[str, Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is not a view with its stream."""
+        """Refuse values of ``views`` that are not a stream's name with a view."""
         for name, value in self.views.items():
             if not isinstance(value, tuple) or len(value) != 2:
                 raise ConfigurationError(f"view {name!r}: expected (stream, view), got {shortened(value)}")

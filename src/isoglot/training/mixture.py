@@ -159,8 +159,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             if self.bucket is not None:
                 lengths = {name: self._lengths_of(name, rows) for name, rows in rows_by_stream.items()}
                 if self.concatenate:
-                    # A position has an example of one stream, and -1 for the others: the largest is its length. By it
-                    # all streams are sorted alike, so that each position still has exactly one example.
+                    # A position has an example of one stream, and length -1 for the others, so the largest length is
+                    # that of the example. All streams are sorted by it, so each position keeps exactly one example.
                     lengths = dict.fromkeys(lengths, np.max([*lengths.values()], axis=0))
                 for name, rows in rows_by_stream.items():
                     # Stable: examples of one length keep the order that was drawn.
