@@ -129,12 +129,6 @@ def test_a_saved_statistical_model_aligns(tmp_path, encoder):
     assert pair.links == [tuple(link) for link in aligner.tables([source], [target]).links.lists()[0]]
     both = iso.align(source, target, model=tmp_path, symmetrisation="intersect")
     assert set(both.links) <= set(pair.links)
-    with pytest.raises(ConfigurationError, match="holds a trained fast_align aligner"):
-        iso.align(source, target, model=tmp_path, method="itermax")
-    with pytest.raises(ConfigurationError, match="`layer`: a saved model does not have this option"):
-        iso.align(source, target, model=tmp_path, layer=8)
-    with pytest.raises(ConfigurationError, match=r"align_many\(pairs, method='hmm'\).*save.FOLDER"):
-        iso.align(source, target, method="fast_align")
 
 
 def test_text_is_cut_as_asked_or_as_the_aligner_was_trained(tmp_path, encoder):
@@ -144,34 +138,48 @@ def test_text_is_cut_as_asked_or_as_the_aligner_was_trained(tmp_path, encoder):
     assert pair.source_words == ["the\u200briver", "is"]
     assert pair.source_spans == [(0, 9), (10, 12)]
     StatisticalAligner(words="unicode").fit_words([["the", "."]], [["ta", "."]]).save(tmp_path / "model")
-    with pytest.raises(
-        ConfigurationError, match='trained on text split with words="unicode"; leave `words` out'
-    ):
+    with pytest.raises(ConfigurationError, match='words="unicode"; leave `words` out'):
         iso.align("the.", "ta.", model=tmp_path / "model", words="whitespace")
     found = iso.align("the.", "ta.", model=tmp_path / "model")
     assert found.links == iso.align(["the", "."], ["ta", "."], model=tmp_path / "model").links
 
 
-def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
-    with pytest.raises(
-        ConfigurationError, match=r"not a word; for a list of sentences call isoglot.align_many"
-    ):
-        iso.align([["the"], ["a"]], [["ta"], ["un"]], model=encoder)  # type: ignore[list-item]
-    with pytest.raises(ConfigurationError, match=r"'a river' is not a word: .*isoglot.align_many"):
-        iso.align(["the", "a river"], ["ta", "un potamo"], model=encoder)
-    for wrong in ({"a", "river"}, {"text": "a river"}, b"\xff", "\ud800", ["\ud800"]):
-        with pytest.raises(ConfigurationError, match=r"a text or a list of words|is not a word|not UTF-8"):
-            iso.align(wrong, "ta", model=encoder)
-    with pytest.raises(ConfigurationError, match="expected sentence pairs, got"):
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"source": [["the"], ["a"]], "target": [["ta"], ["un"]]}, r"\['the'\].*isoglot\.align_many\("),
+        ({"source": ["the", "a river"]}, r"'a river'.*isoglot\.align_many\("),
+        ({"source": {"a", "river"}}, r"got \{.*'river'"),
+        ({"source": {"text": "a river"}}, r"got \{'text': 'a river'\}"),
+        ({"source": b"\xff"}, r"b'\\xff'.*value\.decode\('cp1252'\)"),
+        ({"source": "\ud800"}, r"got '\\ud800'"),
+        ({"source": ["\ud800"]}, r"'\\ud800'.*isoglot\.align_many\("),
+        ({"layr": 2}, "`layr`.*did you mean 'layer'"),
+        ({"method": "eflomall"}, "`method`.*'eflomall'; did you mean 'eflomal'"),
+        ({"method": "eflomal"}, r"'eflomal'.*align_many\(pairs, method='hmm'\)"),
+        ({"model": "no/such/folder"}, r"no/such/folder.*config\.json"),
+    ],
+    ids=lambda value: None if isinstance(value, dict) else str(value),
+)
+def test_align_refuses(encoder, wrong, named):
+    given = {"source": "the", "target": "ta", "model": encoder, **wrong}
+    with pytest.raises(ConfigurationError, match=named):
+        iso.align(given.pop("source"), given.pop("target"), **given)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"method": "itermax"}, 'method="itermax": .*fast_align'), ({"layer": 8}, "`layer`")],
+)
+def test_align_refuses_options_that_a_saved_model_has_not(tmp_path, options, named):
+    StatisticalAligner().fit_words([["the"]], [["ta"]]).save(tmp_path)
+    with pytest.raises(ConfigurationError, match=named):
+        iso.align("the", "ta", model=tmp_path, **options)
+
+
+def test_align_many_refuses_a_path(tmp_path):
+    with pytest.raises(ConfigurationError, match=f"isoglot align {tmp_path}"):
         iso.align_many(tmp_path)
-    with pytest.raises(ConfigurationError, match="did you mean 'layer'"):
-        iso.align("the", "ta", model=encoder, layr=2)
-    with pytest.raises(ConfigurationError, match="unknown method 'eflomall'"):
-        iso.align("the", "ta", model=encoder, method="eflomall")
-    with pytest.raises(ConfigurationError, match=r"align_many\(pairs, method='hmm'\)"):
-        iso.align("the", "ta", model=encoder, method="eflomal")
-    with pytest.raises(ConfigurationError, match="give a checkpoint's folder"):
-        iso.align("the", "ta", model=tmp_path / "nothing" / "here")
 
 
 @pytest.mark.parametrize("saved", [False, True])
@@ -259,16 +267,16 @@ def test_a_way_of_cutting_that_does_not_exist_is_refused(words, encoder):
         lambda: StatisticalAligner("hmm", words=words),
         lambda: split_words("a b", mode=words),
     ):
-        with pytest.raises(ConfigurationError, match=r"words: got .*unicode"):
+        with pytest.raises(ConfigurationError, match=rf"words: got {words!r}.*unicode"):
             call()
 
 
 def test_a_tokenizer_needs_its_model(encoder, tmp_path):
     tokenizer, other = tiny_tokenizer("bert"), tiny_tokenizer("roberta")
-    with pytest.raises(ConfigurationError, match="a tokenizer without its model"):
+    with pytest.raises(ConfigurationError, match=r"tokenizer.*add model="):
         iso.align("the river", "ta potamo", tokenizer=tokenizer)
     for make in (EmbeddingAligner, iso.TextEncoder):
-        with pytest.raises(ConfigurationError, match="box has its own"):
+        with pytest.raises(ConfigurationError, match=r"tokenizer.*box"):
             make("box", tokenizer=tokenizer)
     model = tiny_model("bert")
     for call in (
@@ -278,12 +286,12 @@ def test_a_tokenizer_needs_its_model(encoder, tmp_path):
         lambda: iso.evaluate(model, "tatoeba", languages="en-xx", data=tiny_bitext(4), tokenizer=other),
         lambda: iso.load_masked_lm(encoder, tokenizer=other),
     ):
-        with pytest.raises(ConfigurationError, match="word embeddings, the tokenizer has"):
+        with pytest.raises(ConfigurationError, match=f"{model.config.vocab_size} .*{len(other)} "):
             call()
     saved = StatisticalAligner("hmm").fit_words([["a"]], [["b"]])
     saved.save(tmp_path / "hmm")
     for options in ({"model": tmp_path / "hmm"}, {"method": "hmm"}):
-        with pytest.raises(ConfigurationError, match="a statistical aligner has none"):
+        with pytest.raises(ConfigurationError, match=r"^tokenizer: "):
             iso.align_many([("a", "b")], tokenizer=tokenizer, **options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from commands import run
@@ -63,15 +64,8 @@ def test_files_objects_and_models_give_one_table(own, tmp_path):
     model, tokenizer = iso.EmbeddingAligner(own, dtype="float32").model, tiny_tokenizer("bert")
     held = iso.tune(model, gold, tokenizer=tokenizer, layers=[2])
     assert [(tried.choice, tried.aer) for tried in held.table] == expected
-    with pytest.raises(ConfigurationError, match="has no folder to save the choice in"):
+    with pytest.raises(ConfigurationError, match=r"align\(\.\.\., \*\*found\.choice\)"):
         held.keep()
-
-
-def test_mistakes_are_named(own):
-    with pytest.raises(ConfigurationError, match="no gold links; name"):
-        iso.tune(own, [])
-    with pytest.raises(ConfigurationError, match="weights: 'twoo' is not a set of gold links; there are two"):
-        iso.tune(own, {"two": pairs(0, 2)}, weights={"twoo": 2.0})
 
 
 def test_a_generator_of_layers_is_read_once_for_all_sets(own):
@@ -80,10 +74,17 @@ def test_a_generator_of_layers_is_read_once_for_all_sets(own):
     assert found.table == iso.tune(own, sets, layers=[1, 2]).table
 
 
-@pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf"), "3"])
-def test_weights_are_numbers_above_0(own, weight):
-    with pytest.raises(ConfigurationError, match="weights: 'one' must be a number above 0, got"):
-        iso.tune(own, {"one": pairs(0, 2)}, layers=[1], weights={"one": weight})
+@pytest.mark.parametrize(
+    ("weights", "named"),
+    [
+        *(({"two": weight}, f"'two'.* {weight!r}") for weight in (0, -1, float("nan"), float("inf"), "3")),
+        ({"twoo": 2.0}, "'twoo'.* two$"),
+    ],
+    ids=str,
+)
+def test_tune_refuses_weights(own, weights, named):
+    with pytest.raises(ConfigurationError, match=f"weights: {named}"):
+        iso.tune(own, {"two": pairs(0, 2)}, layers=[1], weights=weights)
 
 
 def test_the_largest_weights_give_a_finite_mean(own):
@@ -94,7 +95,7 @@ def test_the_largest_weights_give_a_finite_mean(own):
 
 @pytest.mark.parametrize("layers", [[], 3, [1.5], ["1"]])
 def test_layers_are_numbers(own, layers):
-    with pytest.raises(ConfigurationError, match="layers must be numbers"):
+    with pytest.raises(ConfigurationError, match=rf"layers .*got {re.escape(str(layers))}"):
         iso.tune(own, pairs(0, 2), layers=layers)
 
 
@@ -102,35 +103,30 @@ ONE = (["a", "b"], ["c"])
 
 
 @pytest.mark.parametrize(
-    ("gold", "told"),
+    ("gold", "named"),
     [
-        ([iso.SentencePair.of(*ONE, sure=[])], "gold 1: has no sure link"),
-        ([], "no gold links"),
-        (
-            [iso.SentencePair.of(*ONE, sure=[(0, 0), (1, 1)])],
-            r"pair 1 has the link \(1, 1\), .*, but 2 and 1 words",
-        ),
-        ([iso.SentencePair.of(*ONE, sure=[(-1, 0)])], r"pair 1 has the link \(-1, 0\)"),
-        ([iso.SentencePair(words=("a b", "c"), sure=[(0, 0)])], "a sentence is a list of words here"),
-        ([iso.SentencePair.of(*ONE)], r"pair 1: expected SentencePair.of\(SOURCE, TARGET, sure=LINKS\), got"),
-        ([iso.SentencePair.of(*ONE, sure=[(0, 0)]), {(0, 0)}], r"pair 2: expected .*, got {\(0, 0\)}"),
+        ([], "gold links"),
+        ([iso.SentencePair.of(*ONE, sure=[])], "gold 1: .*sure link"),
+        ([iso.SentencePair.of(*ONE, sure=[(0, 0), (1, 1)])], r"gold 1: pair 1 .*\(1, 1\).* 2 and 1 words"),
+        ([iso.SentencePair.of(*ONE, sure=[(-1, 0)])], r"gold 1: pair 1 .*\(-1, 0\)"),
+        ([iso.SentencePair(words=("a b", "c"), sure=[(0, 0)])], "got 'a b'"),
+        ([iso.SentencePair.of(*ONE)], r"gold 1: pair 1: .*SentencePair.of\(SOURCE, TARGET, sure=LINKS\)"),
+        ([iso.SentencePair.of(*ONE, sure=[(0, 0)]), {(0, 0)}], r"gold 1: pair 2: .*got {\(0, 0\)}"),
+        (None, "gold: .*None"),
+        (5, "gold: .*5"),
+        ([{"src": ["a"]}], r"gold: .*\{'src': \['a'\]\}"),
+        ({"a": 5}, "gold: .*5"),
     ],
 )
-def test_pairs_that_measure_nothing_are_refused(own, gold, told):
-    with pytest.raises(ConfigurationError, match=told):
+def test_tune_refuses_gold(own, gold, named):
+    with pytest.raises(ConfigurationError, match=named):
         iso.tune(own, gold, layers=[1])
-
-
-@pytest.mark.parametrize("given", [None, 5, [{"src": ["a"]}], {"a": 5}])
-def test_gold_is_a_file_or_pairs(own, given):
-    with pytest.raises(ConfigurationError, match="gold: expected a file, a folder or sentence pairs, got"):
-        iso.tune(own, given, layers=[1])
 
 
 def test_a_set_given_twice_has_no_clear_weight(own, tmp_path, monkeypatch):
     file = write(tmp_path / "gold.jsonl", pairs(0, 2))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigurationError, match="got this development set twice"):
+    with pytest.raises(ConfigurationError, match=r"gold\.jsonl: .*twice"):
         iso.tune(own, [file, "./gold.jsonl"], layers=[1])
     told = run("tune", own, "--gold", file, "--gold", f"{file}=3", fails=ConfigurationError)
-    assert "got this development set twice" in told and not kept_choice(own)
+    assert "twice" in told and not kept_choice(own)

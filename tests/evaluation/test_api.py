@@ -97,9 +97,9 @@ def test_pairs_may_be_called_anything_and_a_language_may_have_its_own_frame(tmp_
     of_files = iso.evaluate(MODEL, "tatoeba", languages="xx", tokenizer=TOKENIZER, data=files)
     assert _same(rows[: len(of_files)], of_files)
     assert {row.examples for row in rows if row.language == "yy"} == {6}
-    with pytest.raises(ConfigurationError, match=r"'source' is missing.*; name it with columns=\{'source'"):
+    with pytest.raises(ConfigurationError, match=r"'source' .*columns=\{'source'"):
         iso.evaluate(MODEL, "tatoeba", languages="xx", tokenizer=TOKENIZER, data=frame)
-    with pytest.raises(ConfigurationError, match=r"no test data for 'de', got xx \(12 rows\)"):
+    with pytest.raises(ConfigurationError, match=r"test data for 'de', got xx \(12 rows\)"):
         iso.evaluate(
             MODEL, "tatoeba", languages="de", tokenizer=TOKENIZER, columns=columns, data={"xx": frame}
         )
@@ -115,9 +115,9 @@ def test_gold_links_in_memory_are_scored_as_those_of_a_file(tmp_path: Path) -> N
     for data in (aligned, Dataset.from_list(gold)):
         assert _same(iso.evaluate(MODEL, "word_alignment", data=data, **options), of_file)
     wrong = Dataset.from_list([{**gold[0], "sure": [[99, 0]]}])
-    with pytest.raises(ConfigurationError, match=r"row 1 of .*a gold link points to no word"):
+    with pytest.raises(ConfigurationError, match=r"row 1 of .*gold link"):
         iso.evaluate(MODEL, "word_alignment", data=wrong, **options)
-    with pytest.raises(ConfigurationError, match="got base 1"):
+    with pytest.raises(ConfigurationError, match="base 1"):
         iso.evaluate(MODEL, "word_alignment", data=aligned, base=1, **options)
 
 
@@ -195,9 +195,7 @@ def test_a_task_object_keeps_its_options_and_takes_data(tmp_path: Path) -> None:
     task = Tatoeba(DataSource(()), layer=1)
     (row, *_) = iso.evaluate(MODEL, task, languages="en-xx", data=tiny_bitext(6), tokenizer=TOKENIZER)
     assert row.options == {"layer": 1} and task.data.specs == ()
-    with pytest.raises(
-        ConfigurationError, match=r"got layer, but the task is built already; set them on Tatoeba"
-    ):
+    with pytest.raises(ConfigurationError, match=r"layer.*Tatoeba\("):
         iso.evaluate(MODEL, task, languages="en-xx", data=tiny_bitext(6), tokenizer=TOKENIZER, layer=2)
     pos = build_task("pos", [])
     checkpoint = iso.finetune(
@@ -208,24 +206,22 @@ def test_a_task_object_keeps_its_options_and_takes_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "message"),
+    ("wrong", "named"),
     [
-        ({"data": None}, "task tatoeba needs data="),
-        ({"data": 5}, "data: got 5; pass a datasets"),
-        ({"data": {}}, "no data; pass"),
-        ({"layers": 2}, "layers: unknown key; did you mean 'layer'"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"tokenizer": None}, "needs its tokenizer too"),
-        ({"columns": {"text": "a"}}, "columns: unknown column text; the task's columns are source, target"),
-        (
-            {"data": "nowhere", "columns": {"source": "a"}},
-            "columns=source is for data in memory, not for the path nowhere",
-        ),
-        ({"model": "nowhere"}, "got a tokenizer, but nowhere has its own"),
-        ({"model": np.zeros(3)}, "a transformers model, got ndarray"),
+        ({"data": None}, "tatoeba .*data="),
+        ({"data": 5}, r"data: got 5; .*datasets\.Dataset"),
+        ({"data": {}}, r"data=\{'de': rows\}"),
+        ({"layers": 2}, "layers: .*did you mean 'layer'"),
+        ({"max_tokens": 0}, "`max_tokens`: got 0"),
+        ({"tokenizer": None}, "tokenizer=..."),
+        ({"columns": {"text": "a"}}, "columns: .*text; .*source, target"),
+        ({"data": "nowhere", "columns": {"source": "a"}}, "columns=source .*nowhere"),
+        ({"model": "nowhere"}, "tokenizer.*nowhere"),
+        ({"model": np.zeros(3)}, "model: .*ndarray"),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
 )
-def test_mistakes_are_one_line(named: dict[str, object], message: str) -> None:
+def test_evaluate_refuses(wrong: dict[str, object], named: str) -> None:
     usual = {
         "model": MODEL,
         "task": "tatoeba",
@@ -233,12 +229,12 @@ def test_mistakes_are_one_line(named: dict[str, object], message: str) -> None:
         "data": tiny_bitext(4),
         "tokenizer": TOKENIZER,
     }
-    with pytest.raises(ConfigurationError, match=message):
-        iso.evaluate(**{**usual, **named})
+    with pytest.raises(ConfigurationError, match=named):
+        iso.evaluate(**{**usual, **wrong})
 
 
 def test_cells_that_lack_something_are_named() -> None:
     rows = tiny_bitext(3).to_list()
     data = Dataset.from_list([*rows, {**rows[0], "target": None}])
-    with pytest.raises(InputError, match="row 4 of the data set has no 'target'"):
+    with pytest.raises(InputError, match=r"row 4 .*'target'"):
         iso.evaluate(MODEL, "tatoeba", languages="en-xx", data=data, tokenizer=TOKENIZER)

@@ -33,17 +33,17 @@ def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
     stamp = (checkpoint / "model.safetensors").stat().st_mtime_ns
     again = finetune(encoder, build_task("pos", data), language="en", seed=3, train=settings, out=out)
     assert (again / "model.safetensors").stat().st_mtime_ns == stamp, "a finished run is not run again"
-    with pytest.raises(ConfigurationError, match="holds another fine-tuning run"):
+    with pytest.raises(ConfigurationError, match=r"different: .*seed"):
         finetune(encoder, build_task("pos", data), language="en", seed=4, train=settings, out=out)
     fewer = build_task("pos", data, allowed=("DET", "NOUN"))
-    with pytest.raises(ConfigurationError, match="holds another fine-tuning run"):
+    with pytest.raises(ConfigurationError, match=r"different: .*task"):
         finetune(encoder, fewer, language="en", seed=3, train=settings, out=out)
     moved = [f"{split}={train.rename(tmp_path / 'moved.tsv')}" for split in ("train",)]
     moved += [f"dev={tmp_path / 'moved.tsv'}"]
     finetune(encoder, build_task("pos", moved), language="en", seed=3, train=settings, out=out)
     text = (tmp_path / "moved.tsv").read_text()
     (tmp_path / "moved.tsv").write_text(text.replace("NOUN", "VERB", 1))
-    with pytest.raises(ConfigurationError, match="holds another fine-tuning run"):
+    with pytest.raises(ConfigurationError, match=r"different: .*data"):
         finetune(encoder, build_task("pos", moved), language="en", seed=3, train=settings, out=out)
 
     options = EvaluateOptions(out=tmp_path / "results.jsonl", predictions=tmp_path / "predictions")
@@ -65,7 +65,7 @@ def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "moved.tsv").write_text(text)
     finetune(encoder, build_task("pos", moved), language="en", seed=3, train=named, out=out)
     assert evaluate(out, build_task("pos", data), languages=["xx"])[0].run == "better"
-    with pytest.raises(ConfigurationError, match="fine-tuned for pos"):
+    with pytest.raises(ConfigurationError, match=r" pos.* ner"):
         evaluate(out, build_task("ner", data), languages=["xx"])
     with pytest.raises(ConfigurationError, match="run `isoglot finetune"):
         evaluate(encoder, build_task("pos", data), languages=["xx"])
@@ -81,7 +81,7 @@ def test_edited_weights_are_noticed_whatever_the_card_says(encoder: Path, tmp_pa
     first = tuned(encoder, "first")
     assert tuned(tuned(first, "second"), "third") == tuned(tmp_path / "second", "third")
     change_unseen(first / "model.safetensors")
-    with pytest.raises(ConfigurationError, match=r"first.checkpoint: was changed after it was trained"):
+    with pytest.raises(ConfigurationError, match=r"first.checkpoint: was changed"):
         tuned(encoder, "first")
     with pytest.raises(ConfigurationError, match=r"different: inputs\.checkpoint\.weights"):
         tuned(first, "second")
@@ -94,19 +94,19 @@ def test_no_dev_data_is_told(encoder: Path, tmp_path: Path) -> None:
 
 
 def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"select_languages.*only with select=.joint"):
+    with pytest.raises(ConfigurationError, match=r"select_languages.*select=.joint"):
         FinetuneOptions.build(select_languages=("de",))
-    with pytest.raises(ConfigurationError, match=r"pivot.*only with setting=.code"):
+    with pytest.raises(ConfigurationError, match=r"pivot.*setting=.code"):
         FinetuneOptions.build(pivot="de")
     for schedule in ("foo", "warmup_stable_decay", "reduce_lr_on_plateau"):  # two need arguments of their own
         with pytest.raises(ConfigurationError, match=f"schedule.*{schedule}"):
             FinetuneOptions.build(schedule=schedule)
     data = [f"{s}={tagged_words(tmp_path / 'en.tsv', 10)}" for s in ("train", "dev")]
     options = FinetuneOptions.build(language_ids={"en": 2})
-    with pytest.raises(ConfigurationError, match="has no language embeddings; leave them out"):
+    with pytest.raises(ConfigurationError, match="language embeddings"):
         finetune(encoder, build_task("pos", data), language="en", train=options, out=tmp_path / "run")
     ids = EvaluateOptions(language_ids={"de": 2})
-    with pytest.raises(ConfigurationError, match="got language_ids, but tatoeba measures an encoder"):
+    with pytest.raises(ConfigurationError, match=r"language_ids.*tatoeba"):
         evaluate(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["de"], options=ids)
 
 
@@ -148,9 +148,9 @@ def test_every_setting_is_chosen_on_the_same_examples(encoder: Path, tmp_path: P
 
 def test_one_label_is_nothing_to_learn(encoder: Path, tmp_path: Path) -> None:
     train = FinetuneOptions.build(select="last")
-    for task, text in (("ner", "the\tO\n"), ("text_classification", "the river\tgood\n")):
+    for task, text, only in (("ner", "the\tO\n", "O"), ("text_classification", "the river\tgood\n", "good")):
         place = [str(text_file(tmp_path, f"{task}.tsv", text))]
-        with pytest.raises(ConfigurationError, match="the only label of the training data is"):
+        with pytest.raises(ConfigurationError, match=f"label.*'{only}'"):
             finetune(encoder, build_task(task, place), language="en", train=train, out=tmp_path / "run")
         assert not (tmp_path / "run").exists()
 
@@ -192,8 +192,6 @@ def test_an_edited_task_of_ones_own_is_another_run_and_measured_again(
     tuned()
     assert measured() == ["accuracy", "macro_f1"] and len(read(options.out or "")) == 2, "recognised"
     modules.write("my_stars.py", STARS.replace("METRICS", "['accuracy']"))
-    with pytest.raises(
-        ConfigurationError, match=r"another fine-tuning run \(different: inputs\.code\.my_stars\.py\)"
-    ):
+    with pytest.raises(ConfigurationError, match=r"different: inputs\.code\.my_stars\.py\)"):
         tuned()
     assert measured() == ["accuracy"] and len(read(options.out or "")) == 3

@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -30,16 +29,16 @@ def test_moses_of_different_lengths(tmp_path, short, monkeypatch):
     monkeypatch.setattr(streams.LineFile.take, "__defaults__", (2, 1 << 20))
     long_, short_ = write(tmp_path, "long", "a\n" * 7), write(tmp_path, "short", "b\n" * 4)
     first, second = (short_, long_) if short == "source" else (long_, short_)
-    with pytest.raises(InputError, match=r"short:5: the file ends here.*long continues") as caught:
+    with pytest.raises(InputError, match=r"short:5: .*long") as caught:
         rows(first, target_path=second)
     assert caught.value.line == 5
 
 
 def test_moses_with_an_empty_side(tmp_path):
-    with pytest.raises(InputError, match=r"b:1: "):
-        rows(write(tmp_path, "a", "x\n"), target_path=write(tmp_path, "b", ""))
-    with pytest.raises(InputError, match=r"c:1: the file is empty"):
-        rows(write(tmp_path, "c", ""), target_path=write(tmp_path, "b", ""))
+    empty, one = write(tmp_path, "empty", ""), write(tmp_path, "one", "x\n")
+    for source, target in ((one, empty), (empty, one), (empty, empty)):
+        with pytest.raises(InputError, match="empty:1: "):
+            rows(source, target_path=target)
 
 
 def test_moses_invalid_utf8_names_the_side(tmp_path):
@@ -59,15 +58,21 @@ def test_tsv_columns_by_number_and_name(tmp_path):
     assert rows(named, header=True, columns={"source": "id"})[0]["source"] == "1"
 
 
-def test_tsv_missing_column(tmp_path):
-    path = write(tmp_path, "a.tsv", "one\teins\n\ntwo\n")
-    with pytest.raises(InputError, match=r"a\.tsv:3: 1 columns, but column 1 .* for the target"):
-        rows(path)
-    with pytest.raises(InputError, match=r"a\.tsv:1: .* no header"):
-        rows(path, columns={"target": "de"})
-    named = write(tmp_path, "b.tsv", "english\tgerman\none\teins\n")
-    with pytest.raises(InputError, match=r"b\.tsv:1: no column 'germn' for the target"):
-        rows(named, header=True, columns={"source": "english", "target": "germn"})
+@pytest.mark.parametrize(
+    ("text", "options", "named"),
+    [
+        ("one\teins\n\ntwo\n", {}, "3: .*column 1 .*target"),
+        ("one\teins\n", {"columns": {"target": "de"}}, "1: .*header"),
+        (
+            "english\tgerman\none\teins\n",
+            {"header": True, "columns": {"source": "english", "target": "germn"}},
+            "1: .*'germn'.*target",
+        ),
+    ],
+)
+def test_tsv_names_the_line_without_a_wanted_column(tmp_path, text, options, named):
+    with pytest.raises(InputError, match=rf"a\.tsv:{named}"):
+        rows(write(tmp_path, "a.tsv", text), **options)
 
 
 def test_text_lines_and_documents(tmp_path):
@@ -104,10 +109,10 @@ def test_a_row_labelled_with_another_language_is_refused(tmp_path, name, line):
     path = labelled(tmp_path, name, fine)
     assert [r["text"] for r in rows(path, "text", header=header)] == fine
     path = labelled(tmp_path, name, ["en", "en", "en", "de"])
-    with pytest.raises(InputError, match=rf":{line}: lang\w* is 'de', expected 'en'"):
+    with pytest.raises(InputError, match=rf":{line}: lang.*'de'.*'en'"):
         rows(path, "text", header=header)
     assert len(rows(path, "text", header=header, language="und")) == 4
-    with pytest.raises(InputError, match="is 'en', expected 'en-x-inv'"):
+    with pytest.raises(InputError, match=r":[12]: lang.*'en'.*'en-x-inv'"):
         rows(path, "text", header=header, language="en-x-inv")
 
 
@@ -123,20 +128,21 @@ def test_formats_are_told_by_name_or_refused(tmp_path):
     assert resolve_format(Source(path="x.tsv.gz"), "bitext") == "tsv"
     assert resolve_format(Source(path="x.en.xz", target_path="x.de.xz"), "bitext") == "moses"
     assert resolve_format(Source(path="x.txt.zst"), "lexicon") == "lexicon"
-    with pytest.raises(ConfigurationError, match=r"format 'jsnl'; did you mean 'jsonl'"):
-        resolve_format(Source(path="x", format="jsnl"), "bitext")
-    with pytest.raises(ConfigurationError, match="holds treebank, not a bitext"):
-        resolve_format(Source(path="x.conllu"), "bitext")
-    with pytest.raises(ConfigurationError, match="the format is not clear"):
-        resolve_format(Source(path="x.txt"), "bitext")
+    for wrong, named in (
+        ({"path": "x", "format": "jsnl"}, "'jsnl'; did you mean 'jsonl'"),
+        ({"path": "x.conllu"}, r"x\.conllu.*treebank.*bitext"),
+        ({"path": "x.txt"}, r"x\.txt: .*format"),
+    ):
+        with pytest.raises(ConfigurationError, match=named):
+            resolve_format(Source(**wrong), "bitext")
 
 
 def test_all_mistakes_in_a_source_are_told_at_once(tmp_path):
     with pytest.raises(ConfigurationError) as caught:
         list(read(Source(path=str(tmp_path / "no.tsv"), source_language="en")))
-    assert len(caught.value.problems) == 2
-    assert "no such file" in str(caught.value)
-    assert "target_language" in str(caught.value)
+    missing, unset = map(str, caught.value.problems)
+    assert "no.tsv: " in missing and "target_language" not in missing
+    assert 'set target_language="' in unset
 
 
 def test_globs_stand_for_files(tmp_path):
@@ -157,34 +163,22 @@ def test_paths_of_the_command_line():
     ]
 
 
+TWICE = "one column .*two fields"
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "options", "message"),
+    ("name", "text", "options", "named"),
     [
-        ("a.tsv", "a\tb\n", {"columns": {"target": 0}}, "one column is read as two fields"),
-        (
-            "a.csv",
-            "x,y\na,b\n",
-            {"header": True, "columns": {"source": "x", "target": 0}},
-            "one column is read as two fields",
-        ),
-        (
-            "a.jsonl",
-            '{"x": "a"}\n',
-            {"columns": {"source": "x", "target": "x"}},
-            "one column is read as two fields",
-        ),
-        (
-            "a.tsv",
-            "a\tb\n",
-            {"columns": {"source": -1}},
-            'got column -1 for the source, but columns count from 0; set columns={"source": NUMBER}',
-        ),
-        ("a.csv", "source,source,target\na,b,c\n", {"header": True}, "2 columns are called 'source'"),
+        ("a.tsv", "a\tb\n", {"columns": {"target": 0}}, TWICE),
+        ("a.csv", "x,y\na,b\n", {"header": True, "columns": {"source": "x", "target": 0}}, TWICE),
+        ("a.jsonl", '{"x": "a"}\n', {"columns": {"source": "x", "target": "x"}}, TWICE),
+        ("a.tsv", "a\tb\n", {"columns": {"source": -1}}, r'-1 .*set columns=\{"source": NUMBER\}'),
+        ("a.csv", "source,source,target\na,b,c\n", {"header": True}, "2 columns .*'source'"),
     ],
 )
-def test_columns_that_cannot_be_meant(tmp_path, name, text, options, message):
+def test_columns_that_cannot_be_meant(tmp_path, name, text, options, named):
     path = write(tmp_path, name, text)
-    with pytest.raises(InputError, match=re.escape(message)):
+    with pytest.raises(InputError, match=named):
         list(read(Source(path=str(path), source_language="en", target_language="de", **options)))
 
 
@@ -219,7 +213,7 @@ def test_words_that_links_count_end_at_spaces_alone(tmp_path):
     (found,) = rows(bars, "aligned", format="bars")
     assert (found["source_words"], found["target_words"]) == (["10\u00a0000", "b"], ["\u2009", "c"])
     assert found["links"] == [[0, 0], [1, 1]]
-    with pytest.raises(InputError, match=r"b\.txt:1: word link '0-0\\xa01-1' cannot be read"):
+    with pytest.raises(InputError, match=r"b\.txt:1: .*'0-0\\xa01-1'"):
         rows(write(tmp_path, "b.txt", "a b ||| c d ||| 0-0\u00a01-1\n"), "aligned", format="bars")
 
 
@@ -229,28 +223,29 @@ def test_gold_links_count_from_one_and_possible_ones_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("links", "message"),
+    ("links", "named"),
     [
-        (
-            "0-0\n0-1\n",
-            "links:2: word link 0-1 .* outside the sentence of 1 source and 1 target words; .* one_based",
-        ),
-        ("0-0\n0:x\n", "links:2: word link '0:x' cannot be read"),
-        ("0-0\n", "links:2: the file ends here"),
+        ("0-0\n0-1\n", "0-1 .* 1 source and 1 target .*one_based"),
+        ("0-0\n0:x\n", "'0:x'"),
+        ("0-0\n", r"pairs\.txt"),
     ],
+    ids=["outside the sentence", "no link", "a line too few"],
 )
-def test_aligned_mistakes(tmp_path, links, message):
-    pairs = write(tmp_path, "a.txt", "a ||| b\na ||| b\n")
-    with pytest.raises(InputError, match=message):
+def test_aligned_names_the_line_of_wrong_links(tmp_path, links, named):
+    pairs = write(tmp_path, "pairs.txt", "a ||| b\na ||| b\n")
+    with pytest.raises(InputError, match=f"links:2: .*{named}"):
         rows(pairs, "aligned", links_path=write(tmp_path, "links", links))
-    with pytest.raises(InputError, match=r"x\.txt:1: no '\|\|\|' between two .*\|\|\| 0-0 1-2` is needed"):
+
+
+def test_bars_names_a_line_without_bars_and_shows_one(tmp_path):
+    with pytest.raises(InputError, match=r"x\.txt:1: .*\|\|\| 0-0 1-2`"):
         rows(write(tmp_path, "x.txt", "a b\n"), "aligned", format="bars")
 
 
 @pytest.mark.parametrize("links", [None, 5, [[0.9, 0]], [[0, 0, 1]]])
 def test_links_that_are_no_pairs_of_numbers(tmp_path, links):
     path = write(tmp_path, "a.jsonl", json.dumps({"source": "a", "target": "b", "links": links}))
-    with pytest.raises(InputError, match=r"a\.jsonl:1: (the links are|word link)"):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: .*link"):
         rows(path, "aligned")
 
 

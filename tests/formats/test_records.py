@@ -17,17 +17,15 @@ def test_csv_with_line_ends_in_quotes(tmp_path):
     assert [(r["source"], r["target"]) for r in rows(path, header=True)] == [("a\nb", 'c, "d"'), ("e", "f")]
     with pytest.raises(InputError, match=r"b\.csv:4: 1 columns"):
         rows(write(tmp_path, "b.csv", 'source,target\n"a\nb",c\nd\n'), header=True)
-    with pytest.raises(InputError, match=r"c\.csv:2: broken CSV"):
+    with pytest.raises(InputError, match=r"c\.csv:2: "):
         rows(write(tmp_path, "c.csv", 'a,b\n"c,d\n'))
 
 
 def test_cells_hold_no_records(tmp_path):
     path = write(tmp_path, "a.tsv", "translation\tde\na\tb\n")
-    with pytest.raises(
-        InputError, match="no column 'source' for the source; the columns are 'translation', 'de'"
-    ):
+    with pytest.raises(InputError, match=r"a\.tsv:1: .*'source' .*'translation', 'de'"):
         rows(path, header=True)
-    with pytest.raises(InputError, match=r"no column 'translation\.en' for the source"):
+    with pytest.raises(InputError, match=r"a\.tsv:1: .*'translation\.en' .*source"):
         rows(path, header=True, columns={"source": "translation.en"})
     path = write(tmp_path, "b.tsv", "translation.en\tde\na\tb\n")
     assert [row["source"] for row in rows(path, header=True)] == ["a"]
@@ -45,22 +43,19 @@ def test_jsonl(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("line", "named"),
     [
-        ('{"source": "a", "target"', "3: is not valid JSON"),
-        ("[1, 2]", "3: is a JSON list"),
-        ('{"source": "a"}', "3: no column 'target'"),
-        ('{"source": 5, "target": "b"}', "3: the source is 5"),
-        (
-            '{"source": "a", "target": "b", "source": "c"}',
-            "3: .*the name 'source' is repeated in one object",
-        ),
-        ('{"source": "a", "target": "b", "x": [{"y": 1, "y": 1}]}', "3: .*the name 'y' is repeated"),
+        ('{"source": "a", "target"', "JSON"),
+        ("[1, 2]", "JSON list"),
+        ('{"source": "a"}', "column 'target'"),
+        ('{"source": 5, "target": "b"}', "source is 5"),
+        ('{"source": "a", "target": "b", "source": "c"}', "'source' is repeated"),
+        ('{"source": "a", "target": "b", "x": [{"y": 1, "y": 1}]}', "'y' is repeated"),
     ],
 )
-def test_jsonl_mistakes(tmp_path, line, message):
+def test_jsonl_names_the_line_that_is_no_record(tmp_path, line, named):
     path = write(tmp_path, "a.jsonl", f'{{"source": "a", "target": "b"}}\n\n{line}\n')
-    with pytest.raises(InputError, match=f"a.jsonl:{message}"):
+    with pytest.raises(InputError, match=rf"a\.jsonl:3: .*{named}"):
         rows(path)
 
 
@@ -70,7 +65,7 @@ def test_columns_of_jsonl_do_not_depend_on_the_chunks(tmp_path, monkeypatch, mos
     lines = ["", *(json.dumps({name: "a", "content": "b"}) for name in ("content", "text"))]
     assert [r["text"] for r in rows(write(tmp_path, "a.jsonl", "\n".join(lines)), "text")] == ["b", "b"]
     path = write(tmp_path, "b.jsonl", "".join(json.dumps({name: "a"}) + "\n" for name in ("text", "content")))
-    with pytest.raises(InputError, match=r"b\.jsonl:2: no column 'text'"):
+    with pytest.raises(InputError, match=r"b\.jsonl:2: .*'text'"):
         rows(path, "text")
 
 
@@ -78,10 +73,10 @@ def test_parquet(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"translation": [{"en": "one", "de": "eins"}] * 3, "other": [1, 2, 3]}), path)
     assert [r["target"] for r in rows(path)] == ["eins"] * 3
-    with pytest.raises(InputError, match=r"a\.parquet:1: no column 'translation.fr' in this row"):
+    with pytest.raises(InputError, match=r"a\.parquet:1: .*'translation\.fr'"):
         rows(path, columns={"target": "translation.fr"})
     (tmp_path / "b.parquet").write_bytes(b"no")
-    with pytest.raises(InputError, match=r"b\.parquet: cannot be read as Parquet"):
+    with pytest.raises(InputError, match=r"b\.parquet: .*Parquet"):
         rows(tmp_path / "b.parquet")
 
 
@@ -93,7 +88,7 @@ def test_arrow_opens_parquet_itself(tmp_path, monkeypatch):
     monkeypatch.setattr(
         pq, "ParquetFile", lambda file, real=pq.ParquetFile: handles.append(file) or real(file)
     )
-    with pytest.raises(InputError, match=r"numbers\.parquet:1: the source is 1, not text"):
+    with pytest.raises(InputError, match=r"numbers\.parquet:1: .*source is 1"):
         rows(path)
     assert [type(handle) for handle in handles] == [pa.OSFile] and handles[0].closed
 
@@ -121,7 +116,7 @@ def test_a_saved_data_set_is_one_split(tmp_path):
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
 def test_a_header_alone(tmp_path, name):
     text = {"a.csv": "source,target\n", "a.tsv": "source\ttarget"}[name]
-    with pytest.raises(InputError, match="empty below its header"):
+    with pytest.raises(InputError, match=f"{name}:.*empty.*header"):
         rows(write(tmp_path, name, text), header=True)
 
 
@@ -130,5 +125,5 @@ def test_json_that_python_cannot_hold(tmp_path, value):
     path = write(
         tmp_path, "a.jsonl", f'{{"source": "a", "target": "b"}}\n{{"source": {value}, "target": "b"}}\n'
     )
-    with pytest.raises(InputError, match=r"a.jsonl:2: is not valid JSON"):
+    with pytest.raises(InputError, match=r"a\.jsonl:2: .*JSON"):
         list(read(Source(path=str(path), source_language="en", target_language="de")))

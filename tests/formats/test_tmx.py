@@ -28,22 +28,26 @@ def test_tmx(tmp_path):
     assert [r["source"] for r in only] == ["January"]
 
 
-def test_tmx_mistakes(tmp_path):
-    with pytest.raises(InputError, match=r"a\.tmx:9: no unit in it; the languages are de, de-at, en, en-gb"):
-        rows(write(tmp_path, "a.tmx", TMX), target_language="it")
-    with pytest.raises(InputError, match=r"b\.tmx:7: not well-formed"):
-        rows(write(tmp_path, "b.tmx", TMX.replace("</seg></tuv></tu>\n</body>", "</tuv></tu>\n</body>")))
-    with pytest.raises(InputError, match=r"c\.tmx:4: not well-formed"):
-        rows(write(tmp_path, "c.tmx", "\n".join(TMX.split("\n")[:3]) + "\n"))
-    with pytest.raises(InputError, match=r"d\.tmx:1: no unit in en and de; the languages are none"):
-        rows(write(tmp_path, "d.tmx", "<html/>"))
+@pytest.mark.parametrize(
+    ("text", "options", "named"),
+    [
+        (TMX, {"target_language": "it"}, "9: .*in it; .*de, de-at, en, en-gb"),
+        (TMX.replace("</seg></tuv></tu>\n</body>", "</tuv></tu>\n</body>"), {}, "7: .*well-formed"),
+        ("\n".join(TMX.split("\n")[:3]) + "\n", {}, "4: .*well-formed"),
+        ("<html/>", {}, "1: .*in en and de; .*none"),
+    ],
+    ids=["another language", "a tag too few", "half a file", "no TMX"],
+)
+def test_tmx_names_the_line_of_a_mistake(tmp_path, text, options, named):
+    with pytest.raises(InputError, match=rf"a\.tmx:{named}"):
+        rows(write(tmp_path, "a.tmx", text), **options)
 
 
 @pytest.mark.parametrize("languages", [("en", "de"), ("en-US", "de"), ("en", "de-AT")])
 def test_a_language_without_sentences_is_not_called_missing(tmp_path, languages):
     tags = dict(zip(("source_language", "target_language"), languages, strict=True))
     text = TMX.replace("<seg>", "<sag>").replace("</seg>", "</sag>")
-    with pytest.raises(InputError, match=rf"a\.tmx:9: no <tuv> in {languages[0].lower()} and .* has a <seg>"):
+    with pytest.raises(InputError, match=rf"a\.tmx:9: .*<tuv> in {languages[0].lower()} .*<seg>"):
         rows(write(tmp_path, "a.tmx", text), **tags)
 
 
@@ -60,13 +64,13 @@ def test_tmx_refuses_entities(tmp_path):
     text = TMX.replace('SYSTEM "tmx14.dtd">', f'[<!ENTITY x SYSTEM "file://{secret}">]>').replace(
         "alone", "&x;"
     )
-    with pytest.raises(InputError, match=r"a\.tmx:2: declares the entity 'x'"):
+    with pytest.raises(InputError, match=r"a\.tmx:2: .*entity 'x'"):
         rows(write(tmp_path, "a.tmx", text))
 
 
 def test_tmx_entities_of_another_file_do_not_vanish(tmp_path):
     inside = TMX.replace("January", "January&nbsp;1")
-    with pytest.raises(InputError, match=r"a\.tmx:7: &nbsp; is not one of XML's own entities"):
+    with pytest.raises(InputError, match=r"a\.tmx:7: &nbsp; "):
         rows(write(tmp_path, "a.tmx", inside))
     code = TMX.replace('<bpt i="1">', '<bpt i="1">&nbsp;')
     assert [r["source"] for r in rows(write(tmp_path, "b.tmx", code))] == ["one & two", "January"]

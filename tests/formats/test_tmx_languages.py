@@ -46,7 +46,7 @@ def test_one_flag_leaves_the_other_language(tmp_path):
     assert languages(path, source_language="en") == ("en", "de")
     assert languages(path, source_language="src", target_language="de") == ("en", "de")
     assert languages(path, source_language="en-GB") == ("en-GB", "de")
-    with pytest.raises(InputError, match=r"a\.tmx:4: no unit in it; the languages are de, en-gb"):
+    with pytest.raises(InputError, match=r"a\.tmx:4: .*in it; .*de, en-gb"):
         list(read(Source(path=path, source_language="it")))
 
 
@@ -57,23 +57,33 @@ def test_two_variants_of_one_language_are_two(tmp_path):
 
 def test_other_numbers_of_languages_are_refused(tmp_path):
     path = tmx(tmp_path, {"de": "eins", "en": "one"}, {"de": "zwei", "fr-CA": "deux", "it": "due"})
-    wanted = r"a\.tmx:3: holds de, en, fr, it, and two .*languages=\(.de., .en.\)$"
-    with pytest.raises(InputError, match=wanted):
+    with pytest.raises(InputError, match=r"a\.tmx:3: .*de, en, fr, it.*languages=\(.de., .en.\)$"):
         languages(path)
     assert languages(path, source_language="fr", target_language="it") == ("fr", "it")
-    with pytest.raises(InputError, match=r"b\.tmx: holds only de"):
-        languages(tmx(tmp_path, {"de": "eins"}, name="b.tmx"))
-    with pytest.raises(InputError, match=r"c\.tmx: holds no language, but two languages are needed"):
-        languages(write(tmp_path, "c.tmx", "<tmx/>"))
-    with pytest.raises(InputError, match=r"d\.tmx:1: declares the entity 'x'"):
-        languages(write(tmp_path, "d.tmx", '<!DOCTYPE tmx [<!ENTITY x "y">]><tmx/>'))
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (
+            '<tmx><body><tu><tuv xml:lang="de"><seg>eins</seg></tuv></tu></body></tmx>',
+            ": .*only de.*xml:lang",
+        ),
+        ("<tmx/>", ": .*no language.*xml:lang"),
+        ('<!DOCTYPE tmx [<!ENTITY x "y">]><tmx/>', ":1: .*entity 'x'"),
+    ],
+    ids=["one language", "no language", "an entity"],
+)
+def test_languages_of_a_tmx_file_are_two(tmp_path, text, named):
+    with pytest.raises(InputError, match=rf"a\.tmx{named}"):
+        languages(write(tmp_path, "a.tmx", text))
 
 
 def test_files_of_two_directions_are_refused(tmp_path):
     one = tmx(tmp_path, {"de": "eins", "en": "one"})
     other = tmx(tmp_path, {"en": "two", "de": "zwei"}, name="b.tmx")
     sources = [Source(path=path) for path in (one, other)]
-    with pytest.raises(ConfigurationError, match=r"b\.tmx: goes from en to de, and .*languages=\(.de., .en"):
+    with pytest.raises(ConfigurationError, match=r"b\.tmx: .*en to de.*a\.tmx.*languages=\(.de., .en"):
         expand(sources, "bitext")
     named = Source(path=other, source_language="de")
     assert [source.languages("bitext") for source in expand([sources[0], named], "bitext")] == [
@@ -82,7 +92,7 @@ def test_files_of_two_directions_are_refused(tmp_path):
 
 
 def test_standard_input_has_no_languages(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"standard input.*languages=\(.en., .de"):
+    with pytest.raises(ConfigurationError, match=r"-: .*languages=\(.en., .de"):
         expand([Source(path="-", format="tmx")], "bitext")
 
 

@@ -117,10 +117,10 @@ def test_markup_files_are_projected_line_by_line(tmp_path: Path) -> None:
     iso.project(tmp_path / "en.html", tmp_path / "de.txt", out, **how)
     assert out.read_text() == "<b>C</b> A\n\nD\n"
     (tmp_path / "de.txt").write_text("C A\n\n<i>D</i>\n")
-    with pytest.raises(InputError, match=r"de\.txt:3: '<i>' is in the translation"):
+    with pytest.raises(InputError, match=r"de\.txt:3: '<i>'.*&lt;"):
         iso.project(tmp_path / "en.html", tmp_path / "de.txt", out, **how)
     (tmp_path / "en.html").write_text("a <b>c</b>\n\n<i>d\n")
-    with pytest.raises(InputError, match=r"en\.html:3: <i> is not closed in its line"):
+    with pytest.raises(InputError, match=r"en\.html:3: <i>"):
         iso.project(tmp_path / "en.html", tmp_path / "de.txt", out, **how)
 
 
@@ -139,7 +139,7 @@ def test_markup_refuses_whole_documents(tmp_path: Path, document: str) -> None:
         for file, text in inputs.items():
             (tmp_path / file).write_text(text)
         files = [tmp_path / file for file in inputs][:2]
-        with pytest.raises(InputError, match=rf"{name}:[12]: is a document \(.*one segment per line"):
+        with pytest.raises(InputError, match=rf"{name}:[12]: .*document \(<"):
             iso.project(*files, tmp_path / "out", kind="markup", links_file=tmp_path / "links")
         assert not (tmp_path / "out").exists()
 
@@ -166,9 +166,9 @@ def test_markup_problems_list_lost_split_and_moved_tags(tmp_path: Path) -> None:
         ["3", "split", "<i>"],
         ["4", "moved", "<x/>"],
     ]
-    with pytest.raises(ConfigurationError, match='`problems`: has an effect only with kind="markup"'):
+    with pytest.raises(ConfigurationError, match=r'`problems`: .*kind="markup"'):
         iso.project(*inputs, out, kind="pos", **how)
-    with pytest.raises(ConfigurationError, match="two outputs are the same"):
+    with pytest.raises(ConfigurationError, match=r"tags\.tsv and .*tags\.tsv: "):
         iso.project(*inputs, problems, kind="markup", **how)
 
 
@@ -183,12 +183,12 @@ def test_markup_segmented_ends_tags_at_words_of_a_segmenter(tmp_path: Path) -> N
     iso.project(source, translation, out, **how)
     assert out.read_text(encoding="utf-8") == "在<b>北</b>京大学\n&lt; <i>甲</i>乙\n"
     for text, wanted in (
-        ("在 北京大学\n", r"zh\.words: ends before the translation"),
-        ("在 北京大学\n< 甲乙\n甲\n", r"zh\.words: has more lines than the translation"),
-        ("在 北京\n< 甲乙\n", r"zh\.words:1: \['在', '北京'\] do not spell the translation"),
+        ("在 北京大学\n", r"zh\.words: ends before"),
+        ("在 北京大学\n< 甲乙\n甲\n", r"zh\.words: .*more lines"),
+        ("在 北京\n< 甲乙\n", r"zh\.words:1: \['在', '北京'\]"),
     ):
         words.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=wanted):
             iso.project(source, translation, out, segmented=words, **how)
-    with pytest.raises(ConfigurationError, match='`segmented`: has an effect only with kind="markup"'):
+    with pytest.raises(ConfigurationError, match=r'`segmented`: .*kind="markup"'):
         iso.project(source, translation, out, kind="pos", segmented=words)

@@ -97,7 +97,7 @@ def test_project_entities_leaves_words_of_unlabelled_ones_unlabelled(
     out = tmp_path / "de.tsv"
     options = {"kind": "ner", "links_file": links, "uncertain": uncertain}
     if wanted is None:
-        with pytest.raises(InputError, match="no label could be transferred"):
+        with pytest.raises(InputError, match=r"de\.txt: .*label"):
             iso.project(labels, translation, out, **options)
     else:
         iso.project(labels, translation, out, **options)
@@ -126,10 +126,7 @@ def test_project_entities_leaves_dropped_pieces_unlabelled(tmp_path: Path) -> No
 ])  # fmt: skip
 def test_links_file_needs_one_number_per_link(tmp_path: Path, row: str) -> None:
     labels, translation, links = written(tmp_path, en_tsv="a\tNOUN\n\n", de_txt="A\n", links_jsonl=f"{row}\n")
-    with pytest.raises(
-        InputError,
-        match=r"links\.jsonl:1: (1 links, but .*a list of one number per link is needed|is not valid JSON)",
-    ):
+    with pytest.raises(InputError, match=r"links\.jsonl:1: (1 links, .*one number per link|.*'1e999')"):
         iso.project(labels, translation, tmp_path / "out", kind="pos", links_file=links)
 
 
@@ -219,17 +216,17 @@ def test_links_file_and_its_aligner_give_the_same(tmp_path: Path, encoder: Path)
 @pytest.mark.parametrize(
     ("files", "options", "wanted"),
     [
-        ({"de_txt": "das Haus\n"}, {}, r"de\.txt: ends after 1 sentences, but .*en\.conllu continues"),
-        ({"links": "0-0\n"}, {}, r"links: ends before sentence 2"),
-        ({"links": "0-0\n0-0\n0-0\n"}, {}, "has more lines than the text has sentences"),
-        ({"links": "0-0\n5-0\n"}, {}, r"links:2: link 5-0 of 1 and 1 words"),
-        ({"links": "0-0\nx\n"}, {}, r"links:2: invalid link 'x'"),
-        ({"links": "0-0\n0-0\n"}, {"min_probability": 0.5}, "has no probabilities"),
-        ({"links": "\n\n"}, {}, "no label could be transferred to it"),
-        ({"en_conllu": CONLLU.replace("VERB", "VRB")}, {}, r"en\.conllu:4: unknown tag 'VRB'"),
-        ({}, {"uncertain": "outside"}, "O is a tag of ner"),
-        ({}, {"uncertian": "drop"}, "uncertian"),
-        ({}, {"kind": "tree"}, "kind"),
+        ({"de_txt": "das Haus\n"}, {}, r"de\.txt: .* 1 sentences, .*en\.conllu"),
+        ({"links": "0-0\n"}, {}, "links: .*before sentence 2"),
+        ({"links": "0-0\n0-0\n0-0\n"}, {}, r"links: .*more lines.*\(2\)"),
+        ({"links": "0-0\n5-0\n"}, {}, "links:2: .*5-0 .*1 and 1 words"),
+        ({"links": "0-0\nx\n"}, {}, "links:2: .*'x'"),
+        ({"links": "0-0\n0-0\n"}, {"min_probability": 0.5}, "links:1: .*`min_probability`"),
+        ({"links": "\n\n"}, {}, r"de\.txt: .*label"),
+        ({"en_conllu": CONLLU.replace("VERB", "VRB")}, {}, r"en\.conllu:4: .*'VRB'"),
+        ({}, {"uncertain": "outside"}, 'uncertain="outside": .*blank or drop'),
+        ({}, {"uncertian": "drop"}, "`uncertian`: .*did you mean 'uncertain'"),
+        ({}, {"kind": "tree"}, "`kind`: .*'tree'"),
     ],
 )
 def test_project_names_mistakes_and_writes_nothing(
@@ -245,20 +242,38 @@ def test_project_names_mistakes_and_writes_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["de.txt", "en.conllu", "links", "out.tsv"]
 
 
-def test_project_refuses_options_that_contradict_each_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("out", "options", "named"),
+    [
+        ("de.txt", {}, r"/de\.txt: .*input"),
+        ("out", {"lexicon": "en.conllu"}, r"/en\.conllu: .*input"),
+        ("out", {"lexicon": "out", "method": "hmm"}, "/out and .*/out: "),
+    ],
+    ids=["over the translation", "over the labels", "one path twice"],
+)
+def test_project_refuses_outputs(tmp_path: Path, out: str, options: dict[str, Any], named: str) -> None:
     labels, translation = written(tmp_path, en_conllu=CONLLU, de_txt="das Haus\ngeh\n")
-    with pytest.raises(ConfigurationError, match="is also an input"):
-        iso.project(labels, translation, translation)
-    with pytest.raises(ConfigurationError, match="is also an input"):
-        iso.project(labels, translation, tmp_path / "out", lexicon=Path(labels))
-    with pytest.raises(ConfigurationError, match="are the same"):
-        iso.project(labels, translation, tmp_path / "out", method="hmm", lexicon=tmp_path / "out")
-    with pytest.raises(ConfigurationError, match="`layer`: a file of links does not have this option"):
-        project_options(labels, links_file="x", layer=3)
-    with pytest.raises(ConfigurationError, match="does not show the kind of labels"):
-        project_options("labels.txt")
-    with pytest.raises(InputError, match="no sentence has a translation"):
-        iso.project(labels, written(tmp_path, blank_txt="\n\n")[0], tmp_path / "out")
+    options = {**options, "lexicon": tmp_path / options["lexicon"]} if options else {}
+    with pytest.raises(ConfigurationError, match=named):
+        iso.project(labels, translation, tmp_path / out, **options)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "named"),
+    [
+        ("en.conllu", {"links_file": "x", "layer": 3}, "`layer`: .*links_file"),
+        ("labels.txt", {}, r"labels\.txt: .*`kind`"),
+    ],
+)
+def test_project_options_refuses(labels: str, options: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        project_options(labels, **options)
+
+
+def test_project_refuses_a_translation_of_empty_lines(tmp_path: Path) -> None:
+    labels, blank = written(tmp_path, en_conllu=CONLLU, blank_txt="\n\n")
+    with pytest.raises(InputError, match=r"blank\.txt: .*translation"):
+        iso.project(labels, blank, tmp_path / "out")
 
 
 @pytest.mark.parametrize("how", [{"method": "fast_align"}, {"method": "hmm"}, {"layer": 2}])

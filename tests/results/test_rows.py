@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import multiprocessing
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,12 @@ from isoglot.results.rows import Cell, Result, append, read, read_cells, rows_in
 def row(**values: object) -> Result:
     base = {"run": "r", "task": "pos", "language": "de", "metric": "f1", "value": 0.5, "examples": 3}
     return Result.model_validate({**base, **values})
+
+
+def cell(**given: object) -> Cell:
+    return Cell.model_validate(
+        {"table": "align_mlm:Table3", "row": ["mlm", "trans"], "column": ["xnli", "zs"], **given}
+    )
 
 
 @given(
@@ -48,7 +55,7 @@ def test_appending_nothing_makes_no_file(tmp_path: Path) -> None:
 def test_an_empty_file_holds_no_result(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text("\n")
-    with pytest.raises(InputError, match=r"results\.jsonl: holds no result; type `isoglot evaluate"):
+    with pytest.raises(InputError, match=r"results\.jsonl: .*type `isoglot evaluate"):
         read(path)
     assert rows_in(path) == [] == rows_in(tmp_path / "none.jsonl"), "but it can be added to"
     assert rows_in(append(path, [row()])) == [row()]
@@ -59,7 +66,7 @@ def test_half_a_line_is_named_and_does_not_swallow_the_next_row(tmp_path: Path) 
     with path.open("ab") as file:
         file.write(b'{"run": "cut')
     append(path, [row(value=7)])
-    with pytest.raises(InputError, match=r"results\.jsonl:2: no result row"):
+    with pytest.raises(InputError, match=r"results\.jsonl:2: "):
         read(path)
     lines = path.read_text().splitlines()
     assert json.loads(lines[2])["value"] == 7
@@ -89,23 +96,30 @@ def test_a_bad_line_is_an_error_with_file_and_line(tmp_path: Path, line: str, re
 def test_missing_files_say_what_to_type(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="isoglot evaluate"):
         read(tmp_path / "none.jsonl")
-    with pytest.raises(InputError, match=r"holds no results\.jsonl"):
+    with pytest.raises(InputError, match=rf"{tmp_path.name}.*results\.jsonl"):
         read(tmp_path)
 
 
-def test_a_value_that_cannot_be_is_not_stored() -> None:
-    with pytest.raises(IsoglotError, match="cosine of pos de is nan for r; a result must be a finite number"):
-        row(value=float("nan"), metric="cosine")
-    for value in (float("nan"), float("inf"), 150.0, -3.0):
-        with pytest.raises(
-            IsoglotError, match=r"f1 of pos de is .* for r; a result must be a number from 0 to 100"
-        ):
-            row(value=value)
-    for wrong in ("0.5", True):
-        with pytest.raises(ValidationError, match="valid number"):
-            row(value=wrong)
-        with pytest.raises(ValidationError, match="valid number"):
-            Cell.model_validate({"table": "a", "row": ("b",), "column": ("c",), "value": wrong})
+@pytest.mark.parametrize(
+    ("metric", "value", "named"),
+    [
+        ("cosine", float("nan"), "nan"),
+        ("f1", float("nan"), "nan .*0 to 100"),
+        ("f1", float("inf"), "inf .*0 to 100"),
+        ("f1", 150.0, "150.* 0 to 100"),
+        ("f1", -3.0, "-3.* 0 to 100"),
+    ],
+)
+def test_a_result_refuses_a_value_that_its_metric_cannot_have(metric: str, value: float, named: str) -> None:
+    with pytest.raises(IsoglotError, match=f"{metric} of pos de .*{named}"):
+        row(metric=metric, value=value)
+
+
+@pytest.mark.parametrize("wrong", ["0.5", True])
+@pytest.mark.parametrize("place", [row, cell], ids=["result", "cell"])
+def test_a_value_is_a_number(place: Callable[..., object], wrong: object) -> None:
+    with pytest.raises(ValidationError, match=r"\nvalue\n"):
+        place(value=wrong)
 
 
 def test_a_line_with_a_value_that_is_no_number_is_named(tmp_path: Path) -> None:
@@ -141,12 +155,6 @@ def test_side_by_side_writers_lose_nothing(tmp_path: Path) -> None:
     rows = read(path)
     assert len(rows) == 200
     assert [r.value for r in rows if r.run == "0" and r.value > 0] == list(range(1, 50))
-
-
-def cell(**given: object) -> Cell:
-    return Cell.model_validate(
-        {"table": "align_mlm:Table3", "row": ["mlm", "trans"], "column": ["xnli", "zs"], **given}
-    )
 
 
 def test_cells_come_back_as_they_were_written(tmp_path: Path) -> None:
@@ -188,12 +196,12 @@ def test_a_cell_that_says_no_place_or_two_things_is_an_error(given: dict[str, ob
 def test_a_line_that_is_not_a_cell_is_named(tmp_path: Path, line: str | bytes) -> None:
     path = write_cells(tmp_path / "cells.jsonl", [cell(value=1.0)])
     path.write_bytes(path.read_bytes() + b"\n" + (line if isinstance(line, bytes) else line.encode()) + b"\n")
-    with pytest.raises(InputError, match=r"cells\.jsonl:3: not a cell"):
+    with pytest.raises(InputError, match=r"cells\.jsonl:3: "):
         read_cells(path)
 
 
 def test_missing_files_and_folders_without_cells_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no cells\.jsonl; type `isoglot study NAME`"):
+    with pytest.raises(InputError, match=r"cells\.jsonl; type `isoglot study NAME`"):
         read_cells(tmp_path)
-    with pytest.raises(InputError, match=r"gone\.jsonl: file not found"):
+    with pytest.raises(InputError, match=r"gone\.jsonl: "):
         read_cells(tmp_path / "gone.jsonl")

@@ -178,23 +178,23 @@ def test_a_name_may_be_as_long_as_the_disk_takes(tmp_path: Path, name: str) -> N
         assert read_json(write_json(path, {"a": 1})) == {"a": 1}
     assert [file.name for file in tmp_path.iterdir()] == [name]
     assert hidden(path, ".lock") != hidden(tmp_path / f"{name[:-1]}x", ".lock")
-    with pytest.raises(ConfigurationError, match=r"a name of 2\d\d bytes, and 255 are possible"):
+    with pytest.raises(ConfigurationError, match=r"name of 2\d\d bytes.* 255 "):
         write_text(tmp_path / f"{'n' * 250}{name[:6]}", "")
-    with pytest.raises(ConfigurationError, match="cannot be created"):
+    with pytest.raises(ConfigurationError, match=r"/n{256} "):
         make_folder(tmp_path / ("n" * 256))
 
 
 def test_the_wrong_kind_of_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigurationError, match=r"is a folder.*name a file"):
+    with pytest.raises(ConfigurationError, match=rf"{tmp_path.name} .*folder.*/out\.txt"):
         write_text(tmp_path, "")
     with (
-        pytest.raises(ConfigurationError, match="is a file, but the output is a folder"),
+        pytest.raises(ConfigurationError, match=r"/file .*file, .*folder"),
         whole_folder(tmp_path / "file"),
     ):
         pass
     for below in (tmp_path / "file" / "out", tmp_path / "file" / "deep" / "out"):
-        with pytest.raises(ConfigurationError, match=r"cannot be created, because .*file is a file"):
+        with pytest.raises(ConfigurationError, match=rf"{below} .*{tmp_path}/file "):
             make_folder(below)
     for nowhere in ("/proc/out.txt", "/proc/nowhere/out.txt"):
         with pytest.raises((ConfigurationError, OSError), match=r"/proc/(nowhere|out\.txt)"):
@@ -205,7 +205,7 @@ def test_the_wrong_kind_of_place_is_refused(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, number: int) -> None:
     write_text(tmp_path / "a.txt", "old")
     with (
-        pytest.raises(DiskError, match=r"a\.txt: .*the output is not written"),
+        pytest.raises(DiskError, match=r"a\.txt: .*TMPDIR=FOLDER"),
         whole_path(tmp_path / "a.txt"),
     ):
         raise RuntimeError("saving failed") from OSError(number, os.strerror(number))
@@ -219,12 +219,11 @@ def test_an_output_may_not_be_an_input(tmp_path: Path) -> None:
     link.symlink_to(file)
     (tmp_path / "hard.tsv").hardlink_to(file)
     for output in (file, link, tmp_path / "hard.tsv", tmp_path / "in" / ".." / "in" / "a.tsv"):
-        with pytest.raises(ConfigurationError, match="is also an input"):
+        with pytest.raises(ConfigurationError, match=f"{output}: .*input"):
             refuse_overwriting(output, ["-", None, "hub/name", file])
-    with pytest.raises(ConfigurationError, match="is also an input"):
-        refuse_overwriting(tmp_path / "in", [tmp_path / "in"])
-    with pytest.raises(ConfigurationError, match="holds the input"):
-        refuse_overwriting(tmp_path / "in", [link])
+    for inside, named in ((tmp_path / "in", "input"), (link, f"input {link}")):
+        with pytest.raises(ConfigurationError, match=f"{tmp_path}/in: .*{named}"):
+            refuse_overwriting(tmp_path / "in", [inside])
     refuse_overwriting("-", [file])
     refuse_overwriting(tmp_path / "new", [file])
     refuse_overwriting("/dev/null", ["/dev/null"])

@@ -104,18 +104,28 @@ def test_each_task_reads_its_data_set(task: str, language: str, split: str, firs
 def test_another_data_set_with_other_names() -> None:
     found = build_task("flores", ["hub:facebook/flores"]).load("de", "test")
     assert (found[0]["source"], found[0]["target"]) == ("hallo", "hi")
-    with pytest.raises(InputError, match=r"deu_Latn.*hf auth login"):
-        build_task("flores", ["hub:none/such"]).load("de", "test")
-    with pytest.raises(InputError, match="no column deu_Latn"):
-        build_task("ntrex", ["hub"]).load("de", "test")
-    with pytest.raises(ConfigurationError, match="'tokens' is needed for 'words'"):
-        build_task("pos", ["hub:facebook/xnli:{language}"]).load("de", "test")
+
+
+@pytest.mark.parametrize(
+    ("task", "place", "error", "named"),
+    [
+        ("flores", "hub:none/such", InputError, "deu_Latn.*hf auth login"),
+        ("ntrex", "hub", InputError, "column deu_Latn"),
+        ("pos", "hub:facebook/xnli:{language}", ConfigurationError, "'tokens' .*'words'"),
+    ],
+    ids=["not there", "no column of the language", "no column of the task"],
+)
+def test_a_hub_data_set_that_cannot_be_read_is_named(
+    task: str, place: str, error: type[Exception], named: str
+) -> None:
+    with pytest.raises(error, match=named):
+        build_task(task, [place]).load("de", "test")
 
 
 def test_labels_that_mean_nothing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     features = {"sentence1": _TEXT, "sentence2": _TEXT, "label": Value("int64")}
     monkeypatch.setitem(_HUB, ("some/pairs", None, "test"), _rows(features, ("a", "b", 3)))
-    with pytest.raises(ConfigurationError, match="label '3' is not of"):
+    with pytest.raises(ConfigurationError, match="label '3'"):
         build_task("pawsx", ["hub:some/pairs"]).load("de", "test")
 
 
@@ -141,15 +151,17 @@ def test_hub_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_word_without_a_class_gets_no_tag_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _rows({"tokens": List(_TEXT), "pos_tags": List(_labels(*_TAGS))}, (["Hu", "xi"], [1, -1]))
     monkeypatch.setitem(_HUB, ("google/xtreme", "udpos.German", "validation"), rows)
-    with pytest.raises(ConfigurationError, match="unknown tag '-'"):
+    with pytest.raises(ConfigurationError, match="tag '-'"):
         build_task("pos", ["hub"]).load("de", "dev")
 
 
-@pytest.mark.parametrize("row", [(None, "b", 2), ("a", "b", None)])
-def test_a_row_with_a_hole_is_refused(monkeypatch: pytest.MonkeyPatch, row: tuple[object, ...]) -> None:
+@pytest.mark.parametrize(("row", "hole"), [((None, "b", 2), "premise"), (("a", "b", None), "label")])
+def test_a_row_with_a_hole_is_refused(
+    monkeypatch: pytest.MonkeyPatch, row: tuple[object, ...], hole: str
+) -> None:
     place = ("facebook/xnli", "de", "test")
     monkeypatch.setitem(_HUB, place, _rows(dict(_HUB[place].features), ("a", "b", 0), row))
-    with pytest.raises(InputError, match="row 2 of the data set has no"):
+    with pytest.raises(InputError, match=f"row 2 .*'{hole}'"):
         build_task("xnli", ["hub"]).load("de", "test")
 
 
@@ -159,7 +171,7 @@ def test_rows_of_other_languages_are_left_out(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: mixed)
     found = build_task("xnli", ["hub:me/all"]).load("fr", "test")
     assert (found["first"][:], found["language"][:]) == (["c"], ["fr"])
-    with pytest.raises(InputError, match="holds no row in 'es'; the languages there are de, fra"):
+    with pytest.raises(InputError, match=r"'es'.*de, fra"):
         build_task("xnli", ["hub:me/all"]).load("es", "test")
 
 
@@ -168,5 +180,5 @@ def test_sentences_of_another_pivot_are_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: _rows(columns, ("x", "y", "deu", "eng")))
     task = build_task("tatoeba", ["hub:"])
     assert task.load("de", "test")["source"][:] == ["x"]
-    with pytest.raises(InputError, match="holds no row from 'de' to 'fr'"):
+    with pytest.raises(InputError, match="from 'de' to 'fr'"):
         task.load("de-fr", "test")
