@@ -113,7 +113,7 @@ def test_a_stopped_run_goes_on(corpus, encoder, tmp_path, stopping):
     with pytest.raises(KeyboardInterrupt):
         align_file(*asked)
     assert not out.exists()
-    with pytest.raises(ConfigurationError, match=r"\.out\.jsonl\.parts: holds finished parts .*resume=True"):
+    with pytest.raises(ConfigurationError, match=r"\.out\.jsonl\.parts: .*resume=True"):
         align_file(*asked)
     done = stopping()
     with pytest.warns(UnknownWordsWarning, match=r": 1 \(symbols 1\); first in pair 701: "):
@@ -147,9 +147,7 @@ def test_parts_of_other_options_and_inputs_are_refused(encoder, tmp_path, stoppi
     stopping(1)
     with pytest.raises(KeyboardInterrupt):
         align_file(source, tmp_path / "out", *chosen(encoder))
-    with pytest.raises(
-        ConfigurationError, match=r"another alignment run \(different: aligner\.options\.alpha"
-    ):
+    with pytest.raises(ConfigurationError, match=r"\(different: aligner\.options\.alpha"):
         align_file(source, tmp_path / "out", *chosen(encoder, method="argmax"), resume=True)
     pairs.write_text("".join([*lines, lines[0]]), encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"\(different: inputs\.pairs\.tsv\.size\)"):
@@ -219,7 +217,7 @@ def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
     with pytest.raises(ConfigurationError, match="name a file: out"):
         align_file(source, "-", *chosen(encoder), resume=True)
     for values, message in (
-        ({"engine": "ray", "method": "fast_align"}, r"`engine`: method fast_align does not have this option"),
+        ({"engine": "ray", "method": "fast_align"}, "`engine`: .*fast_align"),
         ({"workers": 2, "model": "x"}, "`workers`: has an effect only with engine=.ray"),
         ({"engine": "spark", "model": "x"}, "`engine`: got 'spark'; known: local, ray"),
         ({"workers": 0, "engine": "ray", "model": "x"}, "`workers`: got 0"),

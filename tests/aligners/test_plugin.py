@@ -78,9 +78,9 @@ def test_an_object_that_learns_reads_text_twice_and_links_its_languages_alone():
     linked = list(iso.align_many(stream, model=Learner(), progress=False))
     assert [pair.word_pairs for pair in linked] == [[("the", "das")]] * 2
     french = iso.SentencePair.of("la", "das", languages=("fr", "de"))
-    with pytest.raises(ConfigurationError, match=r"Learner was trained on en-\?, and this text is fr-de"):
+    with pytest.raises(ConfigurationError, match=r"Learner .*en-\?.*fr-de.*any_language=True"):
         list(iso.load_aligner(Learner()).align([french]))
-    with pytest.raises(ConfigurationError, match="Learner is an aligner in memory"):
+    with pytest.raises(ConfigurationError, match="layer: Learner "):
         iso.align("a", "b", model=Learner(), layer=2)
 
 
@@ -92,15 +92,11 @@ def test_links_are_checked(copies):
                 if pair.source != "lost":
                     yield pair
 
-    with pytest.raises(ConfigurationError, match=r"pair 1 has the link \(0, 5\).* 1 and 1 words"):
+    with pytest.raises(ConfigurationError, match=r"Wrong: pair 1 .*\(0, 5\).* 1 and 1 words"):
         iso.align("a", "b", model=Wrong())
-    with pytest.raises(ConfigurationError, match="returned 0 of 1 pairs"):
+    with pytest.raises(ConfigurationError, match=r"Wrong: .*0 of 1 pairs"):
         list(iso.align_many([("lost", "b")], model=Wrong(), progress=False))
-    with pytest.raises(
-        ConfigurationError, match="object lacks languages, learns, values, words; let its class"
-    ):
+    with pytest.raises(ConfigurationError, match=r"languages, learns, values, words; .*isoglot\.Aligner"):
         iso.align("a", "b", model=type("object", (), {"align": print})())
-    with pytest.raises(
-        ConfigurationError, match="own_copies:Copies does not have this option; did you mean 'most'"
-    ):
+    with pytest.raises(ConfigurationError, match=r"`mots`: own_copies:Copies .*did you mean 'most'"):
         iso.load_aligner(method=copies, mots=1)

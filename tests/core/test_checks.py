@@ -27,16 +27,20 @@ def test_a_name_of_the_registry_or_a_module_s() -> None:
     assert resolve({"path": Path}, "path", kind="thing") is Path
     assert resolve({"path": "pathlib:Path"}, "path", kind="thing") is Path
     assert resolve({}, "pathlib:Path", kind="thing") is Path
-    with pytest.raises(
-        ConfigurationError, match=r"unknown thing 'pth'; did you mean 'path'\?.*package\.module:Name"
-    ):
-        resolve({"path": Path}, "pth", kind="thing")
-    with pytest.raises(ConfigurationError, match=r"module 'pathlib' has no 'Pth'"):
-        resolve({}, "pathlib:Pth", kind="thing")
-    with pytest.raises(ConfigurationError, match=r"'sys:path' is a list"):
-        resolve({}, "sys:path", kind="thing")
-    with pytest.raises(ConfigurationError, match=r"cannot be imported \(No module named 'nowhere'\)"):
-        resolve({}, "nowhere:Name", kind="thing")
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("pth", r"thing 'pth'; did you mean 'path'\?.*package\.module:Name"),
+        ("pathlib:Pth", "'pathlib' .*'Pth'"),
+        ("sys:path", "'sys:path' .*list"),
+        ("nowhere:Name", "No module named 'nowhere'"),
+    ],
+)
+def test_resolve_refuses(name: str, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        resolve({"path": Path}, name, kind="thing")
 
 
 def test_a_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,9 +51,7 @@ def test_a_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: py
         sys, "path", [entry for entry in sys.path if entry]
     )  # as the installed command has it
     assert resolve({}, "my_loss_of_checks:Mine", kind="objective").__name__ == "Mine"
-    with pytest.raises(
-        ConfigurationError, match=r"cannot be imported \(ZeroDivisionError: division by zero\)"
-    ):
+    with pytest.raises(ConfigurationError, match=r"\(ZeroDivisionError: division by zero\)"):
         resolve({}, "my_broken_module:Mine", kind="objective")
 
 
@@ -122,13 +124,13 @@ def test_did_you_mean(word: str, known: list[str], answer: str) -> None:
 
 @pytest.mark.parametrize("given", ["one text", b"ab", None, 3, Path("texts.txt"), {"a", "b"}, {"a": 1}])
 def test_texts_are_listed_in_an_order(given: object) -> None:
-    with pytest.raises(ConfigurationError, match=r"^source: expected a list of texts, got"):
+    with pytest.raises(ConfigurationError, match=r"^source: .*list of texts"):
         given_texts(given, "source")
 
 
 @pytest.mark.parametrize("wrong", [None, float("nan"), b"a", ["a"], "\ud800 half a pair"])
 def test_what_is_no_text_is_named_by_its_number(wrong: object) -> None:
     for held in (["a", wrong], ("a", wrong), iter(["a", wrong])):
-        with pytest.raises(ConfigurationError, match=r"^text 2: expected a text, got"):
+        with pytest.raises(ConfigurationError, match=r"^text 2: "):
             list(given_texts(held))
     assert list(given_texts(np.array(["a", "ä"]))) == ["a", "ä"]

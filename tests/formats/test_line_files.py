@@ -99,7 +99,7 @@ def test_cut_off_file_names_the_line(tmp_path, suffix):
     packed = PACKERS[suffix]("\n".join(words).encode())
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(InputError, match="cut off or damaged") as caught:
+    with pytest.raises(InputError, match=rf"-t .*{path.name}") as caught:
         lines_of(path)
     assert caught.value.path == str(path)
     assert caught.value.line is not None and 1 <= caught.value.line <= 20_000
@@ -126,7 +126,7 @@ def test_numbers_that_json_does_not_have_are_refused(tmp_path):
     path.write_text('\n{"a": 1}\n \n{"a": NaN}\n')
     rows = streams.numbered_objects(path)
     assert next(rows) == (2, {"a": 1})
-    with pytest.raises(InputError, match=r"a\.jsonl:4: .*NaN is not a number of JSON"):
+    with pytest.raises(InputError, match=r"a\.jsonl:4: .*NaN"):
         next(rows)
 
 
@@ -141,7 +141,7 @@ def test_empty_file(tmp_path):
     (tmp_path / "a.txt").touch()
     with (
         LineFile(str(tmp_path / "a.txt")) as file,
-        pytest.raises(InputError, match=r"a\.txt:1: the file is empty"),
+        pytest.raises(InputError, match=r"a\.txt:1: .*empty"),
     ):
         list(file.chunks())
 
@@ -150,7 +150,7 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "_LONGEST", 100)
     monkeypatch.setattr(streams, "_BLOCK", 64)
     (tmp_path / "a.txt").write_bytes(b"ok\n" + b"x" * 1000)
-    with pytest.raises(InputError, match=r"a\.txt:2: a line of more than"):
+    with pytest.raises(InputError, match=r"a\.txt:2: .*MiB"):
         lines_of(tmp_path / "a.txt", most=1)
 
 

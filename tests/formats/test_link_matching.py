@@ -56,16 +56,16 @@ def test_links_in_another_order_match_by_id(tmp_path: Path, start: int | str, wo
             r"found\.jsonl: 1 ids of .*gold\.jsonl are missing \('d'\); 1 ids are none of its .*\('c'\)",
         ),
         ("acb", "abcdefg", r"4 ids of .* are missing \('d', 'e', 'f', …\)"),
-        ("ab", "abc", r"1 ids of .* are missing \('c'\); score the links of the same sentences"),
-        ("cabb", "abcd", r"found\.jsonl:4: id 'b' stands in line 3 too"),
-        ("bca", "abb", r"gold\.jsonl:3: id 'b' stands in line 2 too"),
-        (["a", "c", None], "abc", r"found\.jsonl:3: has no id, and other lines have one"),
-        ("cab", ["a", "b", None], r"gold\.jsonl:3: has no id, and other lines have one"),
-        ([None, "c", "b"], "abc", r"found\.jsonl:2: has an id, and line 1 has none"),
-        ([None, None, "a"], "abc", r"found\.jsonl:3: has an id, and line 1 has none"),
-        ("abc", [None, None, "a"], r"gold\.jsonl:3: has an id, and line 1 has none"),
-        (["a", 1, "1"], "abc", r"found\.jsonl:3: id '1' stands in line 2 too"),
-        ("abc", ["a", True, "b"], r"gold\.jsonl:2: the id is True, but a whole number or a text is needed"),
+        ("ab", "abc", r"found\.jsonl: 1 ids of .*gold\.jsonl .*\('c'\)"),
+        ("cabb", "abcd", r"found\.jsonl:4: id 'b'.* line 3 "),
+        ("bca", "abb", r"gold\.jsonl:3: id 'b'.* line 2 "),
+        (["a", "c", None], "abc", r"found\.jsonl:3: .*no id"),
+        ("cab", ["a", "b", None], r"gold\.jsonl:3: .*no id"),
+        ([None, "c", "b"], "abc", r"found\.jsonl:2: .*line 1 has none"),
+        ([None, None, "a"], "abc", r"found\.jsonl:3: .*line 1 has none"),
+        ("abc", [None, None, "a"], r"gold\.jsonl:3: .*line 1 has none"),
+        (["a", 1, "1"], "abc", r"found\.jsonl:3: id '1'.* line 2 "),
+        ("abc", ["a", True, "b"], r"gold\.jsonl:2: the id is True"),
     ],
 )
 def test_missing_and_repeated_ids_are_refused(tmp_path: Path, ours: Any, theirs: Any, message: str) -> None:
@@ -79,15 +79,13 @@ def test_rows_match_by_place_where_a_file_has_no_ids(tmp_path: Path, names: Any)
     gold = [sentence(n, name) for n, name in enumerate(names)]
     links = [sentence(n, None, "links") for n in range(3)]
     assert scored(tmp_path, links, gold).total.aer == 0
-    with pytest.raises(
-        InputError, match=r"2 sentences, .*gold\.jsonl has 3; one without links is an empty line"
-    ):
+    with pytest.raises(InputError, match=r"found\.jsonl: 2 sentences, .*gold\.jsonl has 3"):
         scored(tmp_path, links[:2], gold)
 
 
 def test_ids_that_number_the_lines_are_names_as_well(tmp_path: Path) -> None:
     gold = [sentence(n, name) for n, name in enumerate("cab")]
-    with pytest.raises(InputError, match=r"3 ids of .*leave the ids out of one file: rows then match by"):
+    with pytest.raises(InputError, match=r"3 ids of .*gold\.jsonl .*'0', '1', '2'.*leave the ids out"):
         scored(tmp_path, [sentence(n, n, "links") for n in range(3)], gold)
 
 
@@ -96,9 +94,7 @@ def test_other_words_are_refused_though_their_numbers_agree(tmp_path: Path) -> N
     same = [{"src": ["das", "fin"], "tgt": ["X"], "links": [[0, 0]]}] * 2
     assert scored(tmp_path, same, gold).total.aer == 0
     other = [same[0], {**same[0], "src": ["das", "fun"]}]
-    with pytest.raises(
-        InputError, match=r"found\.jsonl:2: sentence 2 has the word 'fun', where .*gold\.jsonl has '\ufb01n'"
-    ):
+    with pytest.raises(InputError, match=r"found\.jsonl:2: sentence 2 .*'fun'.*gold\.jsonl.*'\ufb01n'"):
         scored(tmp_path, other, gold)
 
 

@@ -134,15 +134,15 @@ def test_mistakes_are_told_before_the_encoder_is_loaded(tmp_path: Path) -> None:
     one.write_text("a\n")
     blank.write_text("\n \n")
     for paths, out, error, text in (
-        ((one, blank), "o.tsv", InputError, "blank.txt: has no sentence"),
-        ((one, one), "one.txt", ConfigurationError, "is also an input"),
-        ((one, one), "o.txt", ConfigurationError, "the format is not clear"),
-        ((one, one), "o.txt.xz", ConfigurationError, "the format is not clear"),
-        ((one, tmp_path / "none"), "o.tsv", InputError, "cannot be opened"),
+        ((one, blank), "o.tsv", InputError, r"blank\.txt: .*sentence"),
+        ((one, one), "one.txt", ConfigurationError, r"one\.txt: .*input"),
+        ((one, one), "o.txt", ConfigurationError, r"o\.txt: .*format"),
+        ((one, one), "o.txt.xz", ConfigurationError, r"o\.txt\.xz: .*format"),
+        ((one, tmp_path / "none"), "o.tsv", InputError, "none: "),
     ):
         with pytest.raises(error, match=text):
             mine_files(tuple(map(str, paths)), str(tmp_path / out), MineRequest(model=never))
-    with pytest.raises(ConfigurationError, match="did you mean 'neighbours'"):
+    with pytest.raises(ConfigurationError, match=r"`neighbors`.*did you mean 'neighbours'"):
         mine(["a"], ["A"], encoder, neighbors=3)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["blank.txt", "one.txt"]
 
@@ -189,7 +189,7 @@ def test_ray_finds_the_same() -> None:
 def test_a_package_that_is_missing_is_named_before_any_vector(search: str) -> None:
     with (
         patch.dict(sys.modules, {search: None}),
-        pytest.raises(ConfigurationError, match=rf'search="{search}" needs {search}.*or use search="exact"'),
+        pytest.raises(ConfigurationError, match=rf'search="{search}" .*isoglot\[{search}\].*search="exact"'),
     ):
         mine(["a"], ["b"], lambda texts: pytest.fail("encoded"), search=search)
 
@@ -234,7 +234,7 @@ def test_a_histogram_counts_every_score_once() -> None:
 
 @pytest.mark.parametrize("function", [mine, align_sentences], ids=lambda own: own.__name__)
 def test_a_text_is_no_list_of_them(function: Callable[..., object]) -> None:
-    with pytest.raises(ConfigurationError, match="target: expected a list of texts, got 'ab'"):
+    with pytest.raises(ConfigurationError, match=r"target: .*'ab'; write \['ab'\]"):
         function(["ab"], "ab", lambda texts: torch.ones(len(texts), 2))
 
 

@@ -99,7 +99,7 @@ def test_memory_errors_name_the_line(tmp_path: Path) -> None:
     path.write_text(
         path.read_text().replace('<ph x="1"/>', '<ph x="1"/><hi>').replace("</body>", "</hi></body>")
     )
-    with pytest.raises(InputError, match=r"memory\.tmx:\d+: not well-formed XML"):
+    with pytest.raises(InputError, match=r"memory\.tmx:\d+: .*XML"):
         iso.project(path, None, tmp_path / "out.tmx", method="hmm")
     problems = tmp_path / "problems.tsv"
     links = text_file(tmp_path, "links", "\n" * 4)
@@ -161,11 +161,11 @@ def test_languages_that_a_message_advises_are_taken(tmp_path: Path) -> None:
     sides = "".join(f'<tuv xml:lang="{tag}"><seg>a</seg></tuv>' for tag in ("en", "de", "fr"))
     path = text_file(tmp_path, "a.tmx", f"<tmx><header/><body><tu>{sides}</tu></body></tmx>")
     out = tmp_path / "out.tmx"
-    with pytest.raises(InputError, match=r'choose them: languages=\("en", "de"\)'):
+    with pytest.raises(InputError, match=r'a\.tmx:1: .*languages=\("en", "de"\)'):
         iso.project(path, None, out, method="hmm")
     assert iso.project(path, None, out, method="hmm", languages=("en", "de")).written == 1
     assert out.read_text().count("<tuv") == 3
-    with pytest.raises(ConfigurationError, match="names both languages; leave"):
+    with pytest.raises(ConfigurationError, match=r"languages: .*`target_language`"):
         iso.project(path, None, out, method="hmm", languages=("en", "de"), target_language="de")
-    with pytest.raises(ConfigurationError, match="expected two codes"):
+    with pytest.raises(ConfigurationError, match=r"languages: .*'en'"):
         iso.project(path, None, out, method="hmm", languages="en")

@@ -44,7 +44,7 @@ def test_what_a_task_will_read_is_known_before(tmp_path: Path) -> None:
     pairs = build_task("tatoeba", [str(tmp_path)])
     assert [Path(p.path).suffix for p in locations_of(pairs, "de", "test")] == [".deu", ".eng"]
     check_locations(tags, [("de", "test"), ("fr", "test")])
-    with pytest.raises(ConfigurationError, match=r"(?s)'sw'.*no dev data for 'fr'"):
+    with pytest.raises(ConfigurationError, match=r"(?s)'sw'.*dev data for 'fr'"):
         check_locations(tags, [("de", "test"), ("sw", "test"), ("fr", "dev")])
 
 
@@ -75,20 +75,20 @@ def test_rows_of_unknown_splits_are_refused(tmp_path: Path, task: str, form: str
         return [sum(rows["asked"]) if "asked" in rows.features else len(rows) for rows in loaded]
 
     assert counts("train", "validation", "test", "test", "training", "train") == [3, 2]
-    with pytest.raises(ConfigurationError, match=r"unknown splits 'tset' \(2 rows\), 'extra' \(1 rows\)"):
+    with pytest.raises(ConfigurationError, match=r"'tset' \(2 rows\), 'extra' \(1 rows\)"):
         counts("train", "tset", "tset", "extra")
 
 
 def test_an_unknown_split_is_refused_before_a_file_is_read_for_it(tmp_path: Path) -> None:
     path = json_lines(tmp_path / "rows.jsonl", {"text": "a", "label": "b"})
-    with pytest.raises(ConfigurationError, match=r"unknown split 'tset'; known: train \(training\)"):
+    with pytest.raises(ConfigurationError, match=r"'tset'; .*train \(training\)"):
         check_locations(build_task("text_classification", [path]), [("de", "tset")])
 
 
 def test_options_that_do_not_exist() -> None:
-    with pytest.raises(ConfigurationError, match="did you mean 'pos'"):
+    with pytest.raises(ConfigurationError, match=r"'poss'; did you mean 'pos'"):
         build_task("poss", [])
-    with pytest.raises(ConfigurationError, match="did you mean 'max_length'"):
+    with pytest.raises(ConfigurationError, match=r"max_lenght: .*did you mean 'max_length'"):
         build_task("pos", [], max_lenght=3)
 
 

@@ -256,15 +256,19 @@ def test_links_beside_others_in_long_text(model, tokenizer, pairs):
     assert found.links == sorted((i, j) for j, i in back.links)
 
 
-def test_mistakes_are_named(model, tokenizer):
-    with pytest.raises(ConfigurationError, match="did you mean 'method'"):
-        EmbeddingOptions.build(metod="itermax")
-    with pytest.raises(ConfigurationError, match="layer: got 9, but"):
-        aligner(model, tokenizer, layer=9)
-    with pytest.raises(ConfigurationError, match="tokenizer too"):
-        EmbeddingAligner(model)
-    with pytest.raises(ConfigurationError, match="/nowhere/at/all: does not exist"):
-        EmbeddingAligner("/nowhere/at/all")
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda *_: EmbeddingOptions.build(metod="itermax"), "`metod`.*did you mean 'method'"),
+        (lambda model, tokenizer: aligner(model, tokenizer, layer=9), "layer: got 9"),
+        (lambda model, _: EmbeddingAligner(model), "tokenizer="),
+        (lambda *_: EmbeddingAligner("/nowhere/at/all"), "^/nowhere/at/all: "),
+    ],
+    ids=["option", "layer", "no tokenizer", "no folder"],
+)
+def test_embedding_aligner_refuses(model, tokenizer, call, named):
+    with pytest.raises(ConfigurationError, match=named):
+        call(model, tokenizer)
 
 
 @pytest.mark.parametrize(("method", "letter", "key"), [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -170,7 +171,9 @@ def test_far_fewer_links_than_when_it_was_tuned_are_told(encoder, tmp_path, capl
 @pytest.mark.parametrize("density", ["many", -1, 0, [1]])
 def test_links_per_word_that_are_no_number_are_named(encoder, density):
     (encoder / ALIGNER_FILE).write_text(json.dumps({"method": "argmax", "links_per_word": density}))
-    with pytest.raises(ConfigurationError, match="links_per_word must be a number above 0"):
+    with pytest.raises(
+        ConfigurationError, match=rf"{ALIGNER_FILE}: links_per_word .*{re.escape(str(density))}"
+    ):
         kept_choice(encoder)
 
 
@@ -238,18 +241,22 @@ def test_a_broken_file_is_named(encoder):
 
 
 @pytest.mark.parametrize(
-    "choice",
-    ['{"method": "argmax", "treshold": 1}', '{"method": "argmax", "layer": "x"}', '{"method": ["layer"]}'],
+    ("choice", "named"),
+    [
+        ('{"method": "argmax", "treshold": 1}', "`treshold`"),
+        ('{"method": "argmax", "layer": "x"}', "`layer`: got 'x'"),
+        ('{"method": ["layer"]}', r"`method`: .*\['layer'\]"),
+    ],
 )
-def test_a_wrong_option_in_the_file_is_named_with_it(encoder, choice):
+def test_a_wrong_option_in_the_file_is_named_with_it(encoder, choice, named):
     (encoder / ALIGNER_FILE).write_text(choice, encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=rf"{ALIGNER_FILE}.*(treshold|layer)"):
+    with pytest.raises(ConfigurationError, match=rf"{ALIGNER_FILE}: {named}"):
         aligner_request(model=str(encoder))
 
 
 def test_links_to_choose_by_are_needed(tmp_path):
     (tmp_path / "dev.jsonl").write_text('{"src": ["a"], "tgt": ["b"], "sure": []}\n', encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"dev\.jsonl: has no sure link"):
+    with pytest.raises(ConfigurationError, match=r"dev\.jsonl: .*sure link"):
         gold_pairs(tmp_path / "dev.jsonl")
 
 
@@ -290,9 +297,9 @@ def test_statistical_links_stand_in_for_gold_ones(tmp_path, encoder):
     assert [pair.words for pair in pairs] == [*WORDS, *WORDS]
     assert all(pair.sure == pair.possible for pair in pairs)
     assert gold_pairs(folder, limit=4, languages=("src", "tgt")) == pairs
-    with pytest.raises(InputError, match="holds no row from 'en' to 'de'; the pairs there are src-tgt"):
+    with pytest.raises(InputError, match=r"from 'en' to 'de'; .*src-tgt"):
         WordAlignmentTask(DataSource([str(folder)])).load("en-de", "test")
-    with pytest.raises(ConfigurationError, match="is a folder, which is read without base"):
+    with pytest.raises(ConfigurationError, match=r"/aligned .*folder.* base"):
         gold_pairs(folder, base=1)
 
 
@@ -321,14 +328,14 @@ def test_softmax_of_the_cosine_at_a_temperature_equals_loops(encoder, temperatur
 
 def test_links_without_words_cannot_be_aligned(tmp_path):
     (tmp_path / "gold.txt").write_text("0-0 1-1\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="no words"):
+    with pytest.raises(ConfigurationError, match=r"gold\.txt: .*words"):
         gold_pairs(tmp_path / "gold.txt")
 
 
 def test_a_task_measures_against_sure_links_of_a_file(tmp_path):
     possible = tmp_path / "en-xx.jsonl"
     possible.write_text(json.dumps({"src": ["a"], "tgt": ["b"], "sure": [], "possible": [[0, 0]]}) + "\n")
-    with pytest.raises(ConfigurationError, match=r"en-xx\.jsonl: has no sure link to measure against"):
+    with pytest.raises(ConfigurationError, match=r"en-xx\.jsonl: .*sure link"):
         WordAlignmentTask(DataSource([str(possible)])).load("en-xx", "test")
 
 

@@ -57,10 +57,10 @@ def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
 
 
 def test_a_folder_that_is_not_whole_is_said_at_once(tmp_path, model):
-    with pytest.raises(ConfigurationError, match=r"holds no config\.json"):
+    with pytest.raises(ConfigurationError, match=rf"{tmp_path.name}.*config\.json"):
         EmbeddingAligner(tmp_path)
     model.save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match=r"holds no tokenizer\.json"):
+    with pytest.raises(ConfigurationError, match=rf"{tmp_path.name}.*tokenizer\.json"):
         EmbeddingAligner(tmp_path)
 
 
@@ -104,7 +104,7 @@ def test_a_model_object_stays_as_it_is(half, tokenizer, pairs):
 
 
 def test_what_is_no_model_is_named(tokenizer):
-    with pytest.raises(ConfigurationError, match="a folder, a hub name or a transformers model, got int"):
+    with pytest.raises(ConfigurationError, match=r"model: .*got int"):
         EmbeddingAligner(3, tokenizer=tokenizer)
 
 
