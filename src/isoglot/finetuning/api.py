@@ -173,7 +173,8 @@ def task_builder(
     def build(values: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
         every = {**settings, **values}
         if source is not None:
-            built, options = task_with_settings(str(task), source, paper=preset, **every)
+            built, preset_options = task_with_settings(str(task), source, paper=preset, **every)
+            options = preset_options if train is None else train
         else:
             built = task_with_data(task, data, columns)
             options = settings_for(built, paper=preset, **every) if train is None else train
