@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _REPORT_EVERY = 4096
 """Rows between two reports of progress."""
-_TEXT_COLUMNS = ("text", "source", "target", "first", "second")
+_TEXT_COLUMNS = ("text", "source", "target", "first", "second", "context", "question")
 
 
 class DeriveSummary(NamedTuple):
