@@ -117,7 +117,7 @@ def _inputs(lab: Lab, *, has_syntax: bool) -> tuple[str, dict[str, dict[str, Any
 
 
 def _order_models(lab: Lab) -> dict[str, Any]:
-    """The word order of the derived language: heads last in the small world, else French order (Galactic Dependencies)."""
+    """The word order of the derived language: heads last at scale tiny, else French (Galactic Dependencies)."""
     if lab.scale == "tiny":
         return {"syntax": "en~head-final@N~head-final@V", "models": "built-in"}
     folder = lab.at("", f"{DATA}/galactic", "${ISOGLOT_GALACTIC}")
