@@ -304,36 +304,46 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> float:
 def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Work:
     """One of the four objectives, trained from scratch on English and its derived copy.
 
-    ``values``: ``parallel``, ``dictionary``, ``alpha`` or ``overlap`` in place of the usual ones.
+    ``values``: ``parallel``, ``dictionary``, ``alpha`` or ``overlap`` in place of the usual ones. They are part of the
+    run's name: ``encoder_of(lab, "xlm", "trans+inv", 1, parallel=0.01)`` is the run ``xlm parallel=0.01``.
     """
     size = lab.size | values
     copy = derived(lab, order, values.get("overlap", 0.0))
     text = copy / f"{language_of(order)}/text"
-    known = copy.fact("copied_vocabulary")
-    sources = [
-        {"path": f"{text}/original.txt", "language": "en"},
-        {"path": f"{text}/derived.txt", "language": "xx"},
-    ]
-    # the authors' code draws random tokens from the original's half of the vocabulary
-    masked = {"probability": size["masking"]} | lab.at({}, {}, {"random_pool": [0, known]})
+    copied_vocabulary = copy.fact("copied_vocabulary")
+    original = {"path": f"{text}/original.txt", "language": "en"}
+    translation = {"path": f"{text}/derived.txt", "language": "xx"}
+
+    # All four systems: masked text of both languages.
+    masked = {"probability": size["masking"]}
+    if lab.scale == "paper":
+        # The authors' code draws random tokens from the original's half of the vocabulary.
+        masked["random_pool"] = [0, copied_vocabulary]
     block = {"block": size["block"]}
     packed = lab.at(block if system == "xlm" else None, block, block)  # tiny: one sentence an instance
-    streams: dict[str, Any] = {"text": {"sources": sources, "pack": packed}}
+    streams: dict[str, Any] = {"text": {"sources": [original, translation], "pack": packed}}
     views: dict[str, Any] = {"text": masked}
     objectives: dict[str, Any] = {}
+
+    # Each system but plain MLM adds its own knowledge of both languages: sentence pairs or a dictionary.
     if system == "xlm":
-        sides = {"source": sources[0]["path"], "target": sources[1]["path"]}
+        sides = {"source": original["path"], "target": translation["path"]}
         pairs = lab.make("pairs", SamplePairs, **sides, share=size["parallel"])
         streams["pairs"] = {"path": pairs / "pairs.tsv", "pack": {"block": size["pair_block"]}}
         views["pair"] = masked
-    elif system == "dict_mlm":
+    # The dictionary is the vocabulary itself: each piece of English has a copy in the derived language.
+    dictionary = {
+        "lexicon": None,
+        "copied_vocabulary": copied_vocabulary,
+        "share": size["dictionary"],
+    }
+    if system == "dict_mlm":  # a masked word is to be predicted in the other language
         streams["words"] = None
-        views["text"] = {**masked, "lexicon": None, "copied_vocabulary": known, "share": size["dictionary"]}
-    elif system == "align_mlm":
+        views["text"] = {**masked, **dictionary}
+    elif system == "align_mlm":  # embeddings of a word and its translation are pulled together
         streams["words"] = None
-        objectives["dictionary"] = {
-            "lexicon": None, "copied_vocabulary": known, "share": size["dictionary"], "weight": size["alpha"],
-        }  # fmt: skip
+        objectives["dictionary"] = {**dictionary, "weight": size["alpha"]}
+
     sections = {
         "model": {
             "max_position_embeddings": size["positions"],
@@ -344,6 +354,7 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
             "initializer_range": size["initializer_range"],
             **lab.at({"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0}, {}, {}),
         },
+        # The tokenizer is read, not trained: the recipe's options of training it are taken away.
         "tokenizer": {"algorithm": None, "family": None, "vocab_size": None, "path": f"{text}/tokenizer"},
         "streams": streams,
         "views": views,
@@ -359,7 +370,10 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
         },
     }
     recipe = "mlm_scratch" if system == "mlm" else system
-    run = " ".join([system, *(f"{k}={v}" for k, v in values.items() if v != lab.setting.size.get(k, 0.0))])
-    name = " ".join([SYSTEMS[system], *run.split()[1:]])
-    about = f"{name} on English and its derived copy ({order})"
+
+    # Values that the study's sizes have anyway stay out of the name, so that tables share the run.
+    changed = [f"{k}={v}" for k, v in values.items() if v != lab.setting.size.get(k, 0.0)]
+    run = " ".join([system, *changed])
+    label = " ".join([SYSTEMS[system], *changed])
+    about = f"{label} on English and its derived copy ({order})"
     return lab.pretrain(f"{run} {order}", recipe, sections, seed=seed, run=run, about=about)

@@ -95,44 +95,73 @@ def _text(lab: Lab) -> Work:
     return lab.make("english", CollectText, sources=sources, words="unicode", drop_headings=True, min_words=4)
 
 
-def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
-    """Text and task data in the derived language."""
-    size, syntax = lab.size, order.endswith("syn")
-    inputs: dict[str, dict[str, Any]]
-    options: dict[str, Any] = {"overlap": overlap, "with_replacement": size["with_replacement"]}
-    if size["script"] != "tangut":
-        options["script"] = size["script"]
-    kinds = ("pos", "nli") if lab.scale == "tiny" and not size["ner"] else ("pos", "ner", "nli")
+def _inputs(lab: Lab, *, has_syntax: bool) -> tuple[str, dict[str, dict[str, Any]]]:
+    """The English text that the tokenizer learns from, and all that is derived: that text and the task data.
+
+    The inputs go by name: ``{"text": {"path": ".../text.txt", "kind": "text"}, "pos.train": ...}``.
+    """
+    kinds = ("pos", "nli") if lab.scale == "tiny" and not lab.size["ner"] else ("pos", "ner", "nli")
     names = [f"{kind}.{split}" for split in ("train", "dev") for kind in kinds]
     if lab.scale == "tiny":
         world = _world(lab)
-        text, inputs = world / "text/en.train.txt", {"text": {"path": world / "trees/text.train.conllu"}}
-        inputs |= inputs_of(world, names, trees=syntax)
-        models: dict[str, Any] = {"syntax": "en~head-final@N~head-final@V", "models": "built-in"}
-    else:
-        text = _text(lab) / "text.txt"
-        inputs = {"text": {"path": text, "kind": "text", "rows": {"split": True}}}
-        if lab.scale == "paper":
-            inputs["text"] |= {"parses": f"{CORPORA}/trees/text.conllu"} if syntax else {}
-            inputs |= inputs_of(CORPORA, names, trees=syntax)
-        else:
-            inputs |= _small_inputs(syntax=syntax)
-        folder = lab.at("", f"{DATA}/galactic", "${ISOGLOT_GALACTIC}")
-        models = {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # the rate: not given
-    if syntax:
-        options |= {**models, "ud_labels": size["ud_labels"]}
-    inverted = order.endswith("inv")
-    if inverted:
+        treebank = {"text": {"path": world / "trees/text.train.conllu"}}
+        return world / "text/en.train.txt", treebank | inputs_of(world, names, trees=has_syntax)
+
+    text = _text(lab) / "text.txt"
+    plain: dict[str, Any] = {"path": text, "kind": "text", "rows": {"split": True}}
+    if lab.scale == "small":  # with syntax the treebank takes the place of the text
+        return text, {"text": plain} | _small_inputs(syntax=has_syntax)
+    if has_syntax:
+        plain["parses"] = f"{CORPORA}/trees/text.conllu"
+    return text, {"text": plain} | inputs_of(CORPORA, names, trees=has_syntax)
+
+
+def _order_models(lab: Lab) -> dict[str, Any]:
+    """The word order of the derived language: heads last at scale tiny, else French (Galactic Dependencies)."""
+    if lab.scale == "tiny":
+        return {"syntax": "en~head-final@N~head-final@V", "models": "built-in"}
+    folder = lab.at("", f"{DATA}/galactic", "${ISOGLOT_GALACTIC}")
+    return {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # the rate: not given
+
+
+def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
+    """Text and task data in the derived language.
+
+    ``order`` names transformations in the order they are applied: ``trans+inv`` transliterates, then inverts.
+    ``overlap`` is the share of the vocabulary that the derived language keeps from English.
+    """
+    size = lab.size
+    has_syntax = order.endswith("syn")  # words are reordered by trees, so the text is read with its parses
+    is_inverted = order.endswith("inv")
+    text, inputs = _inputs(lab, has_syntax=has_syntax)
+
+    # Options of the derivation as a whole.
+    options: dict[str, Any] = {"overlap": overlap, "with_replacement": size["with_replacement"]}
+    if size["script"] != "tangut":
+        options["script"] = size["script"]
+    if has_syntax:
+        options |= {**_order_models(lab), "ud_labels": size["ud_labels"]}
+    if is_inverted:
         options["end_marks"] = size["end_marks"]
+
+    # Options of single inputs.
     for name, fields in inputs.items():
         if fields.get("parses"):
             fields["first_parse_only"] = size["first_parse_only"]
-        if inverted and name != "text":
-            literal = {"literal": True} if size["literal_nli"] and fields.get("kind") == "nli" else {}
-            fields["options"] = {"split": size["split_tasks"], **literal}
+        if is_inverted and name != "text":
+            fields["options"] = {"split": size["split_tasks"]}
+            if size["literal_nli"] and fields.get("kind") == "nli":
+                fields["options"]["literal"] = True
+
+    # Repair of the labels of a row whose words have moved.
     repair = size["repair"]
     if repair == "authors":
-        repair = _AUTHORS_REPAIR[order.rpartition("+")[2]]
+        last_transformation = order.rpartition("+")[2]
+        repair = _AUTHORS_REPAIR[last_transformation]
+    rows = {"repair": repair}
+    if has_syntax:
+        rows["labels"] = size["labels"]
+
     shape = {"algorithm": size["algorithm"], "family": "roberta", "vocab_size": size["vocabulary"]}
     return lab.make(
         f"derived {order}",
@@ -143,7 +172,7 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
         tokenizer=lab.make("tokenizer", TrainTokenizer, text=[text], options=shape),
         language=language_of(order),
         options=options,
-        rows={"repair": repair, **({"labels": size["labels"]} if syntax else {})},
+        rows=rows,
     )
 
 

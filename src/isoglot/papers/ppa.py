@@ -4,6 +4,7 @@
 code-switched with English (§2); English itself is zero-shot.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -151,36 +152,57 @@ def table5(lab: Lab) -> None:
 
 
 def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> float:
-    copies, language, size = _COPIES[kind], column.language, lab.size
-    spoken = lab.at(copies, copies, ("ar", "de", "es", "hi", "zh"))
-    if kind == "xnli":
-        spoken = lab.at(copies, ("es", "de"), ("fr", "es", "de", "bg", "ar", "zh", "hi"))
-    last = {} if lab.scale == "paper" else {"select": "last"}
-    train = languages.tuning(lab, kind, warmup=lab.size["warmup"], **last)
-    data = languages.task_data(lab, kind, copies)
-    task = StudyTask(kind, data, spoken, preset="ppa", train=train)
+    """A score of XNLI or MLQA in the column's language, by the row's encoder and the row's way of fine-tuning.
+
+    The row's setting decides which data the encoder is fine-tuned on:
+
+    1. ``zero-shot``: English.
+    2. Translate-train, column ``en``: English as well, because its own data need no translation.
+    3. Translate-train, another column: training data translated into that language, and nothing else.
+    4. Translate-train of a row with code-switching (PPA's §2): the same data, mixed with English words.
+    """
+    size = lab.size
+    task = _task(lab, kind)
     encoder = _encoder(lab, row.system, str(row.attributes.get("pairs", "")), seed)
     if row.system == "laser":  # Artetxe and Schwenk 2019 train a classifier on vectors that stay as they are
         classifier = {"learning_rate": size["laser_rate"], "epochs": size["laser_epochs"]}
-        task = replace(task, train={**train, **classifier, "frozen": "vectors"})
-    if row.setting == "zero-shot":
-        return languages.zero_shot(lab, encoder, task, seed).value(language, column.metric)
-    if lab.scale == "small" and kind == "xnli":
+        task = replace(task, train={**task.train, **classifier, "frozen": "vectors"})
+
+    language = column.language
+    is_zero_shot = row.setting == "zero-shot"
+    if not is_zero_shot and lab.scale == "small" and kind == "xnli":
         raise UnavailableError("no translated training data here")
-    if language == "en" or language not in task.languages:
+    # A language that the task does not have at this scale is refused by the zero-shot evaluation.
+    if is_zero_shot or language == "en" or language not in task.languages:
         return languages.zero_shot(lab, encoder, task, seed).value(language, column.metric)
+
     settings: dict[str, Any] = {"setting": "translate_train"}
     if row.attributes.get("code_switch"):
-        settings = {"setting": "code_switch", "epochs": lab.size[f"{kind}_switched"]}
-        if lab.size["originals"]:  # three rows of an original share a batch
+        settings = {"setting": "code_switch", "epochs": size[f"{kind}_switched"]}
+        if size["originals"]:  # three rows of an original share a batch
             settings |= {"setting": "code_switch_and_originals", "batch_size": 33}
     scores = lab.evaluate(encoder, task, [language], trained_on=language, seed=seed, **settings)
     return scores.value(language, column.metric)
 
 
+def _task(lab: Lab, kind: str) -> StudyTask:
+    """XNLI or MLQA, in the languages that have its data at this scale."""
+    copies = _COPIES[kind]
+    if kind == "xnli":
+        spoken = lab.at(copies, ("es", "de"), ("fr", "es", "de", "bg", "ar", "zh", "hi"))
+    else:
+        spoken = lab.at(copies, copies, ("ar", "de", "es", "hi", "zh"))
+    # Where data are few, the last epoch is taken: there is too little to choose the best one by.
+    last = {} if lab.scale == "paper" else {"select": "last"}
+    train = languages.tuning(lab, kind, warmup=lab.size["warmup"], **last)
+    return StudyTask(kind, languages.task_data(lab, kind, copies), spoken, preset="ppa", train=train)
+
+
 def _pairs(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
     """A number of sentence pairs; ``total`` is the sum over the languages."""
     group, label = row.attributes["group"], row.label
+
+    # Cells that a study cannot fill, each with its reason.
     if group == "Original data":
         raise UnavailableError("a study counts what it reads: the next rows")
     if group == "Used by other approaches":
@@ -193,11 +215,15 @@ def _pairs(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
             raise UnavailableError("every language has one corpus of its own at this scale: see Total")
         if _CORPORA.get(column.language) != label:
             raise UnavailableError("not a file of its own: see Total")
-    pairs = label.removeprefix("Ours (").removesuffix(")") if group == "Used for PPA" else "2M"
+
+    # "Ours (250k)" counts the pairs that this model is trained on, the other rows all pairs that are read.
+    is_trained_on = group == "Used for PPA"
+    pairs = label.removeprefix("Ours (").removesuffix(")") if is_trained_on else "2M"
+    counted = "kept" if is_trained_on else "read"
     sections = _sections(lab, "ppa", pairs)
     count = languages.counted(lab, f"ppa {pairs}", "ppa", languages.start(lab, _MBERT), sections)
-    name = "kept" if group == "Used for PPA" else "read"
-    return sum(count(f"bitext/en-{code}/{name}") for code in spoken if column.language in ("", code))
+    wanted = [code for code in spoken if column.language in ("", code)]  # the column `total` has no language
+    return sum(count(f"bitext/en-{code}/{counted}") for code in wanted)
 
 
 def _shape(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
@@ -229,38 +255,61 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
     return languages.continued(lab, run, _RECIPES[system], languages.start(lab, _MBERT), sections, seed=seed)
 
 
-def _sections(lab: Lab, system: str, pairs: str) -> dict[str, Any]:
-    """The sections of PPA's recipe, or of an ablation's, with a number of pairs a language."""
-    size = lab.size
-    # filters count the encoder's own pieces
-    stream: dict[str, Any] = {"tokenizer": None, "limit": size[f"pairs_{pairs}"]}
-    masked = {"probability": size["masking"], "max_length": size["length"]}
-    views: dict[str, Any] = {"first": masked, "second": masked} if system == "ppa_mlm" else {"pair": masked}
-    views |= {"sentences": {"max_length": size["length"]}}
-    if not size["shuffle"]:
-        views["sentences"]["order"] = "source_is_query"
-        views |= {"pair": {**masked, "order": "source_first"}} if "pair" in views else {}
-    train: dict[str, Any] = {"learning_rate": size["learning_rate"]}
-    same = ("normalize_z", "bias", "positive_in_denominator", "mask_duplicates", "momentum")
+def _contrast(size: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the contrast of sentences (MoCo)."""
+    same_name = ("normalize_z", "bias", "positive_in_denominator", "mask_duplicates", "momentum")
     contrast = {
         "projection_size": size["projection"],
         "queue_size": size["queue"],
-        **{name: size[name] for name in same},
+        **{name: size[name] for name in same_name},
     }
+    # The default stays unwritten: a written one would change the hash of runs that exist.
     if size["pooling"] != "cls":
         contrast["pooling"] = size["pooling"]
-    if lab.scale != "paper":
-        stream |= {
-            "min_pieces": size["min_pieces"],
-            "sources": [languages.bitext(lab, code) for code in _COPIES["xnli"]],
-        }
-        stream |= lab.at({"max_pair_pieces": None}, {}, {})
+    return contrast
+
+
+def _sections(lab: Lab, system: str, pairs: str) -> dict[str, Any]:
+    """The sections of PPA's recipe, or of an ablation's, with a number of pairs a language.
+
+    ``pairs`` is as in the paper's rows: ``250k``, ``600k`` or ``2M``. Sections are laid over the recipe: keys that
+    they leave out keep the recipe's values, and ``None`` takes the recipe's value away.
+    """
+    size = lab.size
+    is_paper = lab.scale == "paper"
+
+    # The filters count pieces of the encoder's own tokenizer.
+    stream: dict[str, Any] = {"tokenizer": None, "limit": size[f"pairs_{pairs}"]}
+    if not is_paper:
+        stream["min_pieces"] = size["min_pieces"]
+        stream["sources"] = [languages.bitext(lab, code) for code in _COPIES["xnli"]]
+    if lab.scale == "tiny":
+        stream["max_pair_pieces"] = None
+
+    # One view a masked-LM loss (TLM: the pair, MLM: each sentence alone), and the sentences for the contrast.
+    masked = {"probability": size["masking"], "max_length": size["length"]}
+    sentences: dict[str, Any] = {"max_length": size["length"]}
+    pair = dict(masked)
+    if not size["shuffle"]:
+        sentences["order"] = "source_is_query"
+        pair["order"] = "source_first"
+    views: dict[str, Any] = {}
+    if system == "ppa_mlm":
+        views["first"] = masked
+        views["second"] = masked
+    elif system != "ppa_no_tlm":
+        views["pair"] = pair
+    if system != "ppa_no_moco":
+        views["sentences"] = sentences
+
+    objectives = {} if system == "ppa_no_moco" else {"contrast": _contrast(size)}
+    train: dict[str, Any] = {"learning_rate": size["learning_rate"]}
+    if not is_paper:
         train["fp16"] = None
-    left_out = {"ppa_no_moco": "sentences", "ppa_no_tlm": "pair"}.get(system)
     return {
         "streams": {"bitext": stream},
-        "views": {name: view for name, view in views.items() if name != left_out},
-        "objectives": {} if system == "ppa_no_moco" else {"contrast": contrast},
+        "views": views,
+        "objectives": objectives,
         "batch": {"examples": size["batch"]},
         "epochs": {"count": size["epochs_2M" if pairs == "2M" else "epochs"]},
         "train": train,

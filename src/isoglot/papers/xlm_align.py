@@ -305,21 +305,30 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
 
 
 def _sections(lab: Lab, system: str, choice: dict[str, Any], *, short: bool = False) -> dict[str, Any]:
-    """The sections of a system's recipe; ``choice`` has the values of :data:`_USUAL`, or others."""
-    size, kind = lab.size, "ablation_" if short else ""
-    real, masked = lab.scale == "small", {"probability": size["masking"]}
-    streams: dict[str, Any] = {"text": {"sources": _text(lab)}}
-    views: dict[str, Any] = {"text": {**masked, **({"max_length": 128} if real else {})}}
-    objectives: dict[str, Any] = {}
+    """The sections of a system's recipe; ``choice`` has the values of :data:`_USUAL`, or others.
+
+    A ``short`` run takes the sizes of the ablations, which begin with ``ablation_``.
+    """
+    size, prefix = lab.size, "ablation_" if short else ""
+    is_small, is_paper = lab.scale == "small", lab.scale == "paper"
+    has_bitext = system != "xlmr_continued_mlm"
+    masked = {"probability": size["masking"]}
     train: dict[str, Any] = {
         "learning_rate": size["learning_rate"],
         "warmup_steps": size["warmup"],
-        "gradient_accumulation_steps": size[f"{kind}accumulation"],
+        "gradient_accumulation_steps": size[f"{prefix}accumulation"],
     }
-    if system != "xlmr_continued_mlm":
-        views["pair"] = {**masked, **({"max_length": 256} if real else {})}
+
+    # Masked text of each language, and masked pairs of sentences; lengths that are not given are the recipe's.
+    streams: dict[str, Any] = {"text": {"sources": _text(lab)}}
+    views: dict[str, Any] = {"text": {**masked, "max_length": 128} if is_small else masked}
+    if has_bitext:
+        views["pair"] = {**masked, "max_length": 256} if is_small else masked
+
+    objectives: dict[str, Any] = {}
     if system in ("xlm_align", "xlm_align_no_tlm"):
-        layers = {8: 8, 10: 10, 12: 12} if lab.scale == "paper" else {8: 2, 10: 3, 12: 4}
+        # The paper's layers of 12, and those at about the same depth in an encoder of 4.
+        layers = {8: 8, 10: 10, 12: 12} if is_paper else {8: 2, 10: 3, 12: 4}
         objectives["word_alignment"] = {
             "label_layer": layers[choice["self_label_layer"]],
             "layer": layers[choice["dwa_layer"]],
@@ -327,24 +336,25 @@ def _sections(lab: Lab, system: str, choice: dict[str, Any], *, short: bool = Fa
             "filtering": size["filter"] if choice["filtering"] == "itermax" else choice["filtering"],
             "queries": choice["query"].replace("-", "_"),
         }
-    if lab.scale != "paper":
+
+    if not is_paper:
         streams["text"] |= {"sampling_exponent": None, "pack": None}
         train["fp16"] = None
-        if "pair" in views:
-            order = _COPIES if real else ("es", "de", "fr", "hi", "zh")
+        if has_bitext:
+            order = _COPIES if is_small else ("es", "de", "fr", "hi", "zh")
             sources = [{"path": f"{aligned(lab, c)}/data-*.parquet", "target_language": c} for c in order]
             streams["bitext"] = {"kind": "aligned", "sampling_exponent": None, "sources": sources}
-            streams["bitext"] |= {"encode": {"max_length": 256, "max_side": 126}} if real else {}
+            if is_small:
+                streams["bitext"]["encode"] = {"max_length": 256, "max_side": 126}
         if objectives and not size["from_scratch"]:
-            objectives["word_alignment"] |= {
-                "labels": "corpus_then_self",
-                "self_after_step": size["self_after"],
-            }
+            # A small encoder labels badly at first: it learns from the links of the corpus until `self_after`.
+            objectives["word_alignment"]["labels"] = "corpus_then_self"
+            objectives["word_alignment"]["self_after_step"] = size["self_after"]
     return {
         "streams": streams,
         "views": views,
         "objectives": objectives,
-        "steps": size[f"{kind}steps"],
+        "steps": size[f"{prefix}steps"],
         "train": train,
     }
 
