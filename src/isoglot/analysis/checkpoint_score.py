@@ -34,7 +34,7 @@ PieceIds = tuple[int, ...]
 class CheckpointScore:
     """The alignment score of a checkpoint, and the scores of entries that training has seen and has not seen.
 
-    The last two are None for a checkpoint that was not trained on a dictionary.
+    ``trained`` and ``held_out`` are None for a checkpoint that was not trained on a dictionary.
     """
 
     total: EmbeddingScore

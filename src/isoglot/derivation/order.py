@@ -42,7 +42,7 @@ def _split_after(last_words: Iterable[int], size: int) -> Iterator[tuple[int, in
 
 
 def _parts_to_reorder(sentence: Sentence, split: bool, marks: str) -> Iterator[tuple[int, int]]:
-    """Yield ``[start, stop)`` of the parts of a :class:`Sentence` that words do not leave when they are re-ordered.
+    """Yield ``[start, stop)`` of the parts of a :class:`Sentence`; words are re-ordered only within their part.
 
     1. Without ``split`` that is one part, whatever marks the words have.
     2. Where the ends of sentences are known (``sentence.ends``), parts end there.

@@ -21,8 +21,8 @@ def draw_positions(
     """Draw a share of the positions ``0`` to ``size − 1``, sorted: entries of a vocabulary, or of a lexicon.
 
     ``share``: The share that is drawn, from 0 to 1; exact up to rounding.
-    ``with_replacement``: Draw ``share · size`` times with replacement, as the paper's code does, so that 25 % and
-    50 % really are 1 − e^−share = 22.1 % and 39.4 %.
+    ``with_replacement``: Draw ``share · size`` times with replacement, as the paper's code does, so that
+    duplicates leave 1 − e^−share: 22.1 % where 25 % is asked for, 39.4 % for 50 %.
     ``eligible``: Positions that can be drawn at all. ``share`` is still a share of ``size``; if fewer positions are
     eligible, all of them are drawn. With replacement, draws of other positions are lost.
 

@@ -126,8 +126,8 @@ class Syntax:
     """Puts the dependents of nouns and verbs into the order of another language, drawn from its model.
 
     Each head of class ``N`` or ``V`` and its dependents get an order with the probability
-    ``P(order) ∝ exp((1 − λ) θ_super + λ θ_sub) · counts`` over all orders. Heads of other classes keep their order. The
-    distribution of each kind of group is computed once.
+    ``P(order) ∝ exp(((1 − λ) θ_super + λ θ_sub) · counts)`` over all orders. Heads of other classes keep their order.
+    The distribution of each kind of group is computed once.
 
     A sentence of a head with over six dependents is skipped, as by the original, or that head's order is kept
     (``oversize``).

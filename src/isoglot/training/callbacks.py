@@ -194,8 +194,12 @@ class StepMeter:
         checked the next time.
         """
         newest = self._unchecked[-1][0] if self._unchecked else 0
-        ready = [losses for losses in self._unchecked if wait or losses[0] < newest]
-        self._unchecked = [losses for losses in self._unchecked if not wait and losses[0] >= newest]
+        ready: list[tuple[int, tuple[str, ...], Tensor]] = []
+        later: list[tuple[int, tuple[str, ...], Tensor]] = []
+        for losses in self._unchecked:
+            is_ready = wait or losses[0] < newest
+            (ready if is_ready else later).append(losses)
+        self._unchecked = later
         # All losses in one question to the device; only a wrong one is looked for.
         if not ready or bool(torch.isfinite(torch.cat([values for _, _, values in ready])).all()):
             return

@@ -69,7 +69,7 @@ class StagedTrainer(Trainer):
             shutil.rmtree(self._staging, ignore_errors=True)
         self.accelerator.wait_for_everyone()
         super()._save_checkpoint(model, trial)
-        # The library recorded the best checkpoint under the path where it is being written.
+        # The library recorded the best checkpoint under the folder for writing; its final path is put back.
         if best is not None:
             self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best}")
         self.accelerator.wait_for_everyone()
