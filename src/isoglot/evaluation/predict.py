@@ -181,9 +181,8 @@ def _loaded(
     """Let the task load the examples, which may change them, and give each the language that its row names."""
     task.data = MemorySource(("data",), {("", ""): examples})
     if isinstance(task, PAWSX):
-        task.untranslated = (
-            "keep"  # PAWS-X leaves untranslated test rows out, but every row needs a prediction
-        )
+        # PAWS-X leaves untranslated test rows out, but every row needs a prediction.
+        task.untranslated = "keep"
     loaded = task.load(language, "test")
     if len(loaded) != len(examples):
         raise ConfigurationError(

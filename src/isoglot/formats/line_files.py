@@ -119,9 +119,8 @@ class LineFile:
         self._carry = b""  # read, but not handed out: the beginning of a line, or lines that were too many
         self._ended = False
         self._encoding = ""
-        self._decoder: codecs.IncrementalDecoder | None = (
-            None  # made when the first bytes have shown the encoding
-        )
+        # Made when the first bytes have shown the encoding.
+        self._decoder: codecs.IncrementalDecoder | None = None
         self._stream, self._handle = open_bytes(path)
 
     def __enter__(self) -> LineFile:

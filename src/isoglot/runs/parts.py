@@ -84,9 +84,8 @@ class Parts:
         self._stack = ExitStack()  # holds the lock of the folder
         self._mutex = threading.Lock()  # workers of a cluster report from threads of their own
         self._has_record = False  # the folder is locked, and its `run.json` is written
-        self._can_write = (
-            True  # False after a write failed: nothing more is kept, and earlier parts are still used
-        )
+        # False after a write failed: nothing more is kept, and earlier parts are still used.
+        self._can_write = True
         self._part_of: dict[int, Path] = {}  # number of a kept block -> the file that holds it
         self._unwritten: list[_Block] = []
         self._unwritten_since: float | None = None  # when work on them began; None before the first work

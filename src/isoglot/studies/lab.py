@@ -80,13 +80,11 @@ class Lab:
         # The same for all cells.
         self.inputs: dict[Work, list[Input]] = {}  # what unfinished steps read from outside
         self.problems: list[str] = []  # mistakes in the fields of steps
-        self.unknown: dict[
-            int, str
-        ] = {}  # stand-ins for numbers, with the step after which the number is known
+        # Stand-ins for numbers, with the step after which the number is known.
+        self.unknown: dict[int, str] = {}
         self._folders = StepFolders(self.root)
-        self._manifests: dict[Path, dict[str, Any]] | None = (
-            None  # those read in this look; None outside of one
-        )
+        # Manifests read in this look; None outside of a look.
+        self._manifests: dict[Path, dict[str, Any]] | None = None
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
         """Choose one of three values by the scale: ``lab.at(["de"], ["de", "fr"], ALL_LANGUAGES)``."""

@@ -28,9 +28,8 @@ def maximal_context(windows: Sequence[Window]) -> list[NDArray[np.bool_]]:
     Windows of tokens 0–4 and 3–7 share tokens 3 and 4. Token 3 has one token to its right in the first window and none
     to its left in the second, so it is the first window's; token 4 is the second window's.
     """
-    best: dict[
-        tuple[int, int], tuple[float, int]
-    ] = {}  # characters of a token: score and number of its window
+    # Characters of a token: the score and the number of its window.
+    best: dict[tuple[int, int], tuple[float, int]] = {}
     for number, window in enumerate(windows):
         count = len(window.offsets)
         position = np.arange(count)

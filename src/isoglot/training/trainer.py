@@ -204,9 +204,8 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
             "train.fsdp needs ranks (`torchrun --nproc-per-node 2 -m isoglot.cli pretrain …`) and version 2"
         )
     args.remove_unused_columns = False
-    args.logging_nan_inf_filter = (
-        False  # the filter would hide a broken loss, and wait for the device at each batch
-    )
+    # The filter would hide a broken loss, and wait for the device at each batch.
+    args.logging_nan_inf_filter = False
     if args.ddp_broadcast_buffers is None:
         args.ddp_broadcast_buffers = False  # ranks compute equal buffers, and a key queue is large
     if not args.torch_compile:

@@ -81,9 +81,8 @@ class CodeSwitchedText(TextOptions):
         else:
             special = tokenizer.all_special_ids
             self._lexicon = copied_lexicon(self.copied_vocabulary or 0, special=special, **drawn)
-        self.lexicon = (
-            None  # only its table is needed from here on, and loader workers get a copy of the view
-        )
+        # Only its table is needed from here on, and loader workers get a copy of the view.
+        self.lexicon = None
         # The language id of each language that the lexicon counts.
         names = self._lexicon.languages if self.language_ids is not None else ()
         self._lexicon_language_ids = as_array([language_id(self.language_ids or {}, name) for name in names])
