@@ -331,18 +331,18 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
         pairs = lab.make("pairs", SamplePairs, **sides, share=size["parallel"])
         streams["pairs"] = {"path": pairs / "pairs.tsv", "pack": {"block": size["pair_block"]}}
         views["pair"] = masked
-    # The dictionary is the vocabulary itself: each piece of English has a copy in the derived language.
-    dictionary = {
-        "lexicon": None,
-        "copied_vocabulary": copied_vocabulary,
-        "share": size["dictionary"],
-    }
-    if system == "dict_mlm":  # a masked word is to be predicted in the other language
+    elif system in ("dict_mlm", "align_mlm"):
+        # The dictionary is the vocabulary itself: each piece of English has a copy in the derived language.
+        dictionary = {
+            "lexicon": None,
+            "copied_vocabulary": copied_vocabulary,
+            "share": size["dictionary"],
+        }
         streams["words"] = None
-        views["text"] = {**masked, **dictionary}
-    elif system == "align_mlm":  # embeddings of a word and its translation are pulled together
-        streams["words"] = None
-        objectives["dictionary"] = {**dictionary, "weight": size["alpha"]}
+        if system == "dict_mlm":  # a masked word is to be predicted in the other language
+            views["text"] = {**masked, **dictionary}
+        else:  # embeddings of a word and its translation are pulled together
+            objectives["dictionary"] = {**dictionary, "weight": size["alpha"]}
 
     sections = {
         "model": {
