@@ -22,7 +22,7 @@ from isoglot.derivation.rows import Deriver
 from isoglot.derivation.sharing import COPY_FILE
 from isoglot.derivation.spec import build, parse_names
 from isoglot.formats.sources import LANGUAGE_TAG
-from isoglot.formats.words import split_words
+from isoglot.formats.words import WordMode, split_words
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.record import Record
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
@@ -34,7 +34,16 @@ if TYPE_CHECKING:
 
 _REPORT_EVERY = 4096
 """Rows between two reports of progress."""
-_TEXT_COLUMNS = ("text", "source", "target", "first", "second", "context", "question")
+_TEXT_COLUMNS: dict[str, WordMode] = {
+    "text": "whitespace",
+    "source": "whitespace",
+    "target": "whitespace",
+    "first": "whitespace",
+    "second": "whitespace",
+    "context": "unicode",
+    "question": "unicode",
+}
+"""Columns with text, and how their words are cut: as :class:`~isoglot.derivation.rows.Deriver` derives them."""
 
 
 class DeriveSummary(NamedTuple):
@@ -186,6 +195,6 @@ def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield all words of rows of any schema: of the column ``words``, and of columns with text."""
     for row in rows:
         yield from row.get("words") or ()
-        for column in _TEXT_COLUMNS:
+        for column, mode in _TEXT_COLUMNS.items():
             if isinstance(row.get(column), str):
-                yield from split_words(row[column], mode="whitespace")
+                yield from split_words(row[column], mode=mode)
