@@ -46,9 +46,8 @@ class Arrangements(NamedTuple):
     orders: NDArray[np.int64]  # (n!, n): members from left to right
     occurrences: Any  # (n!, columns), sparse: how often each order has each column
     pair_columns: NDArray[np.int64]  # (columns, 3): a kind, by its number in _PAIR_KINDS, and the two members
-    run_columns: tuple[
-        NDArray[np.int64], ...
-    ]  # for each length from 3: (columns, length), the members of a run
+    # For each length from 3: (columns, length), the members of a run.
+    run_columns: tuple[NDArray[np.int64], ...]
 
 
 @lru_cache(maxsize=MAX_GROUP + 1)
@@ -118,9 +117,8 @@ def _members_in_a_row(
     padded = np.concatenate([bos, orders, eos], axis=1)
     last_positions = range(padding, padded.shape[1])  # from the first member to the last EOS
     windows = np.stack([padded[:, last - length + 1 : last + 1] for last in last_positions], axis=1)
-    sequences = windows.reshape(
-        -1, length
-    )  # first all windows of the first order, then all of the second, ...
+    # First all windows of the first order, then all of the second, ...
+    sequences = windows.reshape(-1, length)
     # A sequence as one number, whose digits to the base n + 2 are its members: numbers are quick to compare.
     codes = sequences @ (n + 2) ** np.arange(length)
     _, example_of_column, column = np.unique(codes, return_index=True, return_inverse=True)

@@ -180,9 +180,8 @@ def _literal(words: tuple[str, ...]) -> DerivedSentence:
         return DerivedSentence(tuple(inverted), reverse)
     if len(words) == 1:  # 2
         return DerivedSentence(("", first_word), (0, 0))
-    if first_word in {
-        *END_MARKS
-    }:  # 3: reversed, it stands last, and the code takes it for the final character
+    if first_word in {*END_MARKS}:  # 3
+        # Reversed, it stands last, and the code takes it for the final character.
         return DerivedSentence((*words[:1:-1], words[1] + first_word), reverse[:-1])
     return DerivedSentence(words[::-1], reverse)  # 4
 

@@ -192,7 +192,7 @@ def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _written(hint: Any) -> Any:
-    """Loosen a type for YAML, which has lists and strings alone: a list is taken for a tuple, a string for an enum."""
+    """Loosen a type for YAML, which has neither tuples nor enums: a list stands for a tuple, a string for an enum."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return Annotated[_written(inner[0]), *inner[1:]]

@@ -167,7 +167,7 @@ class StudyPart:
 
         1. ``ROW:COLUMN`` selects cells by both. The last colon counts, because a row's label may have one.
         2. Any other pattern selects cells by their row or by their column.
-        3. A figure has a name and no column. Only ``NAME:*`` selects it; the second rule leaves figures out.
+        3. A figure has a name and no column. Only a pattern with a colon, such as ``NAME:*``, selects it.
         """
         row_pattern, colon, column_pattern = pattern.rpartition(":")
         rows, columns = self.names

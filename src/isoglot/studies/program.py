@@ -25,9 +25,8 @@ class Program:
     study: Study
     lab: Lab
     parts: Sequence[StudyPart]  # cells, then figures
-    unselected: Sequence[
-        StudyPart
-    ] = ()  # cells that nothing is made for; they are written if they are known already
+    # Cells that nothing is made for; they are written if they are known already.
+    unselected: Sequence[StudyPart] = ()
 
     @property
     def caption(self) -> str:
@@ -172,9 +171,8 @@ def inspect_programs(
         with program.lab.one_look():
             for cell in program.parts:
                 try:
-                    if (
-                        cell.names
-                    ):  # reading the names checks that the paper's table has such a row and column
+                    # Reading the names checks that the paper's table has such a row and column.
+                    if cell.names:
                         cell.ask()
                 except ConfigurationError as error:  # labels, or a step whose fields do not fit changed sizes
                     problems += [f"{program.study.name}: {text}" for text in error.problems]

@@ -54,7 +54,7 @@ class Step(BaseModel):
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Do the work in ``folder``, and return what is recorded of it.
 
-        Numbers under ``values`` can stand in cells: ``{"values": {"de/f1": 91.2}}``. Everything else are facts, which a
+        Numbers under ``values`` can stand in cells: ``{"values": {"de/f1": 91.2}}``. Everything else is a fact, which a
         study reads with :meth:`Work.fact`.
         """
         raise NotImplementedError

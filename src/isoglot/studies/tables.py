@@ -6,7 +6,7 @@ Start with :func:`run_studies`, which does everything; :func:`write_study` write
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
@@ -113,31 +113,34 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
     with program.lab.one_look():
         for part in every:
             part.ask()
-    cells, results = _cells_and_results(program)
+    in_tables = [part for part in every if part.table]
+    cells, results = _cells_and_results(program, in_tables)
     tables = tables_beside_papers(cells)
     drawn = any(isinstance(part.content, Work) and part.content.manifest for part in program.parts)
     known = drawn or folder.is_dir() or any(cell.value is not None for cell in cells)
     if not (empty or known):
         return StudyTables(program, folder, tables, [])
     _write_tables(program, cells, tables)
-    _write_results(folder, results, [part for part in every if part.table])
+    _write_results(folder, results, in_tables)
     for part in program.parts:
         if not part.table:
             _write_figure(part, folder / "figures")
-    return StudyTables(program, folder, tables, results)
+    return StudyTables(program, folder, tables, list(results.values()))
 
 
-def _cells_and_results(program: Program) -> tuple[list[Cell], list[Result]]:
-    """Return the cells of the tables, and the results behind those that are known; equal results count once."""
+def _cells_and_results(program: Program, parts: Sequence[StudyPart]) -> tuple[list[Cell], dict[str, Result]]:
+    """Return the cells of the tables, and by their JSON the results behind those that are known.
+
+    Equal results are one. ``parts``: All parts of the study that are cells.
+    """
     setting = program.lab.setting
     selected = set(program.parts)
-    every = [part for part in (*program.parts, *program.unselected) if part.table]
     # A table lists the sizes that any of its cells looked up, and a run those of its own cells.
-    sizes_of_table = _sizes_read((part.table, part) for part in every)
-    sizes_of_run = _sizes_read((_run(part), part) for part in every if part.sources)
+    sizes_of_table = _sizes_read((part.table, part) for part in parts)
+    sizes_of_run = _sizes_read((_run(part), part) for part in parts if part.sources)
     cells: list[Cell] = []
-    results: dict[str, Result] = {}  # by their JSON
-    for part, seed in _by_seed(every):
+    results: dict[str, Result] = {}
+    for part, seed in _by_seed(parts):
         value = None if isnan(part.content) else float(part.content)
         if value is not None or part in selected:
             changes = setting.changes_of(sizes_of_table[part.table])
@@ -145,7 +148,7 @@ def _cells_and_results(program: Program) -> tuple[list[Cell], list[Result]]:
         if value is not None and part.is_result:
             result = _result(part, seed, changes=setting.changes_of(sizes_of_run[_run(part)]))
             results[result.model_dump_json()] = result
-    return cells, list(results.values())
+    return cells, results
 
 
 def _cell(
@@ -180,13 +183,16 @@ def _write_tables(program: Program, cells: Sequence[Cell], tables: Sequence[Tabl
     write_text(program.folder / "table.txt", f"{program.study.title}\n\n{text}")
 
 
-def _write_results(folder: Path, results: Sequence[Result], parts: Sequence[StudyPart]) -> None:
-    """Write the results and the records of the encoders behind them; without results delete both files."""
+def _write_results(folder: Path, results: Collection[str], parts: Sequence[StudyPart]) -> None:
+    """Write the results, which are given as JSON, and the records of the encoders behind them.
+
+    Without results delete both files.
+    """
     if not results:
         for name in (FILE_NAME, RUNS):
             (folder / name).unlink(missing_ok=True)
         return
-    write_text(folder / FILE_NAME, "".join(f"{result.model_dump_json()}\n" for result in results))
+    write_text(folder / FILE_NAME, "".join(f"{result}\n" for result in results))
     works = dict.fromkeys(work for part in parts for work in part.steps)
     write_json(folder / RUNS, {"runs": list(_records(works))})
 
@@ -199,8 +205,7 @@ def _by_seed(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int | None
     """
     places: dict[tuple[str, Any, Any], list[StudyPart]] = {}
     for part in parts:
-        if part.table:
-            places.setdefault((part.table, part.row, part.column), []).append(part)
+        places.setdefault((part.table, part.row, part.column), []).append(part)
     for cells in places.values():
         distinct = {(part.sources, part.unavailable or part.missing) for part in cells}
         if len(cells) > 1 and len(distinct) == 1:
@@ -272,8 +277,7 @@ def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) ->
 def _row(source: NumberSource) -> dict[str, Any]:
     """The row behind a number: the row that its evaluation wrote, or one made from the number's names.
 
-    In an evaluation the number ``de/f1`` has the row of German with F1, and ``de/``
-    the first row of German.
+    In an evaluation the number ``de/f1`` has the row of German with F1, and ``de/`` the first row of German.
     """
     manifest = source.work.manifest
     language, _, metric = source.metric.rpartition("/")
