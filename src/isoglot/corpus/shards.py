@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isoglot.core.seeding import seed_for
 from isoglot.corpus.filter.chunk import Part
+from isoglot.corpus.filter.filters import find_hashes
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.corpus.prepare_worker import Rows, RowsOfPart, ShardTask
@@ -70,8 +71,8 @@ class HashSet:
         unique, first_place = np.unique(hashes, return_index=True)
         unknown = np.ones(len(unique), dtype=bool)
         for run in self._runs:
-            place = np.minimum(np.searchsorted(run, unique), len(run) - 1)  # of the first that is not smaller
-            unknown &= run[place] != unique
+            found, _ = find_hashes(unique, run)
+            unknown &= ~found
         is_new = np.zeros(len(hashes), dtype=bool)
         is_new[first_place[unknown]] = True
         if unknown.any():

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.corpus.filter.filters import hash_texts
+from isoglot.corpus.filter.filters import find_hashes, hash_texts
 from isoglot.formats.sentence_pair import SentencePair
 
 Duplicates = Literal["keep", "pair", "source", "target"]
@@ -41,9 +41,8 @@ class FirstPairs:
         known = packed[first]
         new = np.ones(len(unique), bool)
         for run in self._runs:
-            nearest = np.minimum(np.searchsorted(run[0], unique), run.shape[1] - 1)
-            found = run[0][nearest] == unique
-            known = np.where(found, run[1][nearest], known)
+            found, number = find_hashes(unique, run[0])
+            known = np.where(found, run[1][number], known)
             new &= ~found
         self._remember(np.stack([unique[new], known[new]]))
         result: list[Place | None] = []

@@ -75,6 +75,20 @@ def hash_texts(texts: Iterable[str], *, salt: str = "") -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype="<u8")
 
 
+def find_hashes(
+    hashes: NDArray[np.uint64], known: NDArray[np.uint64]
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Find hashes among known ones, which are sorted and at least one.
+
+    Returns:
+        For each hash whether it is known, and its place in ``known`` (without meaning if it is not). **Shape**: both
+        (hashes,).
+    """
+    # The first known hash that is not smaller is the same, or the same is not there.
+    place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    return known[place] == hashes, place
+
+
 def split_flags(flags: str) -> list[str]:
     """Split the names in a cell of a flag column: ``dev`` and ``test`` of ``dev;test`` or ``dev, test``."""
     return [name for name in _FLAG_ENDS.split(flags) if name]
@@ -194,9 +208,7 @@ class RowTests:
                     compared += lines
                     row_of_compared += [row] * len(lines)
             hashes = hash_texts(map(held_out_key, compared))
-            # The held-out hashes are sorted: the first that is not smaller is the same, or the same is not there.
-            place = np.minimum(np.searchsorted(self._held_out, hashes), len(self._held_out) - 1)
-            found = self._held_out[place] == hashes
+            found, _ = find_hashes(hashes, self._held_out)
             passed[np.array(row_of_compared, dtype=np.int64)[found]] = False
         return passed
 
