@@ -104,9 +104,8 @@ def pack(
             f"{checkpoint / TOKENIZER}: has more than {LARGEST_TOKENIZER:,} bytes; `isoglot trim` leaves out pieces "
             "that a text does not use"
         )
-    build_tokenizer(
-        checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape)
-    )  # refuses one that does not fit
+    # Refuses one that does not fit.
+    build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
 
     # The contents of both files, in memory: they are compared with what exists before anything is written.
     lower = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
@@ -299,9 +298,8 @@ def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
         nibbles, scales = exact
         return {f"{name}.q4": nibbles, f"{name}.scale": scales}
     scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)  # 3
-    whole_numbers = np.rint(values / np.where(scale > 0, scale, 1)).astype(
-        np.int8
-    )  # a row of zeros stays zeros
+    # A row of zeros stays zeros.
+    whole_numbers = np.rint(values / np.where(scale > 0, scale, 1)).astype(np.int8)
     return {f"{name}.q8": whole_numbers, f"{name}.scale": scale.astype(np.float32)}
 
 

@@ -194,9 +194,8 @@ def build_tokenizer(file: str | Path, packed: PackedFile) -> Tokenizer:
         ids = tokenizer.encode(_WORDS).ids
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
-    except (
-        BaseException
-    ) as error:  # the library raises plain Exception; a panic of its Rust code is not even that
+    # The library raises plain Exception; a panic of its Rust code is not even that.
+    except BaseException as error:
         raise _unreadable(file, f"{TOKENIZER}: {reason(error)}") from error
     # If every id below the number of entries has an entry, the largest id is one less than that number. Only if there
     # are gaps is the whole vocabulary read, which takes four times as long.

@@ -88,9 +88,8 @@ class _InOrder(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse empty values, most often a shell variable that is not set: click takes one for the current folder."""
         for before, argument in pairwise(["isoglot", *args]):
-            is_empty_option = (
-                argument.startswith("--") and argument.find("=") == len(argument) - 1
-            )  # `--out=`
+            # `--out=`.
+            is_empty_option = argument.startswith("--") and argument.find("=") == len(argument) - 1
             if not argument or is_empty_option:
                 option = argument or f"{before} ''"
                 raise ConfigurationError(f"{option}: the value is empty; write one, or leave the option out")

@@ -52,9 +52,8 @@ class ResultList(list[Row]):
     ) -> None:
         super().__init__(results)
         self._frame = frame
-        self._made = (
-            [] if frame is None else list(self)
-        )  # the results as they were made, in the order of the frame
+        # The results as they were made, in the order of the frame.
+        self._made = [] if frame is None else list(self)
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return each result as a dictionary of its fields."""

@@ -185,9 +185,8 @@ def _write_corpus(
         try:
             manifest = _write_shards(folder, settings, processes, progress)
         except BaseException:
-            hasher.shutdown(
-                cancel_futures=True
-            )  # so that the error does not wait for the hashes of all files
+            # So that the error does not wait for the hashes of all files.
+            hasher.shutdown(cancel_futures=True)
             raise
         manifest = manifest.model_copy(update={"inputs": tuple(future.result() for future in hashes)})
     for file, old, new in zip(files, before, states(files), strict=True):

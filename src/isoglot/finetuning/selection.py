@@ -41,9 +41,8 @@ def require_metric(
         return
     language, dataset = dev[0]
     names = [*task.score(dataset, task.gold(dataset), language=language)]
-    if hasattr(
-        task, "confusion"
-    ):  # a classifier, which also has the metrics of single classes, such as `f1_LABEL`
+    # A classifier, which also has the metrics of single classes, such as `f1_LABEL`.
+    if hasattr(task, "confusion"):
         names += class_metrics(labels or ())
     if metric not in names:
         raise _unknown_metric(task, metric, names)

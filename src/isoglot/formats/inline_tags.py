@@ -165,12 +165,10 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
     closings: dict[int, int] = {}
     crossing: list[tuple[int, int]] = []
     nested: list[int] = []  # tags that are open, the innermost last; without codes that are known to cross
-    open_codes = defaultdict[tuple[str, str], list[int]](
-        list
-    )  # by name and number, the one opened last at the end
-    closed_codes: set[int] = (
-        set()
-    )  # opening codes that have been closed, some of which may still be in `nested`
+    # By name and number, the one opened last at the end.
+    open_codes = defaultdict[tuple[str, str], list[int]](list)
+    # Opening codes that have been closed, some of which may still be in `nested`.
+    closed_codes: set[int] = set()
     for number, tag in enumerate(tags):
         # Codes that were closed while something inside them was open.
         while nested and nested[-1] in closed_codes:

@@ -28,9 +28,8 @@ class Records:
     columns: dict[str, list[Any]]  # of the kind of corpus, without its languages
     flags: list[str] | None = None  # the flag field of each row, where the source has one
     incomplete: int = 0  # units passed over, see :class:`Chunk`
-    spaces: Counter[str] = field(
-        default_factory=Counter
-    )  # rows with spaces that do not end a word, by the first one
+    # Rows with spaces that do not end a word, by the first one.
+    spaces: Counter[str] = field(default_factory=Counter)
     possible: int = 0  # word links that were left out because they are marked as possible
     described: int = 0  # units of a translation memory with an id, tags, notes or properties
 

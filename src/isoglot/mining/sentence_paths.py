@@ -75,9 +75,8 @@ def _runs_of_side(vectors: Sequence[Vectors], samples: Vectors, lengths: Lengths
     ``vectors``: For 1, 2, … lines, the vectors of the runs. ``samples``: Lines of the other side. ``lengths``: Of each
     line of this side.
     """
-    length_before = np.concatenate(
-        [[0.0], np.cumsum(lengths, dtype=np.float64)]
-    )  # of all lines before each line
+    # Of all lines before each line.
+    length_before = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
     ends = np.arange(1, len(length_before))
     runs = []
     for size, run_vectors in enumerate(vectors, 1):
@@ -127,9 +126,8 @@ def cheapest_groups(
     if max(counts) > _SMALL and min(counts) > 1:
         coarser = cheapest_groups([_halved(source[0])], [_halved(target[0])], max_size=2, skip=skip)
     low, high = _around(coarser, *counts)
-    offsets = starts_and_end(
-        high - low + 1
-    )  # the cells of the band stand in one row, source line by source line
+    # The cells of the band stand in one row, source line by source line.
+    offsets = starts_and_end(high - low + 1)
     source_samples, target_samples = samples or (spaced(source[0]), spaced(target[0]))
     source_lengths, target_lengths = lengths or [np.ones(count, np.float32) for count in counts]
     source_runs = _runs_of_side(source, target_samples, source_lengths)

@@ -89,15 +89,13 @@ def key_queue_loss(
         if positive_in_denominator:
             losses = torch.cat([positive, scores], 1).logsumexp(1) - positive[:, 0]
         else:
-            without_negatives = (scores == -torch.inf).all(
-                1
-            )  # a score of NaN stays NaN, and is found by the trainer
+            # A score of NaN stays NaN, and is found by the trainer.
+            without_negatives = (scores == -torch.inf).all(1)
             # logsumexp of −inf alone has a gradient of NaN, which masking the result would not remove; so such rows
             # get finite scores first.
             finite_scores = scores.masked_fill(without_negatives[:, None], 0.0)
-            denominator = (
-                finite_scores.logsumexp(1) if scores.shape[1] else positive[:, 0]
-            )  # K = 0: no column
+            # K = 0: no column.
+            denominator = finite_scores.logsumexp(1) if scores.shape[1] else positive[:, 0]
             losses = (denominator - positive[:, 0]).masked_fill(without_negatives, 0.0)
         return losses, (positive.detach() >= scores.detach()).all(1)
 

@@ -135,9 +135,8 @@ def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
     """
     rows, source, target = LinkedPositions.of_ids(link_ids).pairs()
     real = (side_ids[rows, source] == 1) & (side_ids[rows, target] == 2)
-    distinct = torch.unique(
-        torch.stack([rows, source, target])[:, real], dim=1
-    )  # sorted by pair, then position
+    # Sorted by pair, then position.
+    distinct = torch.unique(torch.stack([rows, source, target])[:, real], dim=1)
     return LinkedPositions(len(link_ids), *distinct)
 
 

@@ -153,9 +153,8 @@ def _write(
     }
     backend = fast_backend(tokenizer)
     usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))  # 1
-    kept = chosen_pieces(
-        backend, usage, always=special.values()
-    )  # the old ids, ascending: the new id is the index
+    # The old ids, ascending: the new id is the index.
+    kept = chosen_pieces(backend, usage, always=special.values())
     trimmed = trimmed_tokenizer(backend, kept)
     differences = None
     if request.held_out:
@@ -168,9 +167,8 @@ def _write(
     parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, config, torch.from_numpy(kept))
     new_id = {int(old): new for new, old in enumerate(kept)}
     for name, value in special.items():
-        setattr(
-            config, name, new_id.get(value, value)
-        )  # an id outside of the vocabulary is never used, and stays
+        # An id outside of the vocabulary is never used, and stays.
+        setattr(config, name, new_id.get(value, value))
     config.vocab_size = len(kept)
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))

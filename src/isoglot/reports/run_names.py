@@ -30,9 +30,8 @@ class NamedRun:
     place: Path
     seed: int | None = None
     recipe_hash: str = ""
-    values: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # by dotted name, those of the recipe that are known
+    # By dotted name, those of the recipe that are known.
+    values: Mapping[str, Any] = field(default_factory=dict)
     checkpoint: str = ""  # hash, where two checkpoints of one recipe are two runs
 
 

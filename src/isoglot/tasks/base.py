@@ -126,9 +126,8 @@ def check_locations(task: Task, parts: Sequence[tuple[str, str]]) -> dict[tuple[
             )
             continue
         try:
-            split_names(
-                split
-            )  # refuses an unknown split, for which a file without splits would be read whole
+            # Refuses an unknown split, for which a file without splits would be read whole.
+            split_names(split)
             locations[language, split] = locations_of(task, language, split)
         except ConfigurationError as error:
             problems += error.problems

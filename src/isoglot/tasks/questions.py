@@ -294,9 +294,8 @@ def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
 
 def _window(encoded: Any, row: int, ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> Window:
     """The part of a context in a row. No answer is labelled on the first special token, as in BERT's code."""
-    sequences = encoded.sequence_ids(
-        row
-    )  # 0 for the question's tokens, 1 for the context's, None for special ones
+    # 0 for the question's tokens, 1 for the context's, None for special ones.
+    sequences = encoded.sequence_ids(row)
     context = [i for i, sequence in enumerate(sequences) if sequence == 1]
     offsets = np.array([encoded["offset_mapping"][row][i] for i in context], np.int32).reshape(-1, 2)
     null = list(ids).index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0

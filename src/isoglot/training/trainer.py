@@ -186,9 +186,8 @@ class AlignmentTrainer(CheckpointingTrainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Add the mean losses and metrics since the last log, over all ranks, and tokens per second."""
-        logs.pop(
-            "train_samples_per_second", None
-        )  # computed from a batch size that this trainer does not use
+        # Computed from a batch size that this trainer does not use.
+        logs.pop("train_samples_per_second", None)
         if "loss" in logs:
             logs |= self.meter.flush()
         self.state.epoch = self.batches.epoch_at(self.state.global_step)

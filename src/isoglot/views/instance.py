@@ -26,9 +26,8 @@ class Instance:
     ids: IntArray  # with special tokens
     word_ids: IntArray | None = None  # the word of each token, −1 for tokens of no word
     attention: IntArray | None = None  # 1 for tokens, 0 for padding; None: no padding
-    extras: dict[str, IntArray] = field(
-        default_factory=dict
-    )  # further keys of the batch, not changed by masking
+    # Further keys of the batch, not changed by masking.
+    extras: dict[str, IntArray] = field(default_factory=dict)
 
 
 def masked_tensors(

@@ -225,9 +225,8 @@ def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[
     plan = plan.clamp(min=0.0).masked_fill(~mask, 0.0)
     tiny = torch.finfo(plan.dtype).tiny
     by_row, by_column = (plan.sum(dim, keepdim=True).clamp(min=tiny).sqrt() for dim in (2, 1))
-    return links, plan / (
-        by_row * by_column
-    )  # the geometric mean of a cell's shares in its row and its column
+    # The geometric mean of a cell's shares in its row and its column.
+    return links, plan / (by_row * by_column)
 
 
 def _read(
