@@ -77,7 +77,7 @@ def test_a_generator_of_layers_is_read_once_for_all_sets(own):
 @pytest.mark.parametrize(
     ("weights", "named"),
     [
-        *(({"two": weight}, f"'two'.* {weight!r}") for weight in (0, -1, float("nan"), float("inf"), "3")),
+        *(({"two": weight}, f"'two'.*got {weight!r}") for weight in (0, -1, float("nan"), float("inf"), "3")),
         ({"twoo": 2.0}, "'twoo'.* two$"),
     ],
     ids=str,

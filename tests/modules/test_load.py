@@ -185,7 +185,9 @@ def test_a_tokenizer_larger_than_the_embeddings_is_an_error(tmp_path, tokenizer)
         load_masked_lm({**SPEC, "vocab_size": 30}, tokenizer=tokenizer)
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "camembert", "mpnet", "electra", "data2vec-text"])
+@pytest.mark.parametrize(
+    "family", ["bert", "roberta", "camembert", "mpnet", "electra", "data2vec-text", "luke"]
+)
 def test_the_longest_input_of_a_configuration_is_that_of_its_encoder(family):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     config = AutoConfig.for_model(family, vocab_size=50, max_position_embeddings=40, pad_token_id=1, **sizes)

@@ -219,9 +219,9 @@ def test_an_output_may_not_be_an_input(tmp_path: Path) -> None:
     link.symlink_to(file)
     (tmp_path / "hard.tsv").hardlink_to(file)
     for output in (file, link, tmp_path / "hard.tsv", tmp_path / "in" / ".." / "in" / "a.tsv"):
-        with pytest.raises(ConfigurationError, match=f"{output}: .*input"):
+        with pytest.raises(ConfigurationError, match=f"{output}: .*also an input"):
             refuse_overwriting(output, ["-", None, "hub/name", file])
-    for inside, named in ((tmp_path / "in", "input"), (link, f"input {link}")):
+    for inside, named in ((tmp_path / "in", "also an input"), (link, f"input {link}")):
         with pytest.raises(ConfigurationError, match=f"{tmp_path}/in: .*{named}"):
             refuse_overwriting(tmp_path / "in", [inside])
     refuse_overwriting("-", [file])

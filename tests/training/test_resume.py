@@ -61,7 +61,7 @@ LORA = AdapterOptions(rank=2, dropout=0.1)
         pytest.param({"bf16": True, "gradient_accumulation_steps": 3}, marks=pytest.mark.slow),
         {**SHORT, "bf16": True, "contrast": True},
         pytest.param({"text": 48, "examples": 16, "dataloader_num_workers": 2}, marks=pytest.mark.slow),
-        pytest.param({**SHORT, "parts": LATE_ENCODER}, marks=pytest.mark.slow),
+        {**SHORT, "parts": LATE_ENCODER},
         pytest.param({**SHORT, "parts": LATE_CONTRAST, "contrast": True}, marks=pytest.mark.slow),
         pytest.param({**SHORT, "parts": FROZEN_LAYER, "adapter": LORA}, marks=pytest.mark.slow),
         {

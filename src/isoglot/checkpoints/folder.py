@@ -40,8 +40,7 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
         from isoglot.checkpoints.packed import unpacked  # noqa: PLC0415 - loads numpy
 
         return unpacked(packed)
-    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1
-    if folder.exists() or looks_like_path:  # 4
+    if folder.exists() or looks_like_path(name):  # 4
         missing = "tokenizer.json" if file == "tokenizer" else file
         problem = f"holds no {missing}" if folder.exists() else "does not exist"
         raise ConfigurationError(
@@ -50,6 +49,11 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
             "hub name"
         )
     return name  # 5
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether a name is a path and no name on the hub: ``./x``, ``/x``, ``~/x``, ``a/b/c``, but not ``owner/name``."""
+    return name.startswith((".", "/", "~")) or name.count("/") > 1
 
 
 def checkpoints_of(place: str | Path) -> list[str | Path]:

@@ -146,8 +146,9 @@ def read_packed(file: str | Path, *, texts_alone: bool = False) -> PackedFile:
     path = Path(file)
     texts, tensors, shape = _read(path, FORMAT, texts_alone=texts_alone)
     choice_from = path  # the file that a message about the choice names
-    if choice_beside(path).is_file():
-        choice_from = choice_beside(path)
+    beside = choice_beside(path)
+    if beside.is_file():
+        choice_from = beside
         texts[ALIGNER_FILE] = _small_text(choice_from)
     # Layer 0 is the embeddings; a negative layer counts from the end, -1 for the last one.
     layer = _json_object(choice_from, ALIGNER_FILE, texts[ALIGNER_FILE]).get("layer")

@@ -124,9 +124,9 @@ def train_head(  # noqa: PLR0913 - what one run is made of
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
         callbacks=[Watcher(progress, metric), *early_stop, *callbacks],
     )
-    # A head returns the mean over its batch, though transformers takes its forward for one that divides by the number
-    # of items that it is given. Without this the trainer would not divide by the number of micro-batches, on which
-    # `_Trainer.compute_loss` counts.
+    # A head returns the mean over its batch and ignores the number of items, but transformers assumes that it divides
+    # by that number, and would then not divide by the number of micro-batches. `_Trainer.compute_loss` relies on that
+    # division.
     trainer.model_accepts_loss_kwargs = False
     trainer.class_weights = weights
     groups_per_step = trainer.args.train_batch_size * options.gradient_accumulation
@@ -319,7 +319,7 @@ class _Trainer(StagedTrainer):
         2. The library divides the loss by the number of micro-batches, and the gradients by the number of ranks; the
            loss is multiplied by both in advance.
 
-        Evaluations report the head's own mean.
+        Evaluations report the mean over the batch, weighted if there are class weights.
         """
         if self.class_weights is None:
             loss, outputs = super().compute_loss(model, inputs, return_outputs=True)

@@ -58,12 +58,9 @@ def require_axes(**named: tuple[Tensor | None, str]) -> None:
         if tensor is None:
             continue
         names = axes.split()
-        fits = len(names) == tensor.dim()
-        if fits:
-            for axis, size in zip(names, tensor.shape, strict=True):
-                if sizes.setdefault(axis, size) != size:
-                    fits = False
-                    break
+        fits = len(names) == tensor.dim() and all(
+            sizes.setdefault(axis, size) == size for axis, size in zip(names, tensor.shape, strict=True)
+        )
         if not fits:
             needed = [f"{axis} {sizes[axis]}" if axis in sizes and axis != "2" else axis for axis in names]
             raise ConfigurationError(

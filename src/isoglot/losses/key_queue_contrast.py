@@ -148,7 +148,7 @@ class KeyQueueContrast(Loss):
         self.momentum_projection.update(self.head)
 
     def _enqueue(self, keys: Tensor, source_ids: Tensor | None) -> None:
-        """Put the keys of all ranks into the queue, which so is the same on every rank."""
+        """Put the keys of all ranks into the queue, so that it is the same on every rank."""
         gathered = gather_rows(keys.float())
         if 0 < self.queue.size < len(gathered):
             raise ConfigurationError(

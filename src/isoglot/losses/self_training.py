@@ -11,6 +11,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import NotNegative, Positive
 from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
+from isoglot.modules.self_labelling import LinkedPositions
 
 _COSINE_THRESHOLD = 0.4
 """A self-labelled link with ``compare: cosine`` exceeds this geometric mean of its two probabilities.
@@ -118,8 +119,12 @@ class SelfTraining(Loss):
         else:
             forward_loss = -_log_mass(query_mass, scores, links, mask, query_linked).sum()
             # The same with the key's pieces as rows.
-            scores, links_of_keys, mask_of_keys = (part.transpose(1, 2) for part in (scores, links, mask))
-            backward_loss = -_log_mass(key_mass, scores, links_of_keys, mask_of_keys, key_linked).sum()
+            scores_of_keys, links_of_keys, mask_of_keys = (
+                part.transpose(1, 2) for part in (scores, links, mask)
+            )
+            backward_loss = -_log_mass(
+                key_mass, scores_of_keys, links_of_keys, mask_of_keys, key_linked
+            ).sum()
         total = 0 + forward_loss + backward_loss  # 0 first: a batch without links has a loss of 0, not of −0
 
         if self.consistency:
@@ -172,9 +177,8 @@ def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tenso
     """
     mask = pair_mask(query_mask, key_mask)
     links = torch.zeros_like(mask)
-    row, item = (link_ids >= 0).all(-1).nonzero(as_tuple=True)
-    query_position, key_position = link_ids[row, item].unbind(1)
-    links[row, query_position, key_position] = True
+    found = LinkedPositions.of_ids(link_ids)
+    links[found.rows, found.source, found.target] = True
     return links & mask
 
 

@@ -63,7 +63,7 @@ def load_checkpoint(
     ``new_head``: start a new head, and a new pooler, where the checkpoint has none that fits (``AutoModel`` has no
     head, so that only a pooler may be new).
     ``keep_left_out``: keep the tensors that this class of model has no place for, see :func:`left_out`.
-    ``without_head``: the end of the message if the head is missing.
+    ``without_head``: the message if the head is missing.
     ``options``: further arguments of ``from_pretrained``.
 
     Raises:

@@ -54,9 +54,9 @@ _ALIASES = {"distilbert": {"intermediate_size": "hidden_dim", "hidden_act": "act
                            "attention_probs_dropout_prob": "attention_dropout"}}  # fmt: skip
 """BERT's names of settings, which a recipe may use for every family, and the names that a family gives them."""
 _SPECIALS = ("pad", "bos", "eos", "cls", "sep")
-_COUNT_FROM_PADDING = ("camembert", "data2vec-text", "xmod", "longformer", "ibert", "mpnet", "luke")
-"""Families that number positions from behind the padding's id as RoBERTa does, with another word in their name."""
 """Special tokens whose ids a configuration has."""
+_COUNT_FROM_PADDING = ("camembert", "data2vec-text", "xmod", "longformer", "ibert", "mpnet", "luke")
+"""Families that count positions from the padding's id + 1 as RoBERTa does, without `roberta` in their name."""
 
 
 def load_masked_lm(

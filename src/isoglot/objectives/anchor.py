@@ -39,8 +39,8 @@ class AnchorObjective(Objective):
             has ``order: source_is_query``.
         reduction: ``mean`` over the dimensions or ``sum``.
 
-    **Batch**: ``query_input_ids``, ``query_attention_mask``, ``query_word_ids`` (``key_*`` with ``side: key``); from a
-    shuffled view also ``query_is_pivot_mask``.
+    **Batch**: ``query_input_ids``, ``query_attention_mask``, ``query_word_ids`` (``key_*`` with ``side: key``) and, if
+    the view gives it, ``query_is_pivot_mask``.
 
     **Metrics**: ``cosine`` between the vectors and the initial ones.
 

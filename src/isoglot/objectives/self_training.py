@@ -62,8 +62,8 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
     def aligner_options(self) -> Mapping[str, Any]:
         """The aligner that reads the trained probabilities: softmax at the same layer and temperature.
 
-        With ``compare: dot`` the links above ``threshold``. With ``compare: cosine`` the links whose probability is at
-        least 0.2, and for words that have none, links beside those (``alone``).
+        With ``compare: dot`` these are the links above ``threshold``. With ``compare: cosine`` they are the links with
+        a probability of at least 0.5, and links of at least 0.2 beside a link that is kept (``alone``).
         """
         options = {
             "method": "softmax",

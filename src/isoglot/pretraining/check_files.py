@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from isoglot.checkpoints.folder import looks_like_path
 from isoglot.core.errors import MISSING_FILE, ConfigurationError, IsoglotError, Problem, collected
 from isoglot.corpus.manifest import is_prepared
 from isoglot.corpus.open_corpus import prepared_input
@@ -81,5 +82,5 @@ def _is_missing(path: str, source: Source, *, aligned: bool) -> bool:
         return False
     if source.format == "huggingface":
         return False
-    looks_like_path = bool(Path(path).suffix) or path.startswith((".", "/", "~")) or path.count("/") > 1
-    return looks_like_path or aligned or ("/" in path and Path(path).parent.is_dir())
+    is_path = bool(Path(path).suffix) or looks_like_path(path)
+    return is_path or aligned or ("/" in path and Path(path).parent.is_dir())

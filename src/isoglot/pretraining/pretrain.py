@@ -73,8 +73,8 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
 ) -> Checkpoint:
     """Train in a folder that no other process works in.
 
-    Every rank runs all of this function. The first rank (``is_main``) prepares while the others wait, and only the
-    first rank writes records.
+    Every rank runs all of this function. The first rank of each machine prepares while the others wait. Only the first
+    rank of all (``is_main``) writes records.
 
     1. Look at the folder: refuse the run of another recipe before anything is prepared.
     2. Prepare the corpora. Refuse a run on other data, or return the checkpoint of a finished one.

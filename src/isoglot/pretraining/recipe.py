@@ -285,6 +285,7 @@ def typed(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
         wrong = [location for location, made in sections.items() if made is None]
         for problem in error.problems:
             is_reported = any(problem.location[: len(location)] == location for location in wrong)
-            problems += [] if is_reported else [problem]
+            if not is_reported:
+                problems.append(problem)
     document.add(problems)
     return recipe, sections

@@ -52,7 +52,8 @@ _LEFT_BEHIND = (
     "model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot", "*onnx*", "openvino",
     "vocab.*", "merges.txt", "*.model", "added_tokens.json", "checkpoint-*", "*.partial",
 )  # fmt: skip
-"""Files of a checkpoint's own folder that hold the whole vocabulary, or that are written again; they are not copied."""
+"""Files of a checkpoint's own folder that are not copied: they hold the whole vocabulary, are written again, or belong
+to the training (``checkpoint-*``, ``*.partial``)."""
 _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer)$")
 """Tensors of ``objectives.safetensors`` that an aligner reads. Only these are copied: others may hold ids of pieces."""
 

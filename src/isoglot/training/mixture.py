@@ -153,7 +153,10 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         }
 
     def _sorted_rows(self, index: int) -> dict[str, RowNumbers]:
-        """Return each stream's rows at the positions of a window, sorted by length; the last two windows are kept."""
+        """Return each stream's rows at the positions of a window, sorted by length if there is a ``bucket``.
+
+        The last two windows are kept.
+        """
         if index not in self._windows:
             rows_by_stream = self._unsorted_rows(*self.window(index))
             if self.bucket is not None:
@@ -203,7 +206,10 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return np.concatenate(parts).astype(np.int64)
 
     def _order(self, name: str, size: int, epoch: int) -> NDArray[np.int32 | np.int64]:
-        """Return a stream's shuffled order of one epoch; two orders of each stream are kept."""
+        """Return a stream's shuffled order of one epoch.
+
+        The latest orders are kept, twice as many as there are streams.
+        """
         key = (name, epoch)
         if key not in self._orders:
             generator = np.random.default_rng(seed_for(self.seed, "order", name, epoch))

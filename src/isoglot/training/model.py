@@ -222,8 +222,8 @@ class AlignmentModel(nn.Module):
         An optimiser step shows in the weights: the first number of any trained tensor has changed since the last call.
         """
         names = [name for name, weight in self.weights.items() if callable(weight)]
+        does_nothing = Objective.after_step
         for name, objective in self.objectives.items():
-            does_nothing = Objective.after_step
             if getattr(type(objective), "after_step", does_nothing) is not does_nothing:
                 names.append(name)
         if not self._watched or not names:

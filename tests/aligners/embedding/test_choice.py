@@ -172,7 +172,7 @@ def test_far_fewer_links_than_when_it_was_tuned_are_told(encoder, tmp_path, capl
 def test_links_per_word_that_are_no_number_are_named(encoder, density):
     (encoder / ALIGNER_FILE).write_text(json.dumps({"method": "argmax", "links_per_word": density}))
     with pytest.raises(
-        ConfigurationError, match=rf"{ALIGNER_FILE}: links_per_word .*{re.escape(str(density))}"
+        ConfigurationError, match=rf"{ALIGNER_FILE}: links_per_word .*got {re.escape(repr(density))}"
     ):
         kept_choice(encoder)
 

@@ -41,7 +41,7 @@ def test_find_names_data_that_it_cannot_choose(
 
 @pytest.mark.parametrize(("part", "named"), [("0:3000", "0 and 100 %"), ("20:120%", "20:120%")])
 def test_a_part_of_a_file_lies_within_100_percent(part: str, named: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{named}.*#0:80%"):
+    with pytest.raises(ConfigurationError, match=f": .*{named}.*#0:80%"):
         DataSource([f"a.tsv#{part}"])
 
 
