@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false python benchmarks/billion_pairs.py --pairs 20000
 
-`docs/guides/billion_pairs.md` multiplies them by a billion. Rates count processor time, so other work on the machine
+`docs/results/xlmr_large_estimate.md` multiplies them by a billion. Rates count processor time, so other work on the machine
 matters little.
 """
 

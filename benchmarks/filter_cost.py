@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false python benchmarks/filter_cost.py en-de.tsv.gz --price 0.04
 
-`docs/guides/billion_pairs.md` shows its output. Seconds are of the processor, so other work on the machine matters
-little. What a stage loads, and its first pairs, do not count.
+`docs/guides/billion_pairs.md` shows its output. Seconds are CPU time, so other work on the machine matters
+little. Loading models and the first 256 pairs are not counted.
 """
 
 from __future__ import annotations
