@@ -280,7 +280,7 @@ def build_trainer(
     """Build the trainer of a run, ready to train."""
     batch = batch_options(recipe, built.views, streams)
     batches_per_step = args.world_size * args.gradient_accumulation_steps
-    mixture = build_mixture(recipe, streams, batch, group=batches_per_step)
+    mixture = build_mixture(recipe, streams, batch, batches_per_step=batches_per_step)
     collator = Collator(
         built.views,
         seed=recipe.seed,
@@ -300,7 +300,7 @@ def build_trainer(
 
 
 def build_mixture(
-    recipe: Recipe, streams: Mapping[str, Dataset], batch: BatchOptions, *, group: int
+    recipe: Recipe, streams: Mapping[str, Dataset], batch: BatchOptions, *, batches_per_step: int
 ) -> Mixture:
     """Build the mixture of a run's streams, which says which examples stand at which position.
 
@@ -308,7 +308,7 @@ def build_mixture(
         recipe: The recipe. Its ``epochs`` name the stream that is counted; in a run of ``steps`` it is the first one.
         streams: The encoded streams that views read.
         batch: Batch size, and the cost of one example of each stream.
-        group: Batches in one optimiser step: ranks times accumulation.
+        batches_per_step: Ranks times micro-batches.
     """
     primary = recipe.epochs.stream if recipe.epochs is not None else next(iter(streams))
     if primary not in streams:
@@ -321,7 +321,11 @@ def build_mixture(
     lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
     # Without the option `bucket` a window holds one optimiser step: which examples share a step stays random.
     bucket = bucket_positions(
-        lengths, batch, batches=recipe.batch.bucket or 1, group=group, concatenate=concatenate
+        lengths,
+        batch,
+        steps=recipe.batch.bucket or 1,
+        batches_per_step=batches_per_step,
+        concatenate=concatenate,
     )
     return Mixture(
         streams,
@@ -329,6 +333,6 @@ def build_mixture(
         length=length,
         seed=recipe.seed,
         bucket=bucket,
-        least=group,
+        least=batches_per_step,
         concatenate=concatenate,
     )

@@ -86,8 +86,10 @@ def inspect_recipe(
     views = build_views(recipe, tokenizer, corpora, longest=None if config is None else longest_input(config))
     streams = encoded(recipe, corpora, tokenizer, folder, report)
     require_columns(views, streams)
-    group = int(recipe.train.get("gradient_accumulation_steps", 1))
-    mixture = build_mixture(recipe, streams, batch_options(recipe, views, streams), group=group)
+    micro_batches = int(recipe.train.get("gradient_accumulation_steps", 1))
+    mixture = build_mixture(
+        recipe, streams, batch_options(recipe, views, streams), batches_per_step=micro_batches
+    )
     collate = Collator(
         views,
         seed=recipe.seed,

@@ -13,6 +13,6 @@ The words of this room:
 - *position*: a number of the run; the mixture has one example of every stream there.
 - *window*: a range of positions inside which examples are sorted by length.
 - *step*: one update of the weights, after one forward pass or several (*micro-batches*, the *accumulation*).
-- *group*: the batches of one step, over all ranks and micro-batches.
+  Its *batches* are those of all ranks and micro-batches.
 - *items*: the things that an objective's loss is a mean of: masked pieces, pairs, links.
 """
