@@ -143,7 +143,7 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         record.finish(
             {
                 "steps": trainer.batches.steps,
-                "resumed_at": losses.began[0],
+                "resumed_at": losses.first_step,
                 "metrics": outcome.metrics,
                 "devices": args.world_size,
                 **checkpoint_entry(out),
@@ -217,7 +217,7 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
 def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mapping[str, Dataset]) -> Path:
     """Write the encoder as a plain folder with its card, and the objectives' own state beside it."""
     folder = out / CHECKPOINT
-    state = trainer.whole_state()  # every rank has to ask: each sends its shards
+    state = trainer.gathered_state()  # every rank has to ask: each sends its shards
     if trainer.is_world_process_zero():
         model = trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
         trainer.warn_if_unchanged(model.state_dict() if state is None else state)
