@@ -59,8 +59,8 @@ class StagedTrainer(Trainer):
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
         """Train, or go on training from a checkpoint; ``True`` is the newest complete one."""
-        checkpoint = checkpoints.chosen(
-            resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
+        checkpoint = checkpoints.chosen_checkpoint(
+            resume_from_checkpoint, self.folder, plan=self.plan(), is_main=self.is_world_process_zero()
         )
         try:
             with freed_memory_kept(self.args.device.type):
