@@ -125,30 +125,33 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
             several runs those that failed, after the others are done.
         InputError: Data that cannot be read.
     """
-    seeds, runs_at_once = (
-        checked_seeds(seed),
-        validated(SweepRequest, {"sweep": sweep or {}, "workers": workers}),
-    )
-    named = {
+    seeds = checked_seeds(seed)
+    request = validated(SweepRequest, {"sweep": sweep or {}, "workers": workers})
+    # Settings that are arguments of their own join the others.
+    own_arguments = {
         "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "max_length": max_length
     }  # fmt: skip
-    settings |= {name: value for name, value in named.items() if value is not None}
-    if train is not None and (settings or runs_at_once.sweep):
-        given = ", ".join([*settings, *(["sweep"] if runs_at_once.sweep else [])])
-        raise ConfigurationError(f"got train= and {given}; pass train=options.changed(...) instead")
-    refuse_given_twice(runs_at_once.sweep, settings)
+    settings |= {name: value for name, value in own_arguments.items() if value is not None}
+    # No setting may be given twice: beside `train`, or by a value and by a sweep.
+    if train is not None:
+        given = [*settings, "sweep"] if request.sweep else [*settings]
+        if given:
+            raise ConfigurationError(
+                f"got train= and {', '.join(given)}; pass train=options.changed(...) instead"
+            )
+    refuse_given_twice(request.sweep, settings)
     build = task_builder(
         task, data, columns, preset=preset, settings=settings, train=train, keep_adapter=keep_adapter
     )
-    runs = planned_runs(out, runs_at_once.sweep, seeds)
+    runs = planned_runs(out, request.sweep, seeds)
     if not isinstance(model, str | Path | PreTrainedModel) and callable(model):
         model = name_of_function(model)
     with model_folder(model, tokenizer) as checkpoint:
         made = finetune_runs(
-            checkpoint, build, language, runs, workers=runs_at_once.workers, resume=resume, overwrite=overwrite,
+            checkpoint, build, language, runs, workers=request.workers, resume=resume, overwrite=overwrite,
             progress=progress, callbacks=callbacks,
         )  # fmt: skip
-    is_single = not runs_at_once.sweep and isinstance(seed, int)
+    is_single = not request.sweep and isinstance(seed, int)
     return made[0] if is_single else made
 
 
@@ -162,22 +165,33 @@ def task_builder(
     train: FinetuneOptions | None = None,
     keep_adapter: bool = False,
 ) -> BuildTask:
-    """A function from the values of a sweep to a task and its settings.
+    """Return a function that makes the task and its settings of one run from the run's swept values.
 
-    For a task by name ``settings`` may be options of the task too.
+    ``task_builder("pos", data, None, preset="xtreme", settings={"epochs": 2})({"warmup": 0.1})`` gives the task, and
+    the settings of XTREME with two epochs and a warm-up of 0.1.
+
+    Args:
+        task: A task by name, or a task object.
+        data: The data, as for :func:`finetune`.
+        columns: Column of the task to its name in the data.
+        preset: Paper whose settings hold where no other is given.
+        settings: Settings of all runs; for a task by name, options of the task too.
+        train: All settings, in place of ``preset`` and ``settings``.
+        keep_adapter: Also write the adapter separately.
     """
-    source = (
-        data_source(data, task_class(task), columns) if isinstance(task, str) and data is not None else None
-    )
+    source = None
+    if isinstance(task, str) and data is not None:
+        source = data_source(data, task_class(task), columns)
 
-    def build(values: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
-        every = {**settings, **values}
+    def build(swept: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
+        values = {**settings, **swept}
         if source is not None:
-            built, preset_options = task_with_settings(str(task), source, paper=preset, **every)
-            options = preset_options if train is None else train
+            built, options = task_with_settings(str(task), source, paper=preset, **values)
+            if train is not None:
+                options = train
         else:
             built = task_with_data(task, data, columns)
-            options = settings_for(built, paper=preset, **every) if train is None else train
+            options = settings_for(built, paper=preset, **values) if train is None else train
         return built, options.with_kept_adapter() if keep_adapter else options
 
     return build
