@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -10,13 +11,21 @@ from transformers import PreTrainedModel
 
 from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError
-from isoglot.finetuning.finetune import BuildTask, finetune_runs
+from isoglot.finetuning.finetune import FineTuning
 from isoglot.finetuning.options import FinetuneOptions, settings_for, task_with_settings
 from isoglot.formats.labelled.memory import data_source
 from isoglot.modules.model_folder import model_folder
 from isoglot.runs.history import Checkpoint
-from isoglot.runs.reporter import AnyReporter
-from isoglot.runs.sweep import SweepRequest, checked_seeds, planned_runs, refuse_given_twice
+from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.runs.run_each import run_each
+from isoglot.runs.sweep import (
+    PlannedRun,
+    SweepRequest,
+    check_each,
+    checked_seeds,
+    planned_runs,
+    refuse_given_twice,
+)
 from isoglot.tasks import task_class, task_with_data
 from isoglot.tasks.vector_classifier import name_of_function
 
@@ -24,6 +33,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, TrainerCallback
 
     from isoglot.tasks.base import Task
+
+BuildTask = Callable[[Mapping[str, Any]], tuple[Any, FinetuneOptions]]
+"""Makes a task and its settings from the swept values of one run: ``{"learning_rate": 1e-5}``."""
 
 
 @overload
@@ -195,3 +207,76 @@ def task_builder(
         return built, options.with_kept_adapter() if keep_adapter else options
 
     return build
+
+
+def finetune_runs(  # noqa: PLR0913 - what runs are made of
+    checkpoint: str | Path,
+    build: BuildTask,
+    language: str | Sequence[str],
+    runs: Sequence[PlannedRun],
+    *,
+    workers: int = 1,
+    resume: bool = True,
+    overwrite: bool | None = None,
+    progress: AnyReporter | None = None,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+) -> list[Checkpoint]:
+    """Make all runs of seeds and a sweep, after the settings of each are checked; return their checkpoints.
+
+    Args:
+        checkpoint: Folder or hub name of the encoder.
+        build: Makes the task and the settings of a run from its swept values.
+        language: Language or languages of the training data.
+        runs: Folder, seed and swept values of each run.
+        workers: Runs that go on at a time, each in its own process.
+        resume: Whether to go on with an unfinished run.
+        overwrite: As in :meth:`FineTuning.run`.
+        progress: As in :func:`isoglot.finetune`.
+        callbacks: More callbacks of ``transformers``.
+    """
+
+    def check(swept: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
+        task, train = build(swept)
+        # The constructor refuses a task, settings or data that do not fit.
+        FineTuning(checkpoint, task, language, train=train, callbacks=callbacks)
+        return task, train
+
+    labels = [run.label for run in runs]
+    built = dict(zip(labels, check_each(runs, check), strict=True))
+    make = partial(
+        _make_run,
+        checkpoint,
+        language,
+        built=built,
+        callbacks=callbacks,
+        resume=resume,
+        overwrite=overwrite,
+    )
+    return run_each(runs, make, workers=workers, progress=reporter_of(progress), verb="finetune")
+
+
+def _make_run(
+    checkpoint: str | Path,
+    language: str | Sequence[str],
+    run: PlannedRun,
+    progress: AnyReporter,
+    *,
+    built: Mapping[str, tuple[Any, FinetuneOptions]],
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]],
+    resume: bool,
+    overwrite: bool | None,
+) -> Checkpoint:
+    """Make one run, in this process or another one; ``built`` has task and settings of each run by its label."""
+    task, train = built[run.label]
+    tuning = FineTuning(
+        checkpoint,
+        task,
+        language,
+        seed=1 if run.seed is None else run.seed,
+        train=train,
+        out=run.folder,
+        progress=progress,
+        callbacks=callbacks,
+        swept=run.values,
+    )
+    return Checkpoint(tuning.run(resume=resume, overwrite=overwrite))
