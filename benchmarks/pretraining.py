@@ -232,7 +232,7 @@ def isoglot_data(
     )
     batch = BatchOptions(tokens=round(tokens * 1.03))  # the budget counts the little padding that is left
     probe = Mixture({"bitext": stream}, primary="bitext", seed=1)
-    bucket = bucket_positions(probe.lengths, batch, batches=50)
+    bucket = bucket_positions(probe.lengths, batch, steps=50)
     mixture = Mixture({"bitext": stream}, primary="bitext", seed=1, bucket=bucket)
     view = MaskedPair(tokenizer, max_length=LENGTH)
     return mixture, batch, Collator({"pair": ("bitext", view)}, seed=1, pad_token_id=tokenizer.pad_token_id)

@@ -53,7 +53,7 @@ def test_rows_that_name_their_split_are_learned_from_or_chosen_by(tmp_path: Path
 
 def test_held_out_groups_stay_whole() -> None:
     data = Dataset.from_dict({"first": list("aabbccddee"), "n": list(range(10))})
-    kept, held = hold_out(data, 0.4, group="first", seed=1)
+    kept, held = hold_out(data, 0.4, together="first", seed=1)
     assert len(held) == 4
     assert not set(kept["first"]) & set(held["first"])
 

@@ -23,7 +23,7 @@ from isoglot.recipe.sections import PartsSection
 from isoglot.testing import tiny_model
 from isoglot.training.batches import BatchOptions
 from isoglot.training.model import AlignmentModel
-from isoglot.training.saving import whole
+from isoglot.training.saving import gathered
 
 OBJECTIVES: dict[str, Any] = {
     "tlm": lambda model: {"tlm": MaskedLMObjective(model)},
@@ -81,7 +81,7 @@ def run(folder: Path, *, objective: str, examples: int, stop: int = 0, **setting
     losses = {entry["step"]: {k: v for k, v in entry.items() if k.endswith("loss")} for entry in logged}
     shards = [p.to_local() if isinstance(p, DTensor) else p for p in trainer.model.parameters()]
     local = sum(shard.numel() for shard in shards)
-    return {"losses": losses, "weights": whole(trainer.model.state_dict()), "parameters": local}
+    return {"losses": losses, "weights": gathered(trainer.model.state_dict()), "parameters": local}
 
 
 def main() -> None:

@@ -147,7 +147,7 @@ def test_epochs_of_a_step() -> None:
     assert [batches.epoch_at(s) for s in (0, 12, 18, 36)] == [0.0, 1.0, 1.5, 3.0]
 
 
-def test_order_of_groups_is_shuffled_inside_a_window() -> None:
+def test_order_of_steps_is_shuffled_inside_a_window() -> None:
     mixture = mixture_of(240, epochs=1, bucket=120)
     batches = list(TokenBudgetBatches(mixture, BatchOptions(examples=5)))
     firsts = [b[0] for b in batches]
@@ -164,8 +164,8 @@ def test_padding_shrinks_with_buckets() -> None:
 
 def test_bucket_positions() -> None:
     lengths = {"a": np.full(10, 7, dtype=np.int32)}
-    assert bucket_positions(lengths, BatchOptions(examples=8), batches=50, group=2) == 800
-    assert bucket_positions(lengths, BatchOptions(tokens=100), batches=50) == 500  # 7 pieces + 3 specials
+    assert bucket_positions(lengths, BatchOptions(examples=8), steps=50, batches_per_step=2) == 800
+    assert bucket_positions(lengths, BatchOptions(tokens=100), steps=50) == 500  # 7 pieces + 3 specials
 
 
 def test_mistakes() -> None:
@@ -188,7 +188,7 @@ def test_a_window_never_has_fewer_positions_than_a_step_has_batches(accumulation
     group = 2 * accumulation
     options = BatchOptions(examples=1)
     lengths = {"a": np.ones(13, dtype=np.int32)}
-    bucket = bucket_positions(lengths, options, batches=1, group=group)
+    bucket = bucket_positions(lengths, options, steps=1, batches_per_step=group)
     mixture = Mixture({"a": stream(13)}, primary="a", length=26, seed=1, bucket=bucket, least=group)
     ranks = dealt(mixture, options, 2, accumulation)
     assert len(ranks[0]) == len(ranks[1])

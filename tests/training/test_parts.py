@@ -216,7 +216,7 @@ def test_a_share_of_the_steps_is_frozen(tmp_path: Path) -> None:
     shares = {0: 0, 0.001: 0, 0.1: 10, 0.25: 25, 7: 7}
     assert {s: PartsSection(freeze_encoder_steps=s).frozen_steps(100) for s in shares} == shares
     trainer = trainer_with(tmp_path, PartsSection(freeze_encoder_steps=0.25))
-    assert (trainer.batches.steps, trainer.frozen) == (12, 3)
+    assert (trainer.batches.steps, trainer.frozen_steps) == (12, 3)
 
 
 @pytest.mark.parametrize(("frozen", "warmup", "fits"), [

@@ -137,7 +137,7 @@ def finetune(
     The checkpoint that is best on the training language's development data is kept; --set select=last keeps the last
     one. A finished run is not run again.
     """
-    from isoglot.finetuning.finetune import finetune_runs
+    from isoglot.finetuning.api import finetune_runs
 
     runs = planned_runs(out, train.sweep, train.seed)
     with Console(quiet=running.quiet) as console:

@@ -6,13 +6,16 @@
 Open ``finetune.py`` first: one fine-tuning with its folder, from the checks to the last file. ``api.py`` is the
 function that users call; it makes a run for each seed and each combination of a sweep. ``options.py`` has the
 settings and the presets of the papers, ``data.py`` joins languages, holds parts out and code-switches,
-``class_weights.py`` weighs rare classes, ``selection.py`` chooses the checkpoint that is kept.
+``class_weights.py`` weighs rare classes, ``selection.py`` scores the checkpoints.
 
 The words of this room:
 
+- *run*: one fine-tuning with one seed, in one folder. A *sweep* makes several runs, reported one by one.
+- *grid*: the combinations of settings with several values, within one run; the best is kept.
 - *row*: one input of the model. A long question becomes several rows.
 - *group*: rows that share a batch: the code-switched copies of one original, else a single row.
 - *item*: what the mean of a loss is over: a word with a label in tagging, a row in classification.
 - *step*: one update of the weights, from one forward pass or, with ``gradient_accumulation``, from several.
 - *selection*: the development score by which the checkpoint is kept.
+- *card*: the file beside the weights that says what they were trained on.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -10,13 +11,21 @@ from transformers import PreTrainedModel
 
 from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError
-from isoglot.finetuning.finetune import BuildTask, finetune_runs
+from isoglot.finetuning.finetune import FineTuning
 from isoglot.finetuning.options import FinetuneOptions, settings_for, task_with_settings
 from isoglot.formats.labelled.memory import data_source
 from isoglot.modules.model_folder import model_folder
 from isoglot.runs.history import Checkpoint
-from isoglot.runs.reporter import AnyReporter
-from isoglot.runs.sweep import SweepRequest, checked_seeds, planned_runs, refuse_given_twice
+from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.runs.run_each import run_each
+from isoglot.runs.sweep import (
+    PlannedRun,
+    SweepRequest,
+    check_each,
+    checked_seeds,
+    planned_runs,
+    refuse_given_twice,
+)
 from isoglot.tasks import task_class, task_with_data
 from isoglot.tasks.vector_classifier import name_of_function
 
@@ -24,6 +33,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, TrainerCallback
 
     from isoglot.tasks.base import Task
+
+BuildTask = Callable[[Mapping[str, Any]], tuple[Any, FinetuneOptions]]
+"""Makes a task and its settings from the swept values of one run: ``{"learning_rate": 1e-5}``."""
 
 
 @overload
@@ -125,30 +137,33 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
             several runs those that failed, after the others are done.
         InputError: Data that cannot be read.
     """
-    seeds, runs_at_once = (
-        checked_seeds(seed),
-        validated(SweepRequest, {"sweep": sweep or {}, "workers": workers}),
-    )
-    named = {
+    seeds = checked_seeds(seed)
+    request = validated(SweepRequest, {"sweep": sweep or {}, "workers": workers})
+    # Settings that are arguments of their own join the others.
+    own_arguments = {
         "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "max_length": max_length
     }  # fmt: skip
-    settings |= {name: value for name, value in named.items() if value is not None}
-    if train is not None and (settings or runs_at_once.sweep):
-        given = ", ".join([*settings, *(["sweep"] if runs_at_once.sweep else [])])
-        raise ConfigurationError(f"got train= and {given}; pass train=options.changed(...) instead")
-    refuse_given_twice(runs_at_once.sweep, settings)
+    settings |= {name: value for name, value in own_arguments.items() if value is not None}
+    # No setting may be given twice: beside `train`, or by a value and by a sweep.
+    if train is not None:
+        given = [*settings, "sweep"] if request.sweep else [*settings]
+        if given:
+            raise ConfigurationError(
+                f"got train= and {', '.join(given)}; pass train=options.changed(...) instead"
+            )
+    refuse_given_twice(request.sweep, settings)
     build = task_builder(
         task, data, columns, preset=preset, settings=settings, train=train, keep_adapter=keep_adapter
     )
-    runs = planned_runs(out, runs_at_once.sweep, seeds)
+    runs = planned_runs(out, request.sweep, seeds)
     if not isinstance(model, str | Path | PreTrainedModel) and callable(model):
         model = name_of_function(model)
     with model_folder(model, tokenizer) as checkpoint:
         made = finetune_runs(
-            checkpoint, build, language, runs, workers=runs_at_once.workers, resume=resume, overwrite=overwrite,
+            checkpoint, build, language, runs, workers=request.workers, resume=resume, overwrite=overwrite,
             progress=progress, callbacks=callbacks,
         )  # fmt: skip
-    is_single = not runs_at_once.sweep and isinstance(seed, int)
+    is_single = not request.sweep and isinstance(seed, int)
     return made[0] if is_single else made
 
 
@@ -162,22 +177,106 @@ def task_builder(
     train: FinetuneOptions | None = None,
     keep_adapter: bool = False,
 ) -> BuildTask:
-    """A function from the values of a sweep to a task and its settings.
+    """Return a function that makes the task and its settings of one run from the run's swept values.
 
-    For a task by name ``settings`` may be options of the task too.
+    ``task_builder("pos", data, None, preset="xtreme", settings={"epochs": 2})({"warmup": 0.1})`` gives the task, and
+    the settings of XTREME with two epochs and a warm-up of 0.1.
+
+    Args:
+        task: A task by name, or a task object.
+        data: The data, as for :func:`finetune`.
+        columns: Column of the task to its name in the data.
+        preset: Paper whose settings hold where no other is given.
+        settings: Settings of all runs; for a task by name, options of the task too.
+        train: All settings, in place of ``preset`` and ``settings``.
+        keep_adapter: Also write the adapter separately.
     """
-    source = (
-        data_source(data, task_class(task), columns) if isinstance(task, str) and data is not None else None
-    )
+    source = None
+    if isinstance(task, str) and data is not None:
+        source = data_source(data, task_class(task), columns)
 
-    def build(values: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
-        every = {**settings, **values}
+    def build(swept: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
+        values = {**settings, **swept}
         if source is not None:
-            built, preset_options = task_with_settings(str(task), source, paper=preset, **every)
-            options = preset_options if train is None else train
+            built, options = task_with_settings(str(task), source, paper=preset, **values)
+            if train is not None:
+                options = train
         else:
             built = task_with_data(task, data, columns)
-            options = settings_for(built, paper=preset, **every) if train is None else train
+            options = settings_for(built, paper=preset, **values) if train is None else train
         return built, options.with_kept_adapter() if keep_adapter else options
 
     return build
+
+
+def finetune_runs(  # noqa: PLR0913 - what runs are made of
+    checkpoint: str | Path,
+    build: BuildTask,
+    language: str | Sequence[str],
+    runs: Sequence[PlannedRun],
+    *,
+    workers: int = 1,
+    resume: bool = True,
+    overwrite: bool | None = None,
+    progress: AnyReporter | None = None,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+) -> list[Checkpoint]:
+    """Make all runs of seeds and a sweep, after the settings of each are checked; return their checkpoints.
+
+    Args:
+        checkpoint: Folder or hub name of the encoder.
+        build: Makes the task and the settings of a run from its swept values.
+        language: Language or languages of the training data.
+        runs: Folder, seed and swept values of each run.
+        workers: Runs that go on at a time, each in its own process.
+        resume: Whether to go on with an unfinished run.
+        overwrite: As in :meth:`FineTuning.run`.
+        progress: As in :func:`isoglot.finetune`.
+        callbacks: More callbacks of ``transformers``.
+    """
+
+    def check(swept: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
+        task, train = build(swept)
+        # The constructor refuses a task, settings or data that do not fit.
+        FineTuning(checkpoint, task, language, train=train, callbacks=callbacks)
+        return task, train
+
+    labels = [run.label for run in runs]
+    built = dict(zip(labels, check_each(runs, check), strict=True))
+    make = partial(
+        _make_run,
+        checkpoint,
+        language,
+        built=built,
+        callbacks=callbacks,
+        resume=resume,
+        overwrite=overwrite,
+    )
+    return run_each(runs, make, workers=workers, progress=reporter_of(progress), verb="finetune")
+
+
+def _make_run(
+    checkpoint: str | Path,
+    language: str | Sequence[str],
+    run: PlannedRun,
+    progress: AnyReporter,
+    *,
+    built: Mapping[str, tuple[Any, FinetuneOptions]],
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]],
+    resume: bool,
+    overwrite: bool | None,
+) -> Checkpoint:
+    """Make one run, in this process or another one; ``built`` has task and settings of each run by its label."""
+    task, train = built[run.label]
+    tuning = FineTuning(
+        checkpoint,
+        task,
+        language,
+        seed=1 if run.seed is None else run.seed,
+        train=train,
+        out=run.folder,
+        progress=progress,
+        callbacks=callbacks,
+        swept=run.values,
+    )
+    return Checkpoint(tuning.run(resume=resume, overwrite=overwrite))

@@ -24,7 +24,9 @@ def require_labels(class_weight: ClassWeight | None, labels: Sequence[str] | Non
         raise ConfigurationError(
             f"[[class_weight]]: {task} has no classes to weigh; it is for the classification of texts, pairs and words"
         )
-    unknown = [label for label in class_weight if label not in labels] if class_weight != "balanced" else []
+    if class_weight == "balanced":
+        return
+    unknown = [label for label in class_weight if label not in labels]
     if unknown:
         raise ConfigurationError(
             f"[[class_weight]]: no class is called {', '.join(map(repr, unknown))}; the classes are "
@@ -33,10 +35,11 @@ def require_labels(class_weight: ClassWeight | None, labels: Sequence[str] | Non
 
 
 def weights_of(class_weight: ClassWeight, labels: Sequence[str], rows: Sequence[EncodedRow]) -> Tensor:
-    """The weight of each class, in the order of the labels.
+    """Return the weight of each class, in the order of the labels.
 
-    ``balanced`` weighs as scikit-learn does: n / (k · count), with the number of training labels n, of classes that
-    occur in them k, and of labels of the class. A class that does not occur has the weight 1, which is never used.
+    ``balanced`` weighs as scikit-learn does, by n / (k · count): n training labels in all, k classes that occur, and
+    ``count`` labels of the class. Of 3 *spam* and 1 *ham*, *spam* weighs 4 / (2 · 3) = 0.67 and *ham* 2. A class that
+    does not occur has the weight 1, which is never used.
     """
     if class_weight != "balanced":
         return torch.tensor([float(class_weight.get(label, 1.0)) for label in labels])
@@ -47,7 +50,7 @@ def weights_of(class_weight: ClassWeight, labels: Sequence[str], rows: Sequence[
 
 
 def label_counts(rows: Sequence[EncodedRow], classes: int) -> NDArray[np.int64]:
-    """How many labels of each class the rows have; positions that are ignored do not count."""
+    """Count the labels of each class in the rows; ignored positions, such as padding, do not count."""
     counts = np.zeros(classes, np.int64)
     for row in rows:
         labels = np.atleast_1d(row.inputs["labels"])
@@ -56,18 +59,18 @@ def label_counts(rows: Sequence[EncodedRow], classes: int) -> NDArray[np.int64]:
 
 
 def weighted_items(labels: Tensor, weights: Tensor) -> Tensor:
-    """The sum of the weights of the labels that are not ignored: what a weighted mean divides by."""
+    """Add up the weights of the labels that are not ignored: a weighted mean divides by this sum."""
     return weights.to(labels.device)[labels[labels != IGNORED]].sum()
 
 
 def weighted_loss(model: Any, inputs: Mapping[str, Tensor], weights: Tensor) -> tuple[Tensor, Any]:
-    """The weighted mean of the cross entropy over a batch, as ``torch.nn.CrossEntropyLoss(weight=...)`` has it.
+    """Compute the weighted mean of the cross entropy over a batch, as ``torch.nn.CrossEntropyLoss(weight=...)`` does.
 
     Returns:
         The loss, and the model's outputs.
     """
     labels = inputs["labels"]
-    # Without labels the model computes no loss of its own, which would be thrown away.
+    # The model is called without labels: it would compute an unweighted loss, which nobody needs.
     outputs = model(**{name: value for name, value in inputs.items() if name != "labels"})
     logits = outputs["logits"].float()
     loss: Tensor = nn.functional.cross_entropy(

@@ -1,4 +1,8 @@
-"""Training and development data of fine-tuning: languages joined, parts held out, translations code-switched."""
+"""Training and development data of fine-tuning.
+
+:func:`training_rows` joins languages, holds parts out and code-switches translations; :func:`dev_sets` finds the
+development data of each language. :func:`grouped` and :class:`LengthOrder` say which rows share a batch.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,17 +22,24 @@ from isoglot.tasks.features import EncodedRow
 
 
 class LengthOrder(torch.utils.data.Sampler[int]):
-    """A random order in which the items of a batch are of like length, so that little is padded.
+    """A random order of the groups of rows, in which the groups of one step are of like length: little is padded.
 
-    1. The items are shuffled and cut into pools of ``bucket`` batches. With 1 the batches are simply random.
-    2. Each pool is sorted by length and cut into batches.
-    3. The full batches of a pool are shuffled; a last, smaller batch stays at the end.
+    1. The groups are shuffled and cut into pools, each of ``bucket`` steps. With 1 the steps are simply random.
+    2. Each pool is sorted by length, the longest first, and cut into steps.
+    3. The full steps of a pool are shuffled; a last, smaller step stays at the end.
 
-    The order follows from the seed and the epoch alone, so a resumed run has the same order.
+    With steps of 2 groups and ``bucket=2``, a pool of the lengths 5, 9, 4, 8 becomes 9 8 | 5 4 or 5 4 | 9 8. The order
+    follows from the seed and the epoch alone, so a resumed run has the same order.
+
+    Args:
+        lengths: Length of the longest row of each group.
+        groups_per_step: Groups in one optimiser step.
+        bucket: Steps in a pool.
+        seed: The run's seed.
     """
 
-    def __init__(self, lengths: NDArray[np.int64], batch: int, *, bucket: int, seed: int) -> None:
-        self.lengths, self.batch, self.bucket, self.seed = lengths, batch, bucket, seed
+    def __init__(self, lengths: NDArray[np.int64], groups_per_step: int, *, bucket: int, seed: int) -> None:
+        self.lengths, self.groups_per_step, self.bucket, self.seed = lengths, groups_per_step, bucket, seed
         self.epoch = 0
 
     def __len__(self) -> int:
@@ -40,23 +51,27 @@ class LengthOrder(torch.utils.data.Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         generator = generator_for(self.seed, "order", self.epoch)
-        order = torch.randperm(len(self.lengths), generator=generator).numpy()
-        for start in range(0, len(order), self.batch * self.bucket):
-            pool = order[start : start + self.batch * self.bucket]
-            pool = pool[np.argsort(-self.lengths[pool], kind="stable")]
-            full_batches = len(pool) // self.batch
-            for number in [*torch.randperm(full_batches, generator=generator).tolist(), full_batches]:
-                yield from pool[number * self.batch : (number + 1) * self.batch].tolist()
+        order = torch.randperm(len(self.lengths), generator=generator).numpy()  # 1
+        size = self.groups_per_step
+        for start in range(0, len(order), size * self.bucket):
+            pool = order[start : start + size * self.bucket]
+            pool = pool[np.argsort(-self.lengths[pool], kind="stable")]  # 2
+            full_steps = len(pool) // size
+            shuffled = torch.randperm(full_steps, generator=generator).tolist()  # 3
+            for step in [*shuffled, full_steps]:
+                yield from pool[step * size : (step + 1) * size].tolist()
 
 
 def grouped(rows: Sequence[EncodedRow], dataset: Dataset) -> list[list[dict[str, Any]]]:
     """Put the code-switched copies of an original into one batch.
 
-    A copy of a long question has several windows. The first windows of all copies are one group, their second windows
-    the next, and so on; a group lacks the copies that have fewer windows.
+    A copy of a long question has several rows, its windows. The first windows of all copies are one group, their second
+    windows the next, and so on. A group lacks the copies that have fewer windows: copies of 3 and 2 windows make groups
+    of 2, 2 and 1 rows.
     """
     original_of = list(dataset[ORIGINAL])
-    copies_of: dict[int, dict[int, list[dict[str, Any]]]] = {}  # original -> copy -> inputs of its windows
+    # By the original, then by the copy: the inputs of the copy's windows.
+    copies_of: dict[int, dict[int, list[dict[str, Any]]]] = {}
     for row in rows:
         copies = copies_of.setdefault(original_of[row.example], {})
         copies.setdefault(row.example, []).append(row.inputs)
@@ -71,50 +86,66 @@ def grouped(rows: Sequence[EncodedRow], dataset: Dataset) -> list[list[dict[str,
 def training_rows(
     task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, *, seed: int
 ) -> tuple[Dataset, dict[str, Dataset]]:
-    """The training rows of all languages, and the rows that are held out for development, by language.
+    """Read the training rows of all languages, and hold rows out for development.
 
-    For each language: rows whose column names the split ``dev`` are held out, or else, with ``dev_fraction``, a random
-    share of the rows, unless there are development data. After that come code-switching and ``max_train_examples``.
+    For each language:
+
+    1. Code-switching: each row is matched with its original in the language ``pivot``, before any row is held out.
+    2. Development rows of the data themselves: a column may name the split of each row, ``train`` or ``dev``. Those of
+       ``dev`` are the development data; the reader of the training data has left them out.
+    3. Else, with ``dev_fraction``, a random share of the rows is held out, unless there are development data.
+    4. Code-switching: each training row becomes its copies.
+    5. ``max_train_examples`` is shared among the languages: each gives its first rows.
+
+    Returns:
+        The training rows of all languages in one data set, and the rows for development by language.
     """
     if options.copies > 1 and len(languages) > 1:
         raise ConfigurationError(f"setting {options.setting} takes one language, got {', '.join(languages)}")
     loaded = {code: load_rows(task, code, "train") for code in languages}
     require_distinct_rows(loaded, {code: locations_of(task, code, "train") for code in languages})
-    parts, held_out = [], {}
+    parts: list[Dataset] = []
+    held_out: dict[str, Dataset] = {}
     for code in languages:
         rows, originals = loaded[code], None
-        if options.copies > 1:
+        if options.copies > 1:  # 1
             if code == options.pivot:
                 raise ConfigurationError(
                     f"setting {options.setting} with language {code!r}, which is the pivot; give the language of the "
                     f"translations with [[language]], the originals' with [[pivot='{code}']]"
                 )
             rows, originals = numbered(rows, load_rows(task, options.pivot, "train"))
-        names_splits = split_column(rows) is not None and options.select != "last"
-        dev = _dev_by_column(task, code) if names_splits else None
+        dev = None
+        if options.select != "last" and split_column(rows) is not None:  # 2
+            dev = _dev_by_column(task, code)
         if dev is not None:
             held_out[code] = dev
-        elif options.dev_fraction and not task.data.has_dev(code):
-            rows, held_out[code] = hold_out(
-                rows, options.dev_fraction, group=group_column(rows, task.group), seed=seed
-            )
-        if originals is not None:
+        elif options.dev_fraction and not task.data.has_dev(code):  # 3
+            column = group_column(rows, task.group)
+            rows, held_out[code] = hold_out(rows, options.dev_fraction, together=column, seed=seed)
+        if originals is not None:  # 4
             rows = code_switch(rows, originals, keep=options.copies > 2)
-        if options.max_train_examples is not None:
-            # As many of each language, and whole groups of copies.
-            share = max(1, options.max_train_examples // len(languages) // options.copies) * options.copies
+        if options.max_train_examples is not None:  # 5
+            # A share is a multiple of `copies`, so that no copies of one original are separated.
+            originals_per_language = options.max_train_examples // len(languages) // options.copies
+            share = max(1, originals_per_language) * options.copies
             rows = rows.select(range(min(share, len(rows))))
         parts.append(rows)
     if len(parts) == 1:
         return parts[0], held_out
-    shared = [name for name in parts[0].column_names if all(name in part.column_names for part in parts)]
+    # Columns that only some of the languages have cannot be joined.
+    first, *others = parts
+    shared = [name for name in first.column_names if all(name in part.column_names for part in others)]
     return concatenate_datasets([part.select_columns(shared) for part in parts]), held_out
 
 
 def dev_sets(
     task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, held_out: dict[str, Dataset]
 ) -> list[tuple[str, Dataset]]:
-    """The languages and development data by which checkpoints are chosen; none with ``select="last"``."""
+    """Find the languages and development data by which the checkpoint is chosen; none with ``select="last"``.
+
+    ``held_out`` has the rows that :func:`training_rows` set aside; other languages have development data of their own.
+    """
     if options.select == "last":
         return []
     chosen = list(languages)
@@ -135,31 +166,35 @@ def dev_sets(
         raise ConfigurationError(
             f"no dev data for {', '.join(map(repr, missing))} to choose the checkpoint by ({task.data.describe()}); "
             "add [[data={'dev': PATH}]], hold out some of the training data with [[dev_fraction=0.05]], or keep "
-            "the last "
-            "one with [[select='last']]"
+            "the last one with [[select='last']]"
         )
     return [(code, dev[code]) for code in chosen]
 
 
 def _dev_by_column(task: TrainableTask, code: str) -> Dataset | None:
-    """The development rows of data whose rows name their split."""
+    """Return the development rows of data in which a column names the split of each row; ``None`` for other data."""
     if not task.data.has_data(code, "dev"):
         return None
     rows = task.load(code, "dev")
     return rows if len(rows) and split_column(rows) is not None else None
 
 
-def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) -> tuple[Dataset, Dataset]:
-    """Divide a data set at random; rows with equal values of the column ``group`` stay on one side."""
-    values = list(range(len(dataset))) if group is None else list(dataset[group])
-    names = list(dict.fromkeys(values))
-    if len(names) < 2:
+def hold_out(dataset: Dataset, share: float, *, together: str | None, seed: int) -> tuple[Dataset, Dataset]:
+    """Divide a data set at random into training rows and a share that is held out.
+
+    ``together``: A column whose equal values stay on one side, such as the paragraph of a question: the share is then
+    one of the paragraphs. ``None`` if each row stands for itself.
+    """
+    values = list(range(len(dataset))) if together is None else list(dataset[together])
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) < 2:
         raise ConfigurationError(
-            f"found {len(names)} group of training examples; at least two are needed to hold some out"
+            f"found {len(distinct)} group of training examples; at least two are needed to hold some out"
         )
-    order = torch.randperm(len(names), generator=generator_for(seed, "hold_out")).tolist()
-    count = min(max(1, round(share * len(names))), len(names) - 1)
-    out = {names[i] for i in order[:count]}
-    training = [i for i, value in enumerate(values) if value not in out]
-    held_out = [i for i, value in enumerate(values) if value in out]
+    order = torch.randperm(len(distinct), generator=generator_for(seed, "hold_out")).tolist()
+    # At least one value on each side.
+    count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
+    out = {distinct[number] for number in order[:count]}
+    training = [row for row, value in enumerate(values) if value not in out]
+    held_out = [row for row, value in enumerate(values) if value in out]
     return dataset.select(training), dataset.select(held_out)

@@ -1,12 +1,20 @@
-"""``isoglot finetune``: a pre-trained checkpoint and a task in, a fine-tuned checkpoint out."""
+"""``isoglot finetune``: a pre-trained checkpoint and a task in, a fine-tuned checkpoint out.
+
+Open :meth:`FineTuning.run` first: it looks at the folder, and trains if there is no finished run. A run's folder has
+
+    OUT/manifest.json             written last: a run without it is not finished
+    OUT/checkpoint/               the best weights with the head, and a card beside them (:data:`TASK_FILE`)
+    OUT/grid/1, OUT/grid/2, ...   the same for each combination, if settings have several values
+    OUT/work/                     checkpoints to resume from; deleted at the end
+"""
 
 from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +44,11 @@ from isoglot.runs.folder import (
     hash_checkpoint,
     require_checkpoint,
 )
-from isoglot.runs.history import HISTORY, Checkpoint
+from isoglot.runs.history import HISTORY
 from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
-from isoglot.runs.run_each import run_each
-from isoglot.runs.sweep import PlannedRun, check_each
 from isoglot.tasks.base import Task, TrainableTask, check_locations
 from isoglot.tasks.cards import TASK_FILE, changes_of, origin
 from isoglot.tasks.description import changed_options, code_of, describe_task, identify
@@ -79,7 +85,7 @@ class FineTuning:
     ) -> None:
         """Take the arguments of :func:`isoglot.finetune`, with a task and settings that are made already.
 
-        ``swept``: Values of a sweep, by which reports name the run even where one of them is the default.
+        ``swept``: Values of a sweep. Reports name the run by them, even by a value that is the default.
         """
         if not isinstance(task, TrainableTask):
             raise ConfigurationError(
@@ -87,7 +93,8 @@ class FineTuning:
             )
         self.options = train or FinetuneOptions.build()
         self.callbacks = [require_callback(callback) for callback in callbacks]
-        self.task: TrainableTask = copy.copy(task)  # the caller's keeps its length
+        # The length is set on a copy: the caller's task keeps its own.
+        self.task: TrainableTask = copy.copy(task)
         if self.options.max_length is not None:
             self.task.max_length = self.options.max_length
         self.ranks = PartialState(cpu=not torch.accelerator.is_available())
@@ -103,35 +110,46 @@ class FineTuning:
 
     @isolated_state()
     def run(self, *, resume: bool = True, overwrite: bool | None = None) -> Path:
-        """Train unless the checkpoint is there already, and return its folder.
+        """Train unless the folder has a finished run with the same inputs; return the checkpoint's folder.
+
+        1. A finished run is kept, and leftovers of a killed process are deleted.
+        2. Else the folder is prepared: a run that is overwritten is deleted first.
+        3. Train. If the training fails before it has saved any weights, the folder is cleared again.
 
         ``overwrite``: Replace another run in the folder; ``None`` refuses it without naming the option.
         """
-        existed, main = self.folder.exists(), self.ranks.is_main_process
-        with occupied(self.folder) if main else nullcontext():
+        existed, is_main = self.folder.exists(), self.ranks.is_main_process
+        with occupied(self.folder) if is_main else nullcontext():
             state = self._record(overwrite=overwrite).state(resume=resume)
-            self.ranks.wait_for_everyone()  # all have looked before one writes
-            weights = self.folder / CHECKPOINT / "config.json"  # which may have been deleted
-            if state == "finished" and weights.is_file():
+            # All ranks must have looked at the folder before the first one writes.
+            self.ranks.wait_for_everyone()
+            # The checkpoint of a finished run may have been deleted since.
+            has_checkpoint = (self.folder / CHECKPOINT / "config.json").is_file()
+            if state == "finished" and has_checkpoint:  # 1
                 require_checkpoint(self.folder)
                 self.report.note(f"{self.folder}: already done")
-                if main:
-                    _drop_work(self.folder)  # of a process that was killed after it had finished
-                    file, name = self.folder / CHECKPOINT / TASK_FILE, self.options.run
-                    card = read_json(file)
-                    if card is not None and name is not None and card.get("run") != name:
-                        _write_card(file, {**card, "run": name})  # nothing else depends on the name
+                if is_main:
+                    _drop_work(self.folder)
+                    self._rename()
                 return self.folder / CHECKPOINT
-            require_writable(self.folder, folder=True)
+            require_writable(self.folder, folder=True)  # 2
             require_own(self.folder / CHECKPOINT)
-            if main and state == "new" and existed:
-                clear(self.folder, keep=True)  # another run, which is overwritten
+            if is_main and state == "new" and existed:
+                clear(self.folder, keep=True)
             try:
-                return self.train()
+                return self.train()  # 3
             except BaseException:
-                if main and not any(self.folder.glob("**/checkpoint*/*.safetensors")):
-                    clear(self.folder, keep=existed)  # nothing was trained
+                if is_main and not any(self.folder.glob("**/checkpoint*/*.safetensors")):
+                    clear(self.folder, keep=existed)
                 raise
+
+    def _rename(self) -> None:
+        """Write the requested name of the run into the card of a finished one: nothing else depends on the name."""
+        card_file = self.folder / CHECKPOINT / TASK_FILE
+        card = read_json(card_file)
+        name = self.options.run
+        if card is not None and name is not None and card.get("run") != name:
+            _write_card(card_file, {**card, "run": name})
 
     @property
     def label_values(self) -> dict[str, Any]:
@@ -150,17 +168,24 @@ class FineTuning:
         if isinstance(self.source, Path) and (self.source / TASK_FILE).is_file():
             # The card beside the weights may be older than the weights.
             started_from["weights"] = hash_checkpoint(self.source)
-        chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
-        with_dev = [code for code in chosen_by if self.task.data.has_dev(code)]
-        labels = getattr(self.task, "allowed", None)  # before the model says which they are
-        named: dict[str, Any] = (
-            {} if labels == getattr(type(self.task), "allowed", None) else {"allowed": list(labels or ())}
-        )
-        if self.label_values:  # 1 and "1" have the same text, but a model predicts what it was trained on
-            named["label_values"] = self.label_values
-        return {
+        task = describe_task(self.task)
+        # Tags that the user allows, if they are not those of the task's class.
+        allowed = getattr(self.task, "allowed", None)
+        if allowed != getattr(type(self.task), "allowed", None):
+            task["allowed"] = list(allowed or ())
+        # 1 and "1" have the same text, but a model predicts the one that it was trained on.
+        if self.label_values:
+            task["label_values"] = self.label_values
+        # The development data by which the checkpoint is chosen.
+        languages_chosen_by = {
+            "source": self.languages,
+            "joint": options.select_languages,
+            "last": (),
+        }[options.select]
+        with_dev = [code for code in languages_chosen_by if self.task.data.has_dev(code)]
+        inputs = {
             "checkpoint": started_from,
-            "task": {**describe_task(self.task), **named},
+            "task": task,
             "languages": self.languages,
             "seed": self.seed,
             "train": options.recorded(),
@@ -168,11 +193,17 @@ class FineTuning:
             "dev": [identify(self.task, code, "dev") for code in with_dev],
             "ranks": self.ranks.num_processes,
             **code_of(self.task),
-            **({"vectors": code_of_function(str(self.source))} if self.of_function else {}),
         }
+        if self.of_function:
+            inputs["vectors"] = code_of_function(str(self.source))
+        return inputs
 
     def _changes(self) -> dict[str, Any]:
-        """Values by which reports tell fine-tunings of one name apart: the encoder's, and settings without defaults."""
+        """Return the values by which reports tell runs of one name apart: those that differ from a default.
+
+        ``{"learning_rate": 1e-4, "language": "de"}``. They are joined in this order, and the later ones win: values of
+        the encoder's own run, options of the task, settings, the languages, and swept values.
+        """
         settings = self.options.model_dump(mode="json", exclude={"run"}, exclude_defaults=True)
         languages = {} if self.languages == ["en"] else {"language": ",".join(self.languages)}
         encoder = changes_of(self.source, origin(self.source))
@@ -181,12 +212,15 @@ class FineTuning:
     def train(self) -> Path:
         """Train once for each combination of settings, keep the best checkpoint, and write the manifest last.
 
-        A grid such as ``learning_rate=[1e-5, 2e-5]`` makes a run of its own for each combination, in ``grid/1``,
-        ``grid/2``, …; a combination that is finished is not trained again.
+        ``learning_rate=[1e-5, 2e-5]`` with two batch sizes is a grid of four combinations. Each is trained in a folder
+        of its own, ``grid/1`` to ``grid/4``; a combination that is finished is not trained again.
         """
+        # Record what the run is made from, so that a killed run is recognised.
         card = self._card()
         if self.ranks.is_main_process:
             self._record().begin({**card, "inputs": self.inputs})
+
+        # Read the data and check the settings against them.
         grid = self.options.grid()
         if len(grid) > 1 and self.options.select == "last":
             raise ConfigurationError(
@@ -194,18 +228,21 @@ class FineTuning:
             )
         tokenizer = tokenizer_for(self.source)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
-        # Read before a model limits the labels of data: all combinations are measured on the same examples.
+        # The development data are read before there is a model, because a task with a model takes only the labels that
+        # the model knows. So all combinations are measured on the same examples.
         data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, held_out))
         labels = self.task.labels(dataset)
         require_labels(self.options.class_weight, labels, self.task.name)
         require_metric(self.task, self.options.select_metric, data.dev, labels)
 
+        # Train each combination, or take its result from its manifest.
         results: dict[Path, dict[str, Any]] = {}
         for number, settings in enumerate(grid, 1):
             folder = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
             has_weights = (folder / CHECKPOINT / "config.json").is_file()
             result = read_json(folder / MANIFEST) if has_weights else None
-            self.ranks.wait_for_everyone()  # all have looked before the first one writes
+            # All ranks must have looked for the manifest before the first one writes.
+            self.ranks.wait_for_everyone()
             if result is None:
                 if len(grid) > 1:
                     self.report.note(
@@ -220,11 +257,13 @@ class FineTuning:
         return self.folder / CHECKPOINT
 
     def _card(self) -> dict[str, Any]:
-        """What stands beside the weights: where the checkpoint comes from, and what it was trained on."""
+        """Make the card that is written beside the weights: the checkpoint's origin, its task, data and settings."""
         inputs = self.inputs
+        card = origin(self.source)
+        if self.options.run is not None:
+            card["run"] = self.options.run
         return {
-            **origin(self.source),
-            **({} if self.options.run is None else {"run": self.options.run}),
+            **card,
             "task": self.task.name,
             "languages": list(self.languages),
             "setting": self.options.setting,
@@ -244,7 +283,18 @@ class FineTuning:
         tokenizer: Any,
         card: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Train with one combination of settings in a folder, and return what its manifest says."""
+        """Train with one combination of settings in a folder; return the values of its manifest.
+
+        ``{"selection": 81.2, "steps": 400, "settings": {...}}``
+
+        Args:
+            folder: The run's folder, or one of its ``grid``.
+            settings: The combination.
+            data: Training and development data, the same for all combinations.
+            labels: The labels of the training data; ``None`` for a task without classes.
+            tokenizer: The encoder's tokenizer.
+            card: The card of the run, which is written beside the weights with the selection.
+        """
         model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=settings.dropout)
         keep_label_values(model, labels or (), self.label_values)
         if not isinstance(tokenizer, NoTokenizer):
@@ -272,13 +322,18 @@ class FineTuning:
         return result
 
     def _keep_best(self, results: Mapping[Path, Mapping[str, Any]]) -> None:
-        """Copy the checkpoint of the best combination of settings into the run's folder.
+        """Copy the checkpoint of the best combination of settings into the run's folder, and finish the run.
 
-        ``results``: Folder of each combination and what its manifest says. A training that chose no checkpoint by a
-        score counts as the worst; of equal scores the first combination is taken.
+        The best one has the highest development score. Of equal scores the first combination is taken, and a
+        combination without a score counts as the worst. A run of one combination is in its folder already.
+
+        ``results``: The values of each combination's manifest, by its folder.
         """
-        scores = {folder: result["selection"] for folder, result in results.items()}
-        best = max(scores, key=lambda folder: -1.0 if scores[folder] is None else scores[folder])
+        scores: dict[Path, float] = {}
+        for folder, result in results.items():
+            selection = result["selection"]
+            scores[folder] = -1.0 if selection is None else selection
+        best = max(scores, key=scores.__getitem__)
         if self.ranks.is_main_process and best != self.folder:
             with whole_folder(self.folder / CHECKPOINT) as checkpoint:
                 shutil.copytree(best / CHECKPOINT, checkpoint, dirs_exist_ok=True)
@@ -289,60 +344,14 @@ class FineTuning:
         self.ranks.wait_for_everyone()
 
     def _record(self, folder: Path | None = None, *, overwrite: bool | None = None) -> Record:
-        """The record of the run's folder, or of the folder of one combination of settings."""
+        """Return the record of the run's folder, or of the folder of one combination of settings."""
         made_from = {"inputs": self.inputs}
         return Record(folder or self.folder, made_from, what="fine-tuning run", overwrite=overwrite)
 
     def _finish(self, folder: Path, result: Mapping[str, Any]) -> None:
-        """Write the manifest of a run, after which nothing resumes it."""
+        """Write the manifest of a run or combination, which makes it a finished one; delete what it resumed from."""
         self._record(folder).finish({**result, **checkpoint_entry(folder)})
         _drop_work(folder)
-
-
-BuildTask = Callable[[Mapping[str, Any]], tuple[Any, FinetuneOptions]]
-"""Makes a task and its settings, some of which have the values of a sweep."""
-
-
-def finetune_runs(  # noqa: PLR0913 - what runs are made of
-    checkpoint: str | Path,
-    build: BuildTask,
-    language: str | Sequence[str],
-    runs: Sequence[PlannedRun],
-    *,
-    workers: int = 1,
-    resume: bool = True,
-    overwrite: bool | None = None,
-    progress: AnyReporter | None = None,
-    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
-) -> list[Checkpoint]:
-    """Make a fine-tuning for each run, after all combinations of settings are checked."""
-
-    def check(values: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
-        task, train = build(values)
-        FineTuning(checkpoint, task, language, train=train, callbacks=callbacks)
-        return task, train
-
-    built = dict(zip((run.label for run in runs), check_each(runs, check), strict=True))
-    make = partial(_make_run, checkpoint, language, built, callbacks, (resume, overwrite))
-    return run_each(runs, make, workers=workers, progress=reporter_of(progress), verb="finetune")
-
-
-def _make_run(
-    checkpoint: str | Path,
-    language: str | Sequence[str],
-    built: Mapping[str, tuple[Any, FinetuneOptions]],
-    callbacks: Sequence[TrainerCallback | type[TrainerCallback]],
-    how: tuple[bool, bool | None],
-    run: PlannedRun,
-    progress: AnyReporter,
-) -> Checkpoint:
-    """Make one fine-tuning, in this process or another one."""
-    task, train = built[run.label]
-    seed = 1 if run.seed is None else run.seed
-    more: dict[str, Any] = {"callbacks": callbacks, "swept": run.values}
-    tuning = FineTuning(checkpoint, task, language, seed, train, run.folder, progress, **more)
-    resume, overwrite = how
-    return Checkpoint(tuning.run(resume=resume, overwrite=overwrite))
 
 
 def _drop_work(folder: Path) -> None:
@@ -359,7 +368,7 @@ def _write_card(file: Path, card: Mapping[str, Any]) -> None:
 
 
 def remove_weights(folder: Path) -> None:
-    """Delete the fine-tuned weights in a run's folder; what is recorded of the run stays."""
+    """Delete the checkpoints of a run and of its combinations; manifest and history of the run itself stay."""
     for run in (folder, *folder.glob("grid/*")):
         remove(run / CHECKPOINT)
     remove(folder / "grid", f"*/{MANIFEST}", f"*/{HISTORY}")

@@ -41,7 +41,7 @@ from isoglot.tasks.code_switching import ORIGINAL
 from isoglot.tasks.features import IGNORED, RowCollator, row_lengths
 from isoglot.tasks.head_task import fit_length, model_labels
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
-from isoglot.tasks.vector_classifier import save_encoder
+from isoglot.tasks.vector_classifier import include_encoder_in_saves
 from isoglot.training.callbacks import endless_warmup
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
@@ -49,7 +49,9 @@ from isoglot.training.saving import StagedTrainer
 _EVALUATION_FACTOR = 2
 """Batches of an evaluation are larger by this factor: no gradients are kept."""
 _BAR = "fine-tune"
+"""Name of the progress bar."""
 _FIRST_STEPS = 10
+_LOGGED_EVERY = 50
 """Each of the first steps is logged; after them every fiftieth is."""
 LOWER = "lower the learning rate ([[learning_rate=1e-5]]) or use [[precision='float32']]"
 """What to do about a training that diverged."""
@@ -107,10 +109,10 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     if options.class_weight is not None:
         weights = weights_of(options.class_weight, model_labels(model), rows)
 
-    # A group is what the trainer cannot divide among batches: the copies of an original, or else a single row.
+    # The rows of a group share a batch: the copies of an original, or else a single row.
     groups = grouped(rows, dataset) if code_switched else [[row.inputs] for row in rows]
 
-    # The trainer, with the development data if the best checkpoint is kept.
+    # Make the trainer, with the development data if the best checkpoint is kept.
     metric = options.select_metric or task.primary_metric
     chooser = Chooser(task, tokenizer, model, dev, metric) if dev else None
     early_stop = [] if options.patience is None else [EarlyStop(options.patience, progress)]
@@ -124,10 +126,6 @@ def train_head(  # noqa: PLR0913 - what one run is made of
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
         callbacks=[Watcher(progress, metric), *early_stop, *callbacks],
     )
-    # A head returns the mean over its batch and ignores the number of items, but transformers assumes that it divides
-    # by that number, and would then not divide by the number of micro-batches. `_Trainer.compute_loss` relies on that
-    # division.
-    trainer.model_accepts_loss_kwargs = False
     trainer.class_weights = weights
     groups_per_step = trainer.args.train_batch_size * options.gradient_accumulation
     lengths = np.array([row_lengths(group).max() for group in groups], np.int64)
@@ -135,21 +133,25 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     for callback in (PrinterCallback, ProgressCallback):  # the Watcher shows the progress
         trainer.remove_callback(callback)
 
-    # Train, from the newest intact checkpoint if a run was killed. The first process deletes what cannot be used
-    # before any process looks for a checkpoint. Checkpoints to resume from do not repeat a frozen encoder's weights.
+    # Train, from the newest intact checkpoint if a run was killed. The first process deletes damaged checkpoints
+    # before any process looks for one. Checkpoints to resume from leave out a frozen encoder, which does not change.
     if trainer.is_world_process_zero():
         _drop_damaged(trainer.folder, progress)
     trainer.accelerator.wait_for_everyone()
-    save_encoder(model, whole=False)
+    include_encoder_in_saves(model, include=False)
     with quiet():
         trainer.train(resume_from_checkpoint=bool(checkpoints_in(trainer.folder)))
-    save_encoder(model, whole=True)
+    include_encoder_in_saves(model, include=True)
 
+    # The trainer has put the weights of the best checkpoint back into the model.
     if trainer.is_world_process_zero():
         _save(model, tokenizer, folder)
         write_history(folder, trainer.state.log_history)
-    best = trainer.state.best_metric
-    return {"selection": None if best is None else float(best), "steps": int(trainer.state.global_step)}
+    best_score = trainer.state.best_metric
+    return {
+        "selection": None if best_score is None else float(best_score),
+        "steps": int(trainer.state.global_step),
+    }
 
 
 def _arguments(
@@ -202,7 +204,7 @@ def _arguments(
         load_best_model_at_end=chooses,
         metric_for_best_model="selection",
         greater_is_better=True,
-        logging_steps=50,
+        logging_steps=_LOGGED_EVERY,
         logging_nan_inf_filter=False,  # the filter would hide a NaN from the Watcher: it logs the mean of the others
         report_to="none",
         disable_tqdm=True,
@@ -251,7 +253,7 @@ class Watcher(TrainerCallback):
 
 
 def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
-    """Return the function by which the trainer makes each evaluation batch small before all are collected.
+    """Return a function that makes the outputs of an evaluation batch small; the trainer keeps those of all batches.
 
     A tagger keeps the best label of each word in place of the scores of all labels (``TrainableTask.reduce``).
     """
@@ -282,7 +284,7 @@ def _drop_damaged(work: Path, progress: Reporter) -> None:
 class _Trainer(StagedTrainer):
     """A Trainer whose batches hold rows of like length, and whose loss does not depend on how a step is divided.
 
-    *Items* are what the mean of a loss is over, as transformers calls them: words with a label in tagging, rows in
+    The mean of a loss is over *items*, as transformers calls them: words with a label in tagging, rows in
     classification. With class weights an item counts as much as its class weighs.
     """
 
@@ -316,8 +318,8 @@ class _Trainer(StagedTrainer):
         more the fewer items stand beside it: of two micro-batches with 1 and 9 items, the one item would count half.
 
         1. The mean is therefore multiplied by the micro-batch's share of the items: 1/10 and 9/10.
-        2. The library divides the loss by the number of micro-batches, and the gradients by the number of ranks; the
-           loss is multiplied by both in advance.
+        2. The loss is multiplied in advance by the numbers of micro-batches and ranks, by which it will be divided:
+           :class:`~isoglot.training.saving.StagedTrainer` says by whom.
 
         Evaluations report the mean over the batch, weighted if there are class weights.
         """
@@ -327,7 +329,7 @@ class _Trainer(StagedTrainer):
             loss, outputs = weighted_loss(model, inputs, self.class_weights)
         if model.training and num_items_in_batch is not None:
             share = self._items(inputs).to(loss.device) / num_items_in_batch  # 1
-            # 2. The last micro-batches of an epoch may be fewer than usual: `current_` counts those of this step.
+            # 2. The last step of an epoch may have fewer micro-batches than the others: `current_` counts those here.
             loss = loss * share * self.current_gradient_accumulation_steps * self.args.world_size
         return (loss, outputs) if return_outputs else loss
 
@@ -340,8 +342,8 @@ class _Trainer(StagedTrainer):
     def _run_epoch(self, *given: Any, **named: Any) -> None:
         """Train an epoch, unless a callback has stopped the training before the epoch's first step.
 
-        The library looks only after a step. A resumed run whose patience is used up (:class:`EarlyStop`) would
-        otherwise train one step more than a run that was never killed.
+        The library asks only after each step whether to stop. A resumed run whose patience is used up
+        (:class:`EarlyStop`) would otherwise train one step more than a run that was never killed.
         """
         if not self.control.should_training_stop:
             super()._run_epoch(*given, **named)  # type: ignore[no-untyped-call]
@@ -360,17 +362,20 @@ def _items(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
 
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write the final checkpoint, the adapter merged into its weights, and the adapter itself if it is to be kept."""
-    vectors = attached(model)
+    language_vectors = attached(model)
     # Language embeddings have a file of their own: transformers does not know them.
-    weights = plain_state(model)
-    state = {name: weights[name] for name in weights if not name.startswith("language_embeddings.")}
+    state = {
+        name: values
+        for name, values in plain_state(model).items()
+        if not name.startswith("language_embeddings.")
+    }
     broken = non_finite(state.items())
     if broken:
         raise TrainingError(f"{few(broken)} became NaN or infinite; {LOWER}")
     with whole_folder(folder / CHECKPOINT) as checkpoint:
         save_plain(model, checkpoint, state)
-        if vectors is not None:
-            write_vectors(vectors, checkpoint)
+        if language_vectors is not None:
+            write_vectors(language_vectors, checkpoint)
         tokenizer.save_pretrained(checkpoint)
     adapter = adapter_of(model)
     if adapter is not None and adapter.keep:

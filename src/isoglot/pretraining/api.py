@@ -158,15 +158,16 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
         )
         return pretrain_one(recipe, out, resume=resume, progress=progress, **how)
     # No value may be given twice: by an override and by a sweep, or by an override and `seed`.
-    replaced = [text.partition("=")[0].strip() for text in overrides]
-    refuse_given_twice(request.sweep, replaced)
-    if request.seed and "seed" in replaced:
+    overridden_keys = [text.partition("=")[0].strip() for text in overrides]
+    refuse_given_twice(request.sweep, overridden_keys)
+    if request.seed and "seed" in overridden_keys:
         raise ConfigurationError("[[seed]]: the overrides have a seed too; give it once")
     # Objects in memory become files of the cache, and overrides that name the files.
     cache_path = cache_folder() if cache is None else Path(cache)
     held = [] if model is None else [held_model(model, tokenizer, cache_path)]
     held += held_streams(streams or {}, cache_path)
     if is_single:
+        # `request.seed` has one seed or is not given.
         changes = [*overrides, *(f"seed={one}" for one in request.seed or ()), *held]
         checked = load_run_recipe(recipe, changes, keep_adapter=keep_adapter)
         return pretrain_one(checked, out, resume=resume, progress=progress, **how)
@@ -210,6 +211,7 @@ def recipe_runs(
     seeds = request.seed or (recipes[0].seed,)
     runs = planned_runs(out, request.sweep, seeds)
     for number, run in enumerate(runs):
+        # Seeds change fastest, so as many runs as there are seeds in a row have one recipe.
         recipe_of_run = recipes[number // len(seeds)].model_copy(update={"seed": run.seed})
         run_record(recipe_of_run, run.folder, overwrite=overwrite).state()
     return runs

@@ -1,5 +1,6 @@
 """Build the objects of a run from a checked recipe and its streams: views, encoder, objectives, batches, trainer."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -171,48 +172,51 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> d
         entry = values["streams"][name]
         for key, options in (("encode", encoding(recipe, name)), ("pack", stream.pack)):
             if options is not None:
-                known = options.model_dump(mode="json", exclude_none=True, exclude={"kind"})
-                entry[key] = {**known, **entry.get(key, {})}
+                defaults = options.model_dump(mode="json", exclude_none=True, exclude={"kind"})
+                entry[key] = {**defaults, **entry.get(key, {})}
         # A prepared corpus has been filtered already, perhaps by other defaults.
         if not is_prepared(stream.inputs[0].path):
-            filters = stream.prepare.model_dump(mode="json", exclude_none=True)
-            entry |= {k: v for k, v in filters.items() if k not in entry and v not in ([], {})}
+            for option, value in stream.prepare.model_dump(mode="json", exclude_none=True).items():
+                if option not in entry and value not in ([], {}):
+                    entry[option] = value
     for key in MADE:
         for name, section in getattr(recipe, key).items():
-            entry, used = values[key][name], section.in_use(modules.get((key, name)))
-            entry |= {option: value for option, value in used.items() if option not in entry}
+            entry = values[key][name]
+            in_use = section.in_use(modules.get((key, name)))
+            entry |= {option: value for option, value in in_use.items() if option not in entry}
     return values
 
 
 def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | None:
     """Build the language embeddings, if a view or a packed stream numbers languages (``language_ids: {en: 0, de: 1}``).
 
-    Embeddings are drawn from a normal distribution of deviation 0.02. If the run continues a checkpoint that has
-    language embeddings, those of the languages that the checkpoint knows are copied. They are found by the code of the
-    language: its number may have changed.
+    1. Embeddings are drawn from a normal distribution of standard deviation 0.02.
+    2. If the run continues a checkpoint that has language embeddings, those of the languages that the checkpoint knows
+       are copied. They are found by the code of the language: its number may have changed.
     """
     packs = [stream.pack for stream in recipe.streams.values() if stream.pack is not None]
+    views = [view.options for view in recipe.views.values()]
     id_maps: list[Mapping[Any, Any]] = []
-    for options in (*(view.options for view in recipe.views.values()), *packs):
+    numbers: list[int] = []
+    for options in (*views, *packs):
         language_ids = getattr(options, "language_ids", None)
         if isinstance(language_ids, Mapping):
             id_maps.append(language_ids)
-    numbers = [int(number) for language_ids in id_maps for number in language_ids.values()]
-    if numbers:
-        # Padding of a packed block has a number too.
-        numbers += [pack.language_padding for pack in packs]
+            numbers += map(int, language_ids.values())
     if not numbers:
         return None
+    # Padding of a packed block has a number too.
+    numbers += [pack.language_padding for pack in packs]
     if min(numbers) < 0:
         raise ConfigurationError(f"language_ids: got {min(numbers)}, but ids of languages count from 0")
     table = nn.Embedding(max(numbers) + 1, input_embeddings(encoder).embedding_dim)
     generator = torch.Generator().manual_seed(seed_for(recipe.seed, "language embeddings"))
     with torch.no_grad():
-        table.weight.normal_(0.0, 0.02, generator=generator)
+        table.weight.normal_(0.0, 0.02, generator=generator)  # 1
         known = None if recipe.model.path is None else read_vectors(checkpoint_folder(recipe.model.path))
         if known is None or known.weight.shape[1] != table.embedding_dim:
             return table
-        for language_ids in id_maps:
+        for language_ids in id_maps:  # 2
             for code, number in language_ids.items():
                 if str(code) in known.ids:
                     table.weight[int(number)] = known.weight[known.ids[str(code)]]
@@ -224,32 +228,34 @@ def batch_options(
 ) -> BatchOptions:
     """Return the batch size, with the cost of one example of each stream in tokens.
 
-    The cost adds up over the views that read the stream:
+    The cost adds up over the views that read the stream. Take a stream of pairs and three views: ``masked`` of both
+    sides, and ``english`` and ``german`` of one side each, with ``max_length`` 128, 64 and 64.
 
-    1. Views. A view of both sides of a pair encodes all pieces of the example. A view of one side (it has ``side``)
-       encodes about half of them, so two of these count as one.
-    2. Special tokens. ``special_tokens`` of a view, 3 if the view has no such attribute. The blocks of a packed stream
-       hold their special tokens already.
-    3. Longest input. ``max_length`` of a view, times the number of its ``inputs`` (1 if it has no such attribute). The
-       largest one limits the cost of long examples, unless a view has no ``max_length``.
+    1. Pieces. ``masked`` encodes all pieces of a pair; ``english`` and ``german`` (they have ``side``) encode about
+       half of them each. Counted in halves that is 2 + 1 + 1, so the pieces are encoded twice: ``views=2``.
+    2. Special tokens. The views add 3 + 2 + 2 (``special_tokens``, 3 for a view without this attribute):
+       ``specials=7``. The blocks of a packed stream hold their special tokens already: ``specials=0``.
+    3. Longest input. No view encodes more than 128 pieces of a pair: ``limit=128``, however long the pair is. A view
+       with two ``inputs``, a query and a key, may encode twice its ``max_length``. If a view has no ``max_length``,
+       there is no limit.
     """
     costs = {}
     for stream in dict.fromkeys(stream_of_view for stream_of_view, _ in views.values()):
         readers = [view for stream_of_view, view in views.values() if stream_of_view == stream]
-        halves = 0
+        half_encodings = 0
         special_tokens = 0
-        limits: list[int] = []
+        longest_inputs: list[int] = []
         for view in readers:
-            halves += 1 if getattr(view, "side", None) else 2  # 1
+            half_encodings += 1 if getattr(view, "side", None) else 2  # 1
             special_tokens += int(getattr(view, "special_tokens", 3))  # 2
             max_length = getattr(view, "max_length", None)
-            if isinstance(max_length, int):
-                limits.append(max_length * getattr(view, "inputs", 1))  # 3
+            if isinstance(max_length, int):  # 3
+                longest_inputs.append(max_length * getattr(view, "inputs", 1))
         packed = is_packed(dict.fromkeys(streams[stream].column_names))
         costs[stream] = StreamCost(
-            views=-(-halves // 2),  # rounded up
+            views=math.ceil(half_encodings / 2),
             specials=0 if packed else special_tokens,
-            limit=max(limits) if len(limits) == len(readers) else None,
+            limit=max(longest_inputs) if len(longest_inputs) == len(readers) else None,
         )
     return BatchOptions(examples=recipe.batch.examples, tokens=recipe.batch.tokens, costs=costs)
 
@@ -280,7 +286,7 @@ def build_trainer(
     """Build the trainer of a run, ready to train."""
     batch = batch_options(recipe, built.views, streams)
     batches_per_step = args.world_size * args.gradient_accumulation_steps
-    mixture = build_mixture(recipe, streams, batch, group=batches_per_step)
+    mixture = build_mixture(recipe, streams, batch, batches_per_step=batches_per_step)
     collator = Collator(
         built.views,
         seed=recipe.seed,
@@ -300,7 +306,7 @@ def build_trainer(
 
 
 def build_mixture(
-    recipe: Recipe, streams: Mapping[str, Dataset], batch: BatchOptions, *, group: int
+    recipe: Recipe, streams: Mapping[str, Dataset], batch: BatchOptions, *, batches_per_step: int
 ) -> Mixture:
     """Build the mixture of a run's streams, which says which examples stand at which position.
 
@@ -308,7 +314,7 @@ def build_mixture(
         recipe: The recipe. Its ``epochs`` name the stream that is counted; in a run of ``steps`` it is the first one.
         streams: The encoded streams that views read.
         batch: Batch size, and the cost of one example of each stream.
-        group: Batches in one optimiser step: ranks times accumulation.
+        batches_per_step: Ranks times micro-batches.
     """
     primary = recipe.epochs.stream if recipe.epochs is not None else next(iter(streams))
     if primary not in streams:
@@ -321,7 +327,11 @@ def build_mixture(
     lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
     # Without the option `bucket` a window holds one optimiser step: which examples share a step stays random.
     bucket = bucket_positions(
-        lengths, batch, batches=recipe.batch.bucket or 1, group=group, concatenate=concatenate
+        lengths,
+        batch,
+        steps=recipe.batch.bucket or 1,
+        batches_per_step=batches_per_step,
+        concatenate=concatenate,
     )
     return Mixture(
         streams,
@@ -329,6 +339,6 @@ def build_mixture(
         length=length,
         seed=recipe.seed,
         bucket=bucket,
-        least=group,
+        least=batches_per_step,
         concatenate=concatenate,
     )

@@ -69,10 +69,11 @@ def load_run_recipe(
 def _load(
     path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str], *, keep_adapter: bool = False
 ) -> Recipe:
+    """Read a recipe, collect its mistakes, and raise them all together."""
     document = read_document(path_or_name, overrides)
     if keep_adapter and "adapter" in _entries(document.values, "model"):
-        overrides = [*overrides, "model.adapter.keep=true"]
-        document = overridden(document, overrides[-1])
+        keep = "model.adapter.keep=true"
+        overrides, document = [*overrides, keep], overridden(document, keep)
     recipe, sections = typed(document)
     parts = None if recipe is None else recipe.parts
     filled_in, encoder_problems = try_encoder(sections, parts)
@@ -104,7 +105,7 @@ def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Pr
     1. Either ``epochs`` or ``steps`` is given, not both.
     2. A stream, view or objective has a name that can be written in an override: ``my-view`` but not ``my view``.
     3. A reference finds its section: ``view: pair`` needs ``views.pair``.
-    4. Every stream and view is read by somebody (:func:`_unread`).
+    4. Every stream and view is read by somebody (:func:`_unread_or_missing`).
     """
     if (values.get("epochs") is None) == (values.get("steps") is None):  # 1
         yield Problem("it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`")
@@ -129,7 +130,7 @@ def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Pr
         if isinstance(name, str) and known[key] and name not in known[key]:
             text = f"no {key.removesuffix('s')} is named {name!r}; {did_you_mean(name, known[key])}"
             yield Problem(text, location)
-    yield from _unread(values, sections, known)  # 4
+    yield from _unread_or_missing(values, sections, known)  # 4
 
 
 def _references(values: Mapping[str, Any]) -> Iterator[tuple[Location, str, Any]]:
@@ -153,7 +154,7 @@ def _names_view(option: str) -> bool:
     return option == "view" or option.endswith("_view")
 
 
-def _unread(
+def _unread_or_missing(
     values: Mapping[str, Any], sections: Sections, known: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
     """Report streams and views that nobody reads, and corpora and views that are missing though options need them.
@@ -163,12 +164,15 @@ def _unread(
 
     ``known``: The names in each of the sections ``streams``, ``views`` and ``objectives``.
     """
-    read = {text for key in MADE for text in _strings(values.get(key))}
+    read: set[str] = set()
+    for key in MADE:
+        read.update(_strings(values.get(key)))
     for location, section in sections.items():
         if isinstance(section, ViewSection | ObjectiveSection):
-            yield from _option_problems(location, section, known)
-        if isinstance(section, ObjectiveSection):
-            read.update(_views_read(section).values())
+            # Also the views that an objective reads by default.
+            views_read = _views_read(section) if isinstance(section, ObjectiveSection) else {}
+            read.update(views_read.values())
+            yield from _option_problems(location, section, views_read, known)
     for name in known["streams"]:
         if name not in read:
             text = "no view or objective reads this stream; name it in one or delete it"
@@ -183,9 +187,19 @@ def _unread(
 
 
 def _option_problems(
-    location: Location, section: ViewSection | ObjectiveSection, known: Mapping[str, Sequence[str]]
+    location: Location,
+    section: ViewSection | ObjectiveSection,
+    views_read: Mapping[str, str],
+    known: Mapping[str, Sequence[str]],
 ) -> Iterator[Problem]:
-    """Check that the corpora and the default views exist that one view or objective reads."""
+    """Check that the corpora and the default views exist that one view or objective reads.
+
+    Args:
+        location: The place of the section in the recipe.
+        section: The view or objective.
+        views_read: The views that it reads, by option (:func:`_views_read`).
+        known: As in :func:`_unread_or_missing`.
+    """
     options = section.options
     # An option that takes a corpus, such as the lexicon of an objective, is written as the name of a stream.
     for option in options.corpora & options.model_fields_set:
@@ -194,9 +208,7 @@ def _option_problems(
             hint = did_you_mean(stream, known["streams"])
             text = f"{stream!r} is not a stream, and a corpus is needed; {hint}"
             yield Problem(text, (*location, option))
-    if not isinstance(section, ObjectiveSection):
-        return
-    for option, view in _views_read(section).items():
+    for option, view in views_read.items():
         # A view that the recipe names itself was checked with the other references.
         if option not in options.model_fields_set and view not in known["views"]:
             text = f"reads view {view!r} by default, and there is none; add `{option}: VIEW`"
@@ -215,7 +227,10 @@ def _views_read(objective: ObjectiveSection) -> dict[str, str]:
 
 
 def _entries(values: Mapping[str, Any], section: str) -> dict[str, dict[str, Any]]:
-    """Return the entries of a section that are dictionaries; an empty dictionary if the section is none itself."""
+    """Return the entries of a section that are dictionaries; nothing if the section itself is no dictionary.
+
+    The recipe may be wrong in any way: ``views: {pair: {...}, text: 5}`` gives ``{"pair": {...}}``.
+    """
     entries = values.get(section)
     if not isinstance(entries, dict):
         return {}
@@ -275,7 +290,7 @@ def try_encoder(
         return filled_in, []
     is_checkpoint = model.path is not None
 
-    # The encoder's configuration; there is none if it would have to be downloaded, or if the section is wrong.
+    # Read the encoder's configuration. There is none if it would have to be downloaded, or if the section is wrong.
     config: Any = None
     config_problems: list[Problem] = []
     with collected(config_problems):
@@ -283,7 +298,7 @@ def try_encoder(
     if config is None:
         return filled_in, [] if is_checkpoint else config_problems
 
-    # Views: their inputs must not be longer than the encoder's.
+    # Check the views: their inputs must not be longer than the encoder's.
     problems: list[Problem] = []
     longest = longest_input(config)
     for location, section in sections.items():
@@ -292,7 +307,7 @@ def try_encoder(
             with collected(problems, *location):
                 section.require_room(longest)
 
-    # The encoder itself, on torch's meta device, with its adapter and its frozen layers.
+    # Make the encoder itself on torch's meta device, with its adapter and its frozen layers.
     encoder: Any = None
     encoder_problems: list[Problem] = []
     with collected(encoder_problems):
@@ -305,6 +320,7 @@ def try_encoder(
     with collected(problems):
         frozen_layers(encoder, parts or PartsSection())
 
+    # Make the objectives on it.
     for location, section in sections.items():
         if not isinstance(section, ObjectiveSection):
             continue

@@ -86,8 +86,8 @@ def train_problems(document: Document) -> Iterator[Problem]:
                 hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
                 text = f"not a setting of TrainingArguments; {hint}"
             yield Problem(text, ("train", *problem.location))
-    right_type = {name: value for name, value in trainer_settings.items() if name not in wrong}
-    yield from _range_problems(right_type)  # 4
+    of_right_type = {name: value for name, value in trainer_settings.items() if name not in wrong}
+    yield from _range_problems(of_right_type)  # 4
     yield from _reporter_problems(settings.get("report_to"))  # 5
 
 

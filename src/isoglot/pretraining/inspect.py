@@ -25,9 +25,9 @@ class DescribedRow:
     """One position of an encoder input; a value that the view does not make is ``None``."""
 
     input: str  # empty, or "query" or "key" for a view with two inputs
-    position: int
+    position: int  # in the input, from 0 on
     piece: str  # the text's piece
-    input_piece: str  # the piece that the encoder sees: `[MASK]` or another one where the piece is masked
+    input_piece: str  # the piece that the encoder sees: `[MASK]`, say, for a masked one
     label: str | None  # the piece to predict
     position_id: int | None
     segment_id: int | None
@@ -51,7 +51,7 @@ class InspectedInstance:
     type: str
     stream: str
     position: int
-    coin: bool  # decides the order of the sides in views that shuffle them
+    coin: bool  # decides which side of a pair comes first, in views that draw the order
     rows: tuple[DescribedRow, ...]
 
     @property
@@ -86,8 +86,10 @@ def inspect_recipe(
     views = build_views(recipe, tokenizer, corpora, longest=None if config is None else longest_input(config))
     streams = encoded(recipe, corpora, tokenizer, folder, report)
     require_columns(views, streams)
-    group = int(recipe.train.get("gradient_accumulation_steps", 1))
-    mixture = build_mixture(recipe, streams, batch_options(recipe, views, streams), group=group)
+    micro_batches = int(recipe.train.get("gradient_accumulation_steps", 1))
+    mixture = build_mixture(
+        recipe, streams, batch_options(recipe, views, streams), batches_per_step=micro_batches
+    )
     collate = Collator(
         views,
         seed=recipe.seed,
@@ -106,7 +108,7 @@ def inspect_recipe(
             stream = recipe.views[name].stream
             if stream not in item:
                 continue  # of concatenated streams each position has an example of one stream
-            tensors = {key: values[0] for key, values in batch.items()}
+            tensors = {key: values[0] for key, values in batch.items()}  # the batch has one row
             instances.append(
                 InspectedInstance(
                     view=name,
@@ -130,7 +132,9 @@ def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) 
         if f"{prefix}input_ids" not in tensors:
             continue
         links = _links_by_position(tensors, prefix)
-        columns = {name: tensors[prefix + name].tolist() for name in _PER_PIECE if prefix + name in tensors}
+        columns = {
+            name: tensors[prefix + name].tolist() for name in _ONE_PER_PIECE if prefix + name in tensors
+        }
         for position, piece in enumerate(tensors[f"{prefix}input_ids"].tolist()):
             ids = {name: values[position] for name, values in columns.items()}
             label = ids.get("labels", IGNORE_INDEX)
@@ -155,8 +159,11 @@ def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) 
 def _links_by_position(tensors: Mapping[str, Tensor], prefix: str) -> dict[int, list[int]]:
     """Return the linked positions of each position of one input.
 
-    A link is a pair (3, 7). In one input with both sides, 3 is linked to 7 and 7 to 3. With two inputs the query's
-    position 3 is linked to the key's 7, and the key's 7 to the query's 3.
+    Take the link (3, 7):
+
+    1. An input with both sides (empty ``prefix``): position 3 is linked to 7, and 7 to 3.
+    2. The query of two inputs: its position 3 is linked to the key's 7.
+    3. The key of two inputs: its position 7 is linked to the query's 3.
     """
     links: dict[int, list[int]] = {}
     if "link_ids" not in tensors:
@@ -164,9 +171,9 @@ def _links_by_position(tensors: Mapping[str, Tensor], prefix: str) -> dict[int, 
     for first, second in tensors["link_ids"].tolist():
         if first < 0:
             continue  # padding
-        if prefix != "key_":
+        if prefix in ("", "query_"):
             links.setdefault(first, []).append(second)
-        if prefix != "query_":
+        if prefix in ("", "key_"):
             links.setdefault(second, []).append(first)
     return links
 
@@ -179,17 +186,19 @@ def _name(number: int, tokenizer: PreTrainedTokenizerBase) -> str:
     return f"<{number}>" if token is None else str(token)
 
 
-_PER_PIECE = ("original_ids", "labels", "position_ids", "token_type_ids", "language_ids", "side_ids",
-              "document_ids", "attention_mask")  # fmt: skip
+_ONE_PER_PIECE = ("original_ids", "labels", "position_ids", "token_type_ids", "language_ids", "side_ids",
+                  "document_ids", "attention_mask")  # fmt: skip
+"""Tensors of an input that have one value for each piece, beside the ids of the pieces."""
 _SIDES = {None: None, 0: "-", 1: "source", 2: "target"}
+"""Names of the values of ``side_ids``; ``-`` for special tokens."""
 
 
 def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
     """Return an instance as headings and rows of cells; columns without any value are left out.
 
-    So the column of position ids is missing if the view makes none, and leaves the counting to the model.
+    Most views make no position ids, because the model counts by itself: then there is no column ``position``.
     """
-    cells = []
+    rows_of_cells: list[dict[str, str]] = []
     for row in instance.rows:
         ids = {
             "position": row.position_id,
@@ -198,7 +207,7 @@ def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
             "side": _SIDES.get(row.side),
             "document": row.document,
         }
-        cells.append(
+        rows_of_cells.append(
             {
                 "input of": row.input,
                 "#": str(row.position),
@@ -210,5 +219,5 @@ def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
                 "links": " ".join(map(str, row.links)),
             }
         )
-    headings = [heading for heading in cells[0] if any(row[heading] for row in cells)]
-    return headings, [[row[heading] for heading in headings] for row in cells]
+    headings = [heading for heading in rows_of_cells[0] if any(cells[heading] for cells in rows_of_cells)]
+    return headings, [[cells[heading] for heading in headings] for cells in rows_of_cells]

@@ -77,7 +77,8 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
     rank of all (``is_main``) writes records.
 
     1. Look at the folder: refuse the run of another recipe before anything is prepared.
-    2. Prepare the corpora. Refuse a run on other data, or return the checkpoint of a finished one.
+    2. Prepare the corpora. Look at the folder again, now that the data are known: refuse a run of this recipe on other
+       data, or return the checkpoint of a finished one.
     3. Load the tokenizer, encode the streams, build the model.
     4. Write ``run.json`` and ``recipe.yaml``, then train, from the newest checkpoint if the run was killed.
     5. Export the encoder, and write the manifest last: with a manifest the run counts as finished.
@@ -89,11 +90,11 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
     state = record.state(resume=resume)  # 1
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, cache_path, report)  # 2
-        inputs, encoder = input_hashes(recipe, corpora), encoder_hash(recipe)
+        made_from_data = {"inputs": input_hashes(recipe, corpora), "encoder": encoder_hash(recipe)}
         if state != "new":
             # The recipe is the same. Its data may have changed, or the code of the user's own classes.
-            made_from, what = {"inputs": inputs, "encoder": encoder}, f"{record.what} on other data or code"
-            state = Record(out, made_from, what=what, overwrite=overwrite).state(resume=resume)
+            what = f"{record.what} on other data or code"
+            state = Record(out, made_from_data, what=what, overwrite=overwrite).state(resume=resume)
         if state == "finished":
             return _finished_before(out, report)
         require_writable(out, folder=True)
@@ -117,8 +118,7 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
                     "name": recipe.name,
                     **record.made_from,
                     "seed": recipe.seed,
-                    "inputs": inputs,
-                    "encoder": encoder,
+                    **made_from_data,
                     "changes": recipe.changes,
                     "values": recipe_values(recipe),
                 }
@@ -143,7 +143,7 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         record.finish(
             {
                 "steps": trainer.batches.steps,
-                "resumed_at": losses.began[0],
+                "resumed_at": losses.first_step,
                 "metrics": outcome.metrics,
                 "devices": args.world_size,
                 **checkpoint_entry(out),
@@ -175,14 +175,22 @@ def _newest_complete(out: Path) -> Path | None:
 
 
 def recipe_values(recipe: Recipe) -> dict[str, Any]:
-    """Return all values of a recipe, as a run records them."""
+    """Return all values of a recipe as a run records them; its name is no part of what was run."""
     return recipe.model_dump(mode="json", exclude={"name"})
 
 
 def run_record(recipe: Recipe, out: Path, *, overwrite: bool) -> Record:
-    """Return the record of a run's folder, by which the run of another recipe is recognised."""
-    made_from, values = {"recipe_hash": recipe.hash}, {"values": recipe_values(recipe)}
-    return Record(out, made_from, what="pre-training run", overwrite=overwrite, explained_by=values)
+    """Return the record of a run's folder, by which the run of another recipe is recognised.
+
+    Recipes are compared by their hashes; the recorded values say in a message what differs.
+    """
+    return Record(
+        out,
+        {"recipe_hash": recipe.hash},
+        what="pre-training run",
+        overwrite=overwrite,
+        explained_by={"values": recipe_values(recipe)},
+    )
 
 
 def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
@@ -217,7 +225,7 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
 def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mapping[str, Dataset]) -> Path:
     """Write the encoder as a plain folder with its card, and the objectives' own state beside it."""
     folder = out / CHECKPOINT
-    state = trainer.whole_state()  # every rank has to ask: each sends its shards
+    state = trainer.gathered_state()  # on every rank: each sends its shards
     if trainer.is_world_process_zero():
         model = trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
         trainer.warn_if_unchanged(model.state_dict() if state is None else state)

@@ -114,8 +114,8 @@ class _BuiltSection(OpenSection):
     ``{type: masked_pair, probability: 0.3}`` is made by ``MaskedPair(tokenizer, probability=0.3)``.
     """
 
-    registry: ClassVar[Mapping[str, Any]]
-    called: ClassVar[str]
+    registry: ClassVar[Mapping[str, Any]]  # built-in callables by type
+    called: ClassVar[str]  # what messages call such an entry: "view"
     type: str
     options: Spec = Field(exclude=True)
 
@@ -131,6 +131,7 @@ class _BuiltSection(OpenSection):
             return {}
         with reported_together() as problems, collected(problems, "type"):
             maker = resolve(cls.registry, values["type"], kind=cls.called)
+            # What a function makes is only known after the call: `build` looks at it.
             if isinstance(maker, type):
                 cls.require(maker, values["type"])
             spec = spec_of(maker)
@@ -140,7 +141,8 @@ class _BuiltSection(OpenSection):
     def in_use(self, made: Any) -> dict[str, Any]:
         """Return the options that are texts, numbers or booleans, with the values that are used.
 
-        An option that is ``None`` is one that the view or objective chooses; it keeps the choice as an attribute.
+        If an option is ``None``, the view or objective chooses its value and keeps it as an attribute: a view with
+        ``max_length=None`` has the ``max_length`` of the encoder.
 
         ``made``: The view or objective, or anything with these attributes; ``None`` if there is none.
         """
@@ -266,7 +268,7 @@ def typed(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
     problems: list[Problem] = []
 
     def section(model: type[OpenSection], written: Any, *location: str) -> OpenSection | None:
-        sections[location] = None
+        sections[location] = None  # unless it can be made
         with collected(problems, *location):
             sections[location] = model.of(written, document.values)
         return sections[location]  # type: ignore[no-any-return]

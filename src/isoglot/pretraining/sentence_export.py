@@ -199,7 +199,7 @@ def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:
     with torch.random.fork_rng(devices=[]):  # new weights are drawn, and replaced below
         small: PreTrainedModel = type(model)(config).eval()
     weights = model.state_dict()
-    # Every weight but a pooler's, which the loaded encoder may not have and nobody reads.
+    # The loaded encoder may lack a pooler, whose weights nobody reads; all other weights are shared.
     shared = {name: weights[name] for name in small.state_dict() if name in weights}
     small.load_state_dict(shared, strict=False)
     ids = torch.arange(min(8, config.vocab_size))[None]

@@ -1,4 +1,8 @@
-"""Encode a recipe's streams: prepare raw files, train or load the tokenizer, cut text into pieces, pack."""
+"""Encode a recipe's streams: prepare raw files, train or load the tokenizer, cut text into pieces, pack.
+
+A run calls :func:`prepared`, :func:`load_tokenizer` and :func:`encoded` in this order; each keeps its result in the
+cache. :func:`held_streams` and :func:`held_model` turn objects in memory into files first.
+"""
 
 import json
 import shutil
@@ -67,11 +71,16 @@ def held_model(
     with model_folder(model, tokenizer) as folder:
         path = folder
         if not isinstance(model, str | Path):
+            # The folder of an object is temporary: it is copied into the cache.
             path = cache / "models" / f"{Path(folder).name}-{hash_checkpoint(Path(folder))}"
-            copy = partial(shutil.copytree, folder, dirs_exist_ok=True)
-            Record(path, {}, what="encoder").make(lambda new: {"name": copy(new).name}, cached=True)
-        exists = Path(path).exists()
-        return f"model.path={json.dumps(str(Path(path).resolve() if exists else path))}"
+
+            def copy_into(new: Path) -> dict[str, Any]:
+                shutil.copytree(folder, new, dirs_exist_ok=True)
+                return {"name": new.name}
+
+            Record(path, {}, what="encoder").make(copy_into, cached=True)
+        is_folder = Path(path).exists()  # and no hub name
+        return f"model.path={json.dumps(str(Path(path).resolve() if is_folder else path))}"
 
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:
@@ -84,13 +93,14 @@ def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset
             continue
         folder = _corpus_folder(stream, cache)
         show = partial(report.progress, f"prepare {name}")
+        # Another run may prepare the same files at the same time.
         with locked(folder):
             summary = prepare(stream.inputs, folder, options=stream.prepare, progress=show, overwrite=True)
             corpora[name] = load_corpus(folder)
         if not summary.skipped:
-            lost = [f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows]
-            dropped = f" (dropped: {', '.join(lost)})" if lost else ""
-            report.note(f"{name}: {summary.rows:,} rows of {summary.read:,}{dropped}")
+            dropped = [f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows]
+            note_on_dropped = f" (dropped: {', '.join(dropped)})" if dropped else ""
+            report.note(f"{name}: {summary.rows:,} rows of {summary.read:,}{note_on_dropped}")
             for text in summary.notes:
                 report.note(f"{name}: note: {text}")
     return corpora
@@ -186,15 +196,16 @@ def load_tokenizer(
         return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
     if checkpoint is not None:  # 2
         return read_tokenizer(checkpoint)
-    used = {name: corpus for name, corpus in corpora.items() if recipe.streams[name].kind != "lexicon"}  # 3
-    content = [content_hash(corpus, text_columns(corpus)) for corpus in used.values()]
+    read = {name: corpus for name, corpus in corpora.items() if recipe.streams[name].kind != "lexicon"}  # 3
+    hashes = [content_hash(corpus, text_columns(corpus)) for corpus in read.values()]
     options = training.model_dump(mode="json")
-    key = key_of([options, sorted(content), version("tokenizers")])
+    # Another release of the library may learn other pieces from the same text.
+    key = key_of([options, sorted(hashes), version("tokenizers")])
     folder = cache / "tokenizers" / f"{training.algorithm}-{key}"
 
     def train(new: Path) -> dict[str, Any]:
         report.note(f"tokenizer: training {training.algorithm} with {training.vocab_size:,} pieces")
-        train_tokenizer(Texts(used), training).save_pretrained(str(new))
+        train_tokenizer(Texts(read), training).save_pretrained(str(new))
         return {"options": options}
 
     Record(folder, {}, what="tokenizer").make(train, cached=True)
@@ -235,10 +246,11 @@ def encoded(
         options = encoding(recipe, name)
         stream = encode_stream(corpora[name], tokenizer, options=options, cache_dir=folder, progress=show)
         dropped = _note_on_dropped(stream_manifest(stream)["counts"], options)
-        pack = recipe.streams[name].pack
+        unit, pack = "examples", recipe.streams[name].pack
         if pack is not None:
             stream = pack_stream(stream, tokenizer, options=pack, cache_dir=folder)
-        report.note(f"{name}: {len(stream):,} {'blocks' if pack is not None else 'examples'}{dropped}")
+            unit = "blocks"
+        report.note(f"{name}: {len(stream):,} {unit}{dropped}")
         streams[name] = stream
     return streams
 
@@ -269,7 +281,9 @@ def encoding(recipe: Recipe, name: str) -> EncodeOptions:
     3. Otherwise the default of the options holds.
     """
     stream = recipe.streams[name]
-    changes: dict[str, Any] = {} if stream.encode.kind else {"kind": stream.kind}
+    changes: dict[str, Any] = {}
+    if not stream.encode.kind:
+        changes["kind"] = stream.kind
     if "max_length" not in stream.encode.model_fields_set:
         readers = [view.options for view in recipe.views.values() if view.stream == name]
         lengths: list[int] = []

@@ -62,7 +62,8 @@ _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer
 class TrimSummary(Tabular):
     """Sizes of an encoder before and after: tokenizer entries, and numbers in the weights.
 
-    ``tenfold``: an estimate of the entries after, had there been ten times as much text.
+    ``pieces``, ``parameters``: before and after, such as ``(250002, 40000)``.
+    ``tenfold``: an estimate of the entries that ten times as much text would keep.
     ``held_out``: tokens of held-out text, and how many of these are cut differently.
     """
 
@@ -146,7 +147,7 @@ def _write(
             f"{source}: holds no {SAFE_WEIGHTS_NAME}; convert the weights: "
             "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
         )
-    # Ids of pieces that the configuration names (pad_token_id), which stay although no text may have them.
+    # Ids of pieces that the configuration names (pad_token_id). They are kept even if no text has them.
     special = {
         name: value
         for name, value in config.to_dict().items()
@@ -154,7 +155,7 @@ def _write(
     }
     backend = fast_backend(tokenizer)
     usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))  # 1
-    # The old ids, ascending: the new id is the index.
+    # The kept ids in ascending order: if piece 700 stands at index 30, its new id is 30.
     kept = chosen_pieces(backend, usage, always=special.values())
     trimmed = trimmed_tokenizer(backend, kept)
     differences = None
@@ -173,8 +174,9 @@ def _write(
     config.vocab_size = len(kept)
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
-    # The text, ten times as long, would have used so many more pieces.
-    tenfold = min(pieces[0], len(kept) + pieces_at(usage, 10) - pieces_at(usage, 1))
+    # Ten times as much text would use so many pieces more; there cannot be more than the tokenizer has.
+    more = pieces_at(usage, 10) - pieces_at(usage, 1)
+    tenfold = min(pieces[0], len(kept) + more)
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
 
 

@@ -174,14 +174,14 @@ class VectorClassifier(PreTrainedModel):
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
 
-def save_encoder(model: PreTrainedModel, whole: bool) -> None:
-    """Whether a classifier is saved with its encoder: checkpoints of a training hold only what is trained.
+def include_encoder_in_saves(model: PreTrainedModel, *, include: bool) -> None:
+    """Set whether later saves of a classifier include its frozen encoder; a training leaves it out of its checkpoints.
 
     Other models are saved as always.
     """
     if isinstance(model, VectorClassifier):
         names = [name for name in model.state_dict() if name.startswith("encoder.")]
-        model._keys_to_ignore_on_save = None if whole else names
+        model._keys_to_ignore_on_save = None if include else names
 
 
 AutoConfig.register(MODEL_TYPE, VectorClassifierConfig)

@@ -10,9 +10,13 @@ to resume from, ``export.py`` writes the encoder for other programs.
 
 The words of this room:
 
-- *position*: a number of the run; the mixture has one example of every stream there.
-- *window*: a range of positions inside which examples are sorted by length.
-- *step*: one update of the weights, after one forward pass or several (*micro-batches*, the *accumulation*).
-- *group*: the batches of one step, over all ranks and micro-batches.
-- *items*: the things that an objective's loss is a mean of: masked pieces, pairs, links.
+- *position*: a number from 0 on that counts through a run. At each position the mixture has an *example* of every
+  stream, or with ``concatenate`` an example of one stream.
+- *item* of the mixture: the examples at one position, as a dictionary by stream.
+- *window*: a range of positions inside which examples are sorted by length; the option ``bucket`` is its size.
+- *step*: one update of the weights, after one forward pass or several (*micro-batches*; ``accumulation`` is their
+  number). Its *batches* are the micro-batches of all ranks.
+- *items* of an objective: what its loss is a mean over: masked pieces, pairs, links.
+- *parts*: embeddings, encoder, head and objectives, each with a learning rate of its own.
+- *gathered*: put together from the shards of all ranks.
 """

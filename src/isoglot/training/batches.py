@@ -1,13 +1,13 @@
 """Cut the positions of a run into batches: contiguous ranges, by a token budget or by a number of examples.
 
-With batches of 4 examples, 2 ranks and accumulation 1, positions 0 to 15 become 2 groups of 2 batches:
+With batches of 4 examples, 2 ranks and accumulation 1, positions 0 to 15 become 2 steps of 2 batches:
 
     positions   0..3      4..7    │  8..11    12..15
                 rank 0    rank 1  │  rank 0   rank 1
                 └── one step ──┘     └── one step ──┘
 
-A *window* is a range of positions inside which the mixture sorts examples by length; a *group* is the batches of one
-optimiser step, over all ranks and micro-batches. Groups never reach over the end of a window.
+A *window* is a range of positions inside which the mixture sorts examples by length. A *step* is here the batches of
+one optimiser step, over all ranks and micro-batches; a step never reaches over the end of a window.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.seeding import seed_for
 from isoglot.training.mixture import Mixture
 
-Group = list[range]
-"""The batches of one optimiser step, each a range of positions."""
+Step = list[range]
+"""The batches of one optimiser step, each a range of positions: ``[range(0, 4), range(4, 8)]``."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,12 @@ class StreamCost:
 
     def tokens(self, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the tokens of examples with these numbers of pieces; a length of −1 (no example) costs 0."""
-        pieces = (lengths if self.limit is None else lengths.clip(max=self.limit)).astype(np.int64)
-        return np.where(lengths < 0, 0, np.maximum(1, pieces * self.views + self.specials))
+        pieces = lengths.astype(np.int64)
+        if self.limit is not None:
+            pieces = pieces.clip(max=self.limit)
+        tokens = pieces * self.views + self.specials
+        # An example without pieces or special tokens costs 1: a budget would hold any number of free ones.
+        return np.where(lengths < 0, 0, np.maximum(1, tokens))
 
 
 @dataclass(frozen=True)
@@ -67,28 +71,32 @@ def bucket_positions(
     lengths: Mapping[str, NDArray[np.int32]],
     options: BatchOptions,
     *,
-    batches: int,
-    group: int = 1,
+    steps: int,
+    batches_per_step: int = 1,
     concatenate: bool = False,
 ) -> int:
-    """Return the positions of a window of about ``batches`` optimiser steps.
+    """Return the number of positions in a window of about ``steps`` optimiser steps.
 
-    With 4 examples in a batch, ``batches=50`` and ``group=2`` that is 400. With a budget of tokens the mean cost of a
-    position decides, and a window has at least two positions for each batch of a step.
+    1. Batches of 4 examples, ``steps=50`` and ``batches_per_step=2`` give 400 positions.
+    2. With a budget of tokens the mean cost of a position decides: ``tokens=100`` and examples of 10 tokens give 10
+       positions a batch. A window has at least two positions for each batch of a step.
 
     Args:
         lengths: Lengths of all examples in pieces, by stream.
         options: The size of a batch.
-        batches: Optimiser steps in a window.
-        group: Batches in one optimiser step.
+        steps: Optimiser steps in a window.
+        batches_per_step: Ranks times micro-batches.
         concatenate: Whether a position has one example of one stream, instead of one of each stream.
     """
-    if options.examples is not None:
-        return options.examples * group * max(1, batches)
-    costs = _stream_tokens(lengths, options)
-    # Positions hold one example of one stream, or one of each stream, whose costs add up.
-    mean = float(np.concatenate(costs).mean()) if concatenate else sum(float(cost.mean()) for cost in costs)
-    return max(2 * group, round((options.tokens or 0) * group * max(1, batches) / mean))
+    batches = batches_per_step * max(1, steps)
+    if options.examples is not None:  # 1
+        return options.examples * batches
+    costs = _stream_tokens(lengths, options)  # 2
+    # A position has one example of each stream, and their costs add up; or one example of any stream.
+    mean = sum(float(cost.mean()) for cost in costs)
+    if concatenate:
+        mean = float(np.concatenate(costs).mean())
+    return max(2 * batches_per_step, round((options.tokens or 0) * batches / mean))
 
 
 def _stream_tokens(
@@ -101,15 +109,15 @@ def _stream_tokens(
 class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
     """The batches of one rank over a whole run, as ranges of positions.
 
-    An optimiser step takes a *group* of ``world_size · accumulation`` neighbouring batches:
+    An optimiser step takes ``world_size · accumulation`` neighbouring batches:
 
-    1. Micro-batch ``a`` of rank ``r`` is the group's number ``a · world_size + r``. So a step has the same examples
-       however ranks and accumulation share them out, ranks get inputs of about equal length, and two ranks take the
-       examples that one rank takes with batches of twice as many.
-    2. If the mixture sorts its windows by length, the groups of each window are shuffled: training should not run from
+    1. Micro-batch ``a`` of rank ``r`` is batch ``a · world_size + r`` of the step: with 2 ranks, rank 1 takes batches
+       1, 3, 5, ... So a step has the same examples for 2 ranks with 3 micro-batches as for 3 ranks with 2, and ranks
+       get inputs of about equal length.
+    2. If the mixture sorts its windows by length, the steps of each window are shuffled: training should not run from
        short to long examples.
-    3. Every position is in exactly one batch. If the last batches of a window are too few for a group, they are cut
-       smaller until there are enough, or shared with the group before them (:func:`_whole_groups`).
+    3. Every position is in exactly one batch. If the last batches of a window are too few for a step, they are cut
+       smaller until there are enough, or shared with the step before them (:func:`_whole_steps`).
 
     Args:
         mixture: The examples.
@@ -132,53 +140,60 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
     ) -> None:
         self.mixture, self.options = mixture, options
         self.rank, self.world_size, self.accumulation = rank, world_size, accumulation
-        self.group = world_size * accumulation
+        self.batches_per_step = world_size * accumulation
         if steps is None and mixture.length is None:
             raise ConfigurationError("steps, or a mixture with a length, is needed; write `steps: 1000`")
-        if mixture.epoch_size < self.group:
+        if mixture.epoch_size < self.batches_per_step:
             raise ConfigurationError(
-                f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs {self.group}: "
-                "lower train.gradient_accumulation_steps"
+                f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs "
+                f"{self.batches_per_step}: lower train.gradient_accumulation_steps"
             )
-        self._ends = self._count(steps)  # of each window: the steps up to its end
-        self.steps = int(self._ends[-1]) if steps is None else steps
+        self._steps_up_to = self._count_steps(
+            steps
+        )  # of each window: the steps from the run's start to its end
+        self.steps = int(self._steps_up_to[-1]) if steps is None else steps
         if self.steps == 0:
             raise ConfigurationError(
-                f"one optimiser step needs {self.group} positions, the run has {mixture.length}; train longer"
+                f"one optimiser step needs {self.batches_per_step} positions, the run has {mixture.length}; "
+                "train longer"
             )
 
     def __len__(self) -> int:
         return self.steps * self.accumulation
 
     def __iter__(self) -> Iterator[Sequence[int]]:
-        steps_before = [0, *self._ends[:-1].tolist()]
-        for window, before in enumerate(steps_before):
+        steps_before_window = [0, *self._steps_up_to[:-1].tolist()]
+        for window, steps_before in enumerate(steps_before_window):
             # A run of a given number of steps may end inside its last window.
-            for group in self.groups(window)[: self.steps - before]:
-                yield from group[self.rank :: self.world_size]
+            for step in self.steps_of(window)[: self.steps - steps_before]:
+                yield from step[self.rank :: self.world_size]
 
-    def groups(self, window: int) -> list[Group]:
-        """Return a window's groups in the order in which they are trained on."""
+    def steps_of(self, window: int) -> list[Step]:
+        """Return the steps of a window in the order of training, each with the batches of all ranks."""
         start, stop = self.mixture.window(window)
-        groups = self._cut(window, start, stop)
+        steps = self._cut(window, start, stop)
         if self.mixture.bucket is not None:
             # By the seed and the window alone: a resumed run makes the same order without replaying the one before.
             generator = np.random.default_rng(seed_for(self.mixture.seed, "batches", window))
-            groups = [groups[number] for number in generator.permutation(len(groups))]
-        return groups
+            steps = [steps[number] for number in generator.permutation(len(steps))]
+        return steps
 
     def epoch_at(self, step: int) -> float:
         """Return how many epochs of the primary stream are done after ``step`` optimiser steps.
 
-        This is exact at the end of every window; inside a window every step counts as the same share.
+        This is exact at the end of every window. Inside a window every step counts as the same share: after 3 of 4
+        steps of a window of 100 positions it is 75 positions.
         """
         if step <= 0:
             return 0.0
-        window = min(int(np.searchsorted(self._ends, step, side="left")), len(self._ends) - 1)
-        steps_before = int(self._ends[window - 1]) if window else 0
+        # The first window that ends with this step or later.
+        window = int(np.searchsorted(self._steps_up_to, step, side="left"))
+        window = min(window, len(self._steps_up_to) - 1)
+        steps_before = int(self._steps_up_to[window - 1]) if window else 0
+        steps_in_window = int(self._steps_up_to[window]) - steps_before
+        share = (step - steps_before) / max(1, steps_in_window)
         start, stop = self.mixture.window(window)
-        done = (step - steps_before) / max(1, int(self._ends[window]) - steps_before)
-        return (start + done * (stop - start)) / self.mixture.epoch_size
+        return (start + share * (stop - start)) / self.mixture.epoch_size
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the values on which the batches depend; a resumed run compares them with those of the checkpoint."""
@@ -186,38 +201,43 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         costs = {}
         if self.options.tokens:  # batches of a number of examples do not depend on costs
             costs = {name: asdict(cost) for name, cost in self.options.costs.items()}
-        return {**self.mixture.fingerprint(), **size, "costs": costs, "group": self.group}
+        return {**self.mixture.fingerprint(), **size, "costs": costs, "group": self.batches_per_step}
 
-    def _count(self, steps: int | None) -> NDArray[np.int64]:
-        """Count the groups up to the end of each window of the run: windows of 5, 5 and 2 groups give 5, 10, 12."""
-        ends: list[int] = []
+    def _count_steps(self, requested: int | None) -> NDArray[np.int64]:
+        """Count the steps up to the end of each window of the run: windows of 5, 5 and 2 steps give 5, 10, 12.
+
+        ``requested``: Steps of the run, whose last window is the one with the last of them; ``None`` for all windows.
+        """
+        steps_up_to: list[int] = []
         total = 0
         # With a fixed number of examples the size of a window decides, so windows of one size are cut only once.
-        groups_of_size: dict[int, int] = {}
-        while steps is None or total < steps:
-            window = len(ends)
+        steps_by_size: dict[int, int] = {}
+        while requested is None or total < requested:
+            window = len(steps_up_to)
             start, stop = self.mixture.window(window)
-            if stop <= start:  # after the end of the mixture
-                if steps is None:
+            size = stop - start
+            if size <= 0:  # after the end of the mixture
+                if requested is None:
                     break
                 raise ConfigurationError(
-                    f"{steps} steps requested, but {self.mixture.length} positions make {total}; train less"
+                    f"{requested} steps requested, but {self.mixture.length} positions make {total}; train less"
                 )
-            groups = groups_of_size.get(stop - start) if self.options.tokens is None else None
-            if groups is None:
-                groups = len(self._cut(window, start, stop))
-                groups_of_size[stop - start] = groups
-            total += groups
-            ends.append(total)
-        return np.array(ends, dtype=np.int64)
+            steps = steps_by_size.get(size) if self.options.tokens is None else None
+            if steps is None:
+                steps = len(self._cut(window, start, stop))
+                steps_by_size[size] = steps
+            total += steps
+            steps_up_to.append(total)
+        return np.array(steps_up_to, dtype=np.int64)
 
-    def _cut(self, window: int, start: int, stop: int) -> list[Group]:
-        """Cut a window's positions, ``start`` to ``stop - 1``, into groups of exactly ``self.group`` batches."""
-        if stop - start < self.group:
+    def _cut(self, window: int, start: int, stop: int) -> list[Step]:
+        """Cut the positions of a window, ``start`` to ``stop - 1``, into batches, and these into steps."""
+        if stop - start < self.batches_per_step:
             if self.mixture.length == stop:  # the run ends here, in less than one step
                 return []
             raise ConfigurationError(
-                f"one optimiser step needs {self.group} positions, a window has {stop - start}; raise `bucket`"
+                f"one optimiser step needs {self.batches_per_step} positions, a window has {stop - start}; "
+                "raise `bucket`"
             )
         # Borders between batches, counted from the start of the window.
         if self.options.examples is not None:
@@ -226,13 +246,14 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
             costs = _stream_tokens(self.mixture.window_lengths(window), self.options)
             borders = _budget_borders(costs, self.options.tokens or 0)
         batches = [range(start + first, start + end) for first, end in pairwise(borders)]
-        in_whole_groups = len(batches) // self.group * self.group
-        groups = [batches[i : i + self.group] for i in range(0, in_whole_groups, self.group)]
-        remaining = batches[in_whole_groups:]
-        if remaining:
-            before = groups.pop() if groups else []
-            groups += _whole_groups(before, remaining, self.group)
-        return groups
+        steps = [
+            batches[i : i + self.batches_per_step] for i in range(0, len(batches), self.batches_per_step)
+        ]
+        if len(steps[-1]) < self.batches_per_step:
+            remaining = steps.pop()
+            step_before = steps.pop() if steps else []
+            steps += _whole_steps(step_before, remaining, self.batches_per_step)
+        return steps
 
 
 def _budget_borders(costs: Sequence[NDArray[np.int64]], budget: int) -> list[int]:
@@ -246,45 +267,56 @@ def _budget_borders(costs: Sequence[NDArray[np.int64]], budget: int) -> list[int
         budget: Tokens of a batch.
     """
     size = len(costs[0])
-    # No batch can have more positions than the budget has room for the cheapest; this bounds the arrays below.
+    # A batch of more positions than this would be over the budget even if all were the cheapest one. The limit keeps
+    # the arrays below short: they are made again for each batch.
     cheapest = max(1, int(np.sum(costs, axis=0).min()))
     most = max(1, budget // cheapest)
     borders = [0]
     while borders[-1] < size:
         start = borders[-1]
-        reach = slice(start, min(start + most, size))
-        # Padded sizes of a batch of 1, 2, 3, ... positions: the longest example so far times the number of examples.
-        padded = sum(np.maximum.accumulate(cost[reach]) * np.cumsum(cost[reach] > 0) for cost in costs)
-        # The padded size never falls when a batch grows, so bisection finds how many examples fit.
-        fits = int(np.searchsorted(padded, budget, side="right"))
-        borders.append(start + max(1, fits))  # an example that is over the budget is alone
+        stop = min(start + most, size)
+        # Entry k is the padded size of a batch of the next k + 1 positions.
+        padded = np.zeros(stop - start, np.int64)
+        for cost in costs:
+            longest_so_far = np.maximum.accumulate(cost[start:stop])
+            examples_so_far = np.cumsum(cost[start:stop] > 0)
+            padded += longest_so_far * examples_so_far
+        # The padded size never falls when a batch grows, so a binary search finds how many positions fit.
+        fitting = int(np.searchsorted(padded, budget, side="right"))
+        borders.append(start + max(1, fitting))  # an example over the budget is a batch by itself
     return borders
 
 
-def _whole_groups(before: Group, remaining: Group, size: int) -> list[Group]:
-    """Make whole groups of the last batches of a window, which are too few for a group.
+def _whole_steps(step_before: Step, remaining: Step, size: int) -> list[Step]:
+    """Make whole steps of the last batches of a window, which are too few for a step.
 
-    For groups of 4 batches, where batches have 8 examples:
+    For steps of 4 batches of 8 examples:
 
     1. Two batches remain, 16 positions: they are halved into four batches of 4.
-    2. Three positions remain, too few for four batches: with the group before them they are cut into two groups.
-    3. Three positions remain, and there are under eight positions in both together, which only happens where nearly
-       every batch holds one example: all of them become one group. Here a batch can grow, by one example.
+    2. Three positions remain, too few for four batches: together with the step before them they are cut into two steps.
+    3. Three positions remain, and with the step before them they are fewer than eight, the least for two steps. This
+       happens only if nearly every batch holds one example, by a small budget of tokens. All of them become one step,
+       in which a batch may have one example more than its budget.
 
-    ``before``: The whole group before them, or an empty list in a window without one.
+    Args:
+        step_before: The whole step before them, or an empty list in a window without one.
+        remaining: The last batches.
+        size: Batches of a step.
     """
     positions = range(remaining[0].start, remaining[-1].stop)
     if len(positions) >= size:  # 1
-        return [*([before] if before else []), _halved(remaining, size)]
-    joined = range(before[0].start, positions.stop)
+        last_step = _halved(remaining, size)
+        return [step_before, last_step] if step_before else [last_step]
+    joined = range(step_before[0].start, positions.stop)
     if len(joined) >= 2 * size:  # 2
-        batches = _halved([*before, *remaining], 2 * size)
+        batches = _halved([*step_before, *remaining], 2 * size)
         return [batches[:size], batches[size:]]
-    parts = np.array_split(np.asarray(joined), size)  # 3
+    # 3. array_split makes parts whose lengths differ by one at most.
+    parts = np.array_split(np.asarray(joined), size)
     return [[range(int(part[0]), int(part[-1]) + 1) for part in parts]]
 
 
-def _halved(batches: Group, size: int) -> Group:
+def _halved(batches: Step, size: int) -> Step:
     """Cut the same positions into exactly ``size`` batches: the longest one, the first of equals, is halved each time.
 
     Two batches of 8 and 4 positions become three of 4.
@@ -293,5 +325,6 @@ def _halved(batches: Group, size: int) -> Group:
     while len(batches) < size:
         longest = max(range(len(batches)), key=lambda number: len(batches[number]))
         middle = len(batches[longest]) // 2
-        batches[longest : longest + 1] = [batches[longest][:middle], batches[longest][middle:]]
+        halves = [batches[longest][:middle], batches[longest][middle:]]
+        batches[longest : longest + 1] = halves
     return batches

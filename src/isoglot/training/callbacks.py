@@ -7,10 +7,11 @@ objectives after each step; :class:`LossReports` shows the means that are logged
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from accelerate.utils import gather_object
@@ -68,17 +69,20 @@ class StepHooks(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Start the clock of tokens per second."""
-        kwargs["model"].expect_steps()
+        kwargs["model"].expect_steps()  # `on_step_end` here calls `after_step`
         self.first_step = state.global_step
-        self.meter.flush()
+        self.meter.flush()  # its clock has run since the trainer was built
 
     def on_train_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Warn about objectives that a whole run has not trained, though their weight is not 0."""
         self.meter.flush()
-        weights = kwargs["model"].weights
-        idle = [name for name, weight in weights.items() if weight and not self.meter.items.get(name)]
+        idle: list[str] = []
+        for name, weight in kwargs["model"].weights.items():
+            if weight and not self.meter.items.get(name):
+                idle.append(name)
         # A resumed run does not know what was trained before it was killed.
-        if idle and not self.first_step and state.is_world_process_zero:
+        is_resumed = self.first_step > 0
+        if idle and not is_resumed and state.is_world_process_zero:
             _LOGGER.warning(
                 "not trained: %s; no batch had anything to predict, or the weight starts after the last step: look at "
                 "what the model sees with `isoglot inspect`",
@@ -86,7 +90,10 @@ class StepHooks(TrainerCallback):
             )
 
     def on_pre_optimizer_step(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Stop before a broken gradient is applied (on a GPU one step later, so as not to wait for it)."""
+        """Stop before a broken gradient changes the weights.
+
+        On a GPU the losses of a step are checked one step later: they would have to be waited for.
+        """
         self.meter.require_finite(wait=args.device.type != "cuda")
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> Any:
@@ -95,9 +102,10 @@ class StepHooks(TrainerCallback):
         is_last = state.global_step >= state.max_steps
         control.should_log |= is_last and args.logging_strategy != IntervalStrategy.NO
         # The library counts epochs in passes over the loader, and the whole run is one pass.
-        before = self.batches.epoch_at(state.global_step - 1)
-        after = self.batches.epoch_at(state.global_step)
-        if int(after) > int(before):
+        epoch_before = self.batches.epoch_at(state.global_step - 1)
+        epoch = self.batches.epoch_at(state.global_step)
+        ends_epoch = int(epoch) > int(epoch_before)
+        if ends_epoch:
             control.should_save |= args.save_strategy == SaveStrategy.EPOCH
             control.should_log |= args.logging_strategy == IntervalStrategy.EPOCH
         return control
@@ -108,23 +116,26 @@ class LossReports(TrainerCallback):
 
     def __init__(self, report: Reporter) -> None:
         self.report = report
-        self.began = (0, 0.0)  # the step at which training began, and the time of the clock
+        self.first_step = 0  # larger in a resumed run
+        self.started_at = 0.0  # seconds of the clock
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Start the clock; report a warm-up that never ends."""
-        self.began = (state.global_step, time.perf_counter())
+        self.first_step, self.started_at = state.global_step, time.perf_counter()
         note = endless_warmup(args, state.max_steps, "train.warmup_steps")
         if note:
             self.report.note(note)
 
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
         """Write one line: ``step 50/1000 loss 2.3011  …  left 0:12:40``."""
-        first_step, began = self.began
-        if logs and "loss" in logs and state.global_step > first_step:
-            done, remaining = state.global_step - first_step, state.max_steps - state.global_step
-            time_left = timedelta(seconds=round((time.perf_counter() - began) / done * remaining))
-            progress = f"step {state.global_step}/{state.max_steps}"
-            self.report.note(f"{progress} {describe(logs)}  left {time_left}")
+        steps_done = state.global_step - self.first_step
+        if not logs or "loss" not in logs or steps_done <= 0:
+            return
+        seconds_per_step = (time.perf_counter() - self.started_at) / steps_done
+        steps_left = state.max_steps - state.global_step
+        time_left = timedelta(seconds=round(seconds_per_step * steps_left))
+        progress = f"step {state.global_step}/{state.max_steps}"
+        self.report.note(f"{progress} {describe(logs)}  left {time_left}")
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Move the bar."""
@@ -146,7 +157,7 @@ def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
 
 
 def describe(logs: dict[str, float]) -> str:
-    """Write a log as one line: the loss, losses and accuracies of each objective, learning rate and speed."""
+    """Write a log as one line: ``loss 2.3011  mlm loss 2.3011  mlm accuracy 0.1200  lr 1.00e-04  5,120 tokens/s``."""
     parts = [f"loss {logs['loss']:.4f}"]
     parts += [f"{name.replace('/', ' ')} {value:.4f}" for name, value in logs.items() if "/" in name]
     if "learning_rate" in logs:
@@ -166,15 +177,25 @@ def real_tokens(batch: Batch) -> int:
     return tokens
 
 
+class _Losses(NamedTuple):
+    """The losses of one micro-batch."""
+
+    step: int
+    objectives: tuple[str, ...]
+    values: Tensor  # one for each objective
+
+
 class StepMeter:
-    """Sum losses and metrics since the last log. The sums stay on the device, so that no step waits for them."""
+    """Sum losses and metrics from one log to the next. The sums stay on the device, so that no step waits for them."""
 
     def __init__(self) -> None:
         self.tokens = 0
-        self.items: dict[str, float] = {}  # of each objective, from the first step to the last flush
-        self._sums: dict[str, Tensor] = {}  # by the name in the log: a sum, and the number of items in it
-        self._unchecked: list[tuple[int, tuple[str, ...], Tensor]] = []  # step, objectives, their losses
-        self._since = time.perf_counter()
+        # Items of each objective, from the first step to the last flush.
+        self.items: dict[str, float] = {}
+        # By the name in the log, such as `mlm/loss`: a tensor of two numbers, the sum and the items that are in it.
+        self._sums: dict[str, Tensor] = {}
+        self._unchecked: list[_Losses] = []
+        self._last_flush = time.perf_counter()
 
     def add(self, step: int, outputs: Mapping[str, Any]) -> None:
         """Add one micro-batch's outputs of :class:`~isoglot.training.model.AlignmentModel`."""
@@ -182,60 +203,73 @@ class StepMeter:
             self._add(f"{name}/loss", total, outputs["counts"][name])
         for name, (mean, items) in outputs["metrics"].items():
             count = items.to(mean.device)
-            # A mean over no items is no number; it adds 0.
-            self._add(name, torch.where(count > 0, mean, 0.0) * count, count)
-        names = tuple(outputs["totals"])
-        self._unchecked.append((step, names, torch.stack(list(outputs["totals"].values()))))
+            # Without items the mean is NaN, which would spoil the sum: 0 is added.
+            total = torch.where(count > 0, mean, 0.0) * count
+            self._add(name, total, count)
+        values = torch.stack(list(outputs["totals"].values()))
+        self._unchecked.append(_Losses(step, tuple(outputs["totals"]), values))
 
     def require_finite(self, *, wait: bool = True) -> None:
         """Check the losses since the last check, and refuse NaN and infinity.
 
-        ``wait``: Whether the newest step is checked too, for whose losses a GPU has to be waited; otherwise it is
-        checked the next time.
+        ``wait``: Whether the losses of the newest step are checked too, for which a GPU has to be waited; otherwise
+        they are checked the next time.
         """
-        newest = self._unchecked[-1][0] if self._unchecked else 0
-        ready: list[tuple[int, tuple[str, ...], Tensor]] = []
-        later: list[tuple[int, tuple[str, ...], Tensor]] = []
+        newest = self._unchecked[-1].step if self._unchecked else 0
+        ready: list[_Losses] = []
+        later: list[_Losses] = []
         for losses in self._unchecked:
-            is_ready = wait or losses[0] < newest
+            is_ready = wait or losses.step < newest
             (ready if is_ready else later).append(losses)
         self._unchecked = later
-        # All losses in one question to the device; only a wrong one is looked for.
-        if not ready or bool(torch.isfinite(torch.cat([values for _, _, values in ready])).all()):
+        if not ready:
             return
-        for step, names, values in ready:
-            for name, value in zip(names, values.tolist(), strict=True):
-                if not abs(value) < float("inf"):  # also true for NaN
+        # All losses in one question to the device; which one is wrong is only looked for if one is.
+        all_values = torch.cat([losses.values for losses in ready])
+        if bool(torch.isfinite(all_values).all()):
+            return
+        for losses in ready:
+            for name, value in zip(losses.objectives, losses.values.tolist(), strict=True):
+                if not math.isfinite(value):
                     raise TrainingError(
-                        f"objective {name!r} has loss {value} at step {step + 1}; a finite number is needed. Lower "
-                        "train.learning_rate, raise train.warmup_steps, set train.max_grad_norm=1.0 or train in fp32 "
-                        "(train.bf16=false), then run again with [[resume=True]] from the last checkpoint"
+                        f"objective {name!r} has loss {value} at step {losses.step + 1}; a finite number is needed. "
+                        "Lower train.learning_rate, raise train.warmup_steps, set train.max_grad_norm=1.0 or train in "
+                        "fp32 (train.bf16=false), then run again with [[resume=True]] from the last checkpoint"
                     )
 
     def flush(self) -> dict[str, float]:
         """Return the means since the last flush over all ranks, with the real tokens per second, and start again.
 
-        Every rank has to call it. A metric may be missing on some of the ranks.
+        ``{"mlm/loss": 2.3, "mlm/accuracy": 0.12, "tokens_per_second": 5120.0}``. Every rank has to call it. A metric
+        may be missing on some of the ranks.
         """
+        # One copy from the device for all sums.
         sums = torch.stack([*self._sums.values()]).double().tolist() if self._sums else []
-        here = {"sums": dict(zip(self._sums, sums, strict=True)), "tokens": self.tokens}
-        everywhere = gather_object([here])
-        names = sorted({name for rank in everywhere for name in rank["sums"]})
+        of_this_rank = {"sums": dict(zip(self._sums, sums, strict=True)), "tokens": self.tokens}
+        of_ranks = gather_object([of_this_rank])
+        names: set[str] = set()
+        for rank in of_ranks:
+            names.update(rank["sums"])
         logs = {}
-        for name in names:
-            of_ranks = [rank["sums"][name] for rank in everywhere if name in rank["sums"]]
-            total, count = (sum(column) for column in zip(*of_ranks, strict=True))
+        for name in sorted(names):
+            total = count = 0.0
+            for rank in of_ranks:
+                if name in rank["sums"]:
+                    total_of_rank, count_of_rank = rank["sums"][name]
+                    total += total_of_rank
+                    count += count_of_rank
             if count:
                 logs[name] = total / count
             if name.endswith("/loss"):
                 objective = name.removesuffix("/loss")
                 self.items[objective] = self.items.get(objective, 0.0) + count
-        seconds = time.perf_counter() - self._since
-        logs["tokens_per_second"] = sum(rank["tokens"] for rank in everywhere) / max(seconds, 1e-9)
-        self._sums, self.tokens, self._since = {}, 0, time.perf_counter()
+        now = time.perf_counter()
+        tokens = sum(rank["tokens"] for rank in of_ranks)
+        logs["tokens_per_second"] = tokens / max(now - self._last_flush, 1e-9)
+        self._sums, self.tokens, self._last_flush = {}, 0, now
         return logs
 
     def _add(self, name: str, total: Tensor, count: Tensor) -> None:
         """Add a sum and its number of items to those under a name."""
-        pair = torch.stack([total.reshape(()), count.to(total.device).reshape(())])
-        self._sums[name] = self._sums[name] + pair if name in self._sums else pair
+        both = torch.stack([total.reshape(()), count.to(total.device).reshape(())])
+        self._sums[name] = self._sums[name] + both if name in self._sums else both

@@ -29,10 +29,10 @@ PLAN = "plan.json"
 """In a checkpoint: the values on which the order of its run's batches depends."""
 
 OBJECTIVES = "objectives.safetensors"
-"""Parameters and buffers of the objectives, and the language embeddings."""
+"""In a checkpoint: the parameters and buffers of the objectives, and the language embeddings."""
 
 ADAPTER = "adapter"
-"""Folder of an adapter by itself; in the weights beside the folder the adapter is merged."""
+"""In a checkpoint: the folder of the adapter by itself. The weights beside the folder have the adapter merged."""
 
 _FOLDER = re.compile(r"checkpoint-(\d+)")
 
@@ -58,7 +58,8 @@ def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
     """List the files of a staged checkpoint, flush everything to disk and give it its name."""
     source, target = staging(output) / name, Path(output) / name
     write_json(source / PLAN, plan)
-    discard(target)  # an incomplete or abandoned one of the same step
+    # A run that resumed from an earlier checkpoint may have left one of this step.
+    discard(target)
     exchange(source, target)
     shutil.rmtree(staging(output), ignore_errors=True)
     return target
@@ -67,9 +68,11 @@ def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
 def prune(output: str | Path, keep: int | None, *, best: int | None = None) -> None:
     """Delete all checkpoints but the last ``keep`` and the best one; with ``keep`` 0 or ``None`` all are kept.
 
-    ``best``: Step of the best checkpoint, if the run is chosen by development data.
+    ``best``: Step of the best checkpoint, in a run whose checkpoint is chosen by a development score.
     """
-    for path in checkpoints_in(output)[:-keep] if keep else []:
+    if not keep:
+        return
+    for path in checkpoints_in(output)[:-keep]:
         if path.name != f"checkpoint-{best}":
             discard(path)
 
@@ -95,7 +98,7 @@ def why_incomplete(folder: str | Path) -> str | None:
     1. The checkpoint has its list, which is written last.
     2. Every file in the list is there, with its size and hash.
     3. The state of trainer and optimiser is among them. ``save_only_model`` leaves them out.
-    4. If the run is chosen by development data, its best checkpoint up to this one can be used too.
+    4. In a run whose checkpoint is chosen by a development score, the best checkpoint so far can be used too.
     """
     folder = Path(folder)
     if not (folder / LIST).is_file():  # 1
@@ -116,8 +119,8 @@ def why_incomplete(folder: str | Path) -> str | None:
     return None if why is None else f"the best checkpoint of the run up to it, {best}, cannot be used: {why}"
 
 
-def chosen(
-    resume: str | bool | None, output: str | Path, *, plan: Mapping[str, Any], main: bool
+def chosen_checkpoint(
+    resume: str | bool | None, output: str | Path, *, plan: Mapping[str, Any], is_main: bool
 ) -> str | None:
     """Choose the checkpoint to resume from, the same on every rank; ``None`` to start at step 0.
 
@@ -125,14 +128,14 @@ def chosen(
         resume: A checkpoint's folder; ``True`` for the newest complete one; false for none.
         output: The run's folder.
         plan: The values on which the order of this run's batches depends; a warning says if the checkpoint's differ.
-        main: Whether this is the first rank, which looks at the folder for all.
+        is_main: Whether this is the first rank, which looks at the folder for all.
     """
     if not resume:
         return None
     # Folder and problem. The first rank sends an error to the others instead of raising it at once: they would wait for
     # its answer for ever.
     answer: list[Any] = [None, None]
-    if main:
+    if is_main:
         try:
             answer[0] = newest(checkpoints_in(output) if resume is True else [Path(resume)])
         except TrainingError as error:
@@ -141,9 +144,9 @@ def chosen(
     folder, problem = answer
     if problem is not None:
         raise TrainingError(problem)
-    if main and folder is None:
+    if is_main and folder is None:
         logger.warning("no checkpoint in %s yet; starting at step 0", output)
-    if main and folder is not None and read_json(Path(folder) / PLAN) != plan:
+    if is_main and folder is not None and read_json(Path(folder) / PLAN) != plan:
         logger.warning(
             "%s was made with other data, batches or ranks; the run will not be bit-identical", folder
         )
@@ -177,13 +180,14 @@ def save_objectives(
 ) -> Path:
     """Write the objectives with their buffers, and the language embeddings; return the file.
 
-    ``state``: The state of the whole model, if it was put together from shards; otherwise the model's own.
+    ``state``: The gathered state of the whole model, in a run that shards; otherwise the model's own is written.
     """
-    rest, file = _rest(model), Path(folder) / OBJECTIVES
+    beside_encoder, file = _beside_encoder(model), Path(folder) / OBJECTIVES
     if state is None:
-        save_model(rest, str(file))
+        save_model(beside_encoder, str(file))
     else:
-        save_file({name: state[name].contiguous() for name in rest.state_dict()}, str(file))
+        tensors = {name: state[name].contiguous() for name in beside_encoder.state_dict()}
+        save_file(tensors, str(file))
     return file
 
 
@@ -192,7 +196,7 @@ def load_weights(model: AlignmentModel, folder: str | Path) -> None:
     try:
         loaded = load_checkpoint(type(model.model), folder)
         load_plain_state(model.model, loaded.state_dict(), Path(folder) / ADAPTER)
-        load_model(_rest(model), str(Path(folder) / OBJECTIVES))
+        load_model(_beside_encoder(model), str(Path(folder) / OBJECTIVES))
     except (RuntimeError, FileNotFoundError, ConfigurationError) as error:
         raise TrainingError(
             f"checkpoint {folder} does not fit this model with objectives {sorted(model.objectives)}: {error}; "
@@ -201,10 +205,10 @@ def load_weights(model: AlignmentModel, folder: str | Path) -> None:
         ) from error
 
 
-def _rest(model: AlignmentModel) -> nn.Module:
+def _beside_encoder(model: AlignmentModel) -> nn.Module:
     """Return everything of a model but its encoder, as a module with the same names: ``objectives.contrast.head``."""
-    rest = nn.Module()
-    rest.objectives = model.objectives
+    module = nn.Module()
+    module.objectives = model.objectives
     if model.language_embeddings is not None:
-        rest.language_embeddings = model.language_embeddings
-    return rest
+        module.language_embeddings = model.language_embeddings
+    return module

@@ -1,5 +1,6 @@
 """Make views of the items of a mixture, and pad them: a list of items in, one batch for each view out."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -24,9 +25,9 @@ class Collator:
     Args:
         views: view name → (name of the stream it reads, view).
         pad_to_multiple_of: round lengths up, 8 for tensor cores or 64 for few compiled shapes.
-        samples: stream name → an example of it, where items do not all have every stream
-            (:meth:`isoglot.training.mixture.Mixture.samples`): a view that no item of a batch feeds becomes a batch of
-            no rows, with the keys that this example gives.
+        samples: stream name → one example of it (:meth:`isoglot.training.mixture.Mixture.samples`), needed if items
+            lack streams. A view that no item of a batch feeds becomes a batch of no rows, with the keys that the view
+            makes of this example.
 
     **Shape**: each tensor (batch, length); link ids (batch, links, 2); one value an example (batch, 1). All int64.
 
@@ -59,14 +60,14 @@ class Collator:
         """Return the batch: view name → batch key → padded tensor."""
         batch = {}
         for name, (stream, view) in self.views.items():
-            with_stream = items if self.samples is None else [item for item in items if stream in item]
-            if not with_stream and self.samples is not None:
-                # No item feeds this view: a batch of no rows, with the keys and shapes that the sample gives.
-                sample = self._build(name, stream, view, {"position": 0, stream: self.samples[stream]})
-                batch[name] = {key: values[None, :][:0] for key, values in sample.items()}
-                continue
+            feeding = items
+            if self.samples is not None:
+                feeding = [item for item in items if stream in item]
+                if not feeding:
+                    batch[name] = self._without_rows(name, stream, view, self.samples[stream])
+                    continue
             batch[name] = pad(
-                [self._build(name, stream, view, item) for item in with_stream],
+                [self._build(name, stream, view, item) for item in feeding],
                 pad_token_id=self.pad_token_id,
                 multiple=self.pad_to_multiple_of or 1,
                 view=name,
@@ -74,8 +75,18 @@ class Collator:
         return batch
 
     def coin(self, stream: str, position: int) -> bool:
-        """Toss a fair coin for a stream and position: all views of an example put its two sides in the same order."""
+        """Toss a fair coin for a stream and position, by which views of pairs put source or target first.
+
+        All views of one example see the same side of the coin.
+        """
         return bool(seed_for(self.seed, "coin", stream, position) & 1)
+
+    def _without_rows(
+        self, name: str, stream: str, view: View, sample: Mapping[str, Any]
+    ) -> dict[str, Tensor]:
+        """Return the batch of a view that no item feeds: tensors of no rows, with the keys that the sample gives."""
+        built = self._build(name, stream, view, {"position": 0, stream: sample})
+        return {key: values[None, :][:0] for key, values in built.items()}
 
     def _build(self, name: str, stream: str, view: View, item: Mapping[str, Any]) -> dict[str, Tensor]:
         """Build one view of one item, with random numbers that depend on the view and the item's position alone."""
@@ -118,7 +129,7 @@ def pad(
     for key in keys:
         longest = max(lengths[key])
         if multiple > 1 and lengths[key] in token_lengths and not key.endswith("link_ids"):
-            longest = -(-longest // multiple) * multiple
+            longest = math.ceil(longest / multiple) * multiple
         shape = (len(examples), longest, *examples[0][key].shape[1:])
         values = np.full(shape, padding_value(key, pad_token_id=pad_token_id), dtype=np.int64)
         for row, example, length in zip(values, examples, lengths[key], strict=True):

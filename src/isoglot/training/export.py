@@ -43,13 +43,14 @@ def save_encoder(
        written with it.
     3. Dropout rates that were changed for training have their original values again.
 
-    ``state``: The state of the whole alignment model, if it was put together from shards; otherwise the encoder's own
+    ``state``: The gathered state of the whole alignment model, in a run that shards; otherwise the encoder's own
     weights are written.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     if state is None:
         weights = plain_state(model)  # 1
     else:
+        # A run that shards has no adapter.
         weights = {
             name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)
         }
@@ -80,27 +81,32 @@ def export_encoder(
 ) -> Path:
     """Write the encoder of a finished run: weights, tokenizer and a model card, nothing that needs isoglot.
 
-    If objectives have trained the encoder for an aligner (a layer and a method), the choice is written beside it, so
-    that ``isoglot align`` uses it.
+    An objective may have trained the encoder for an aligner: a layer and a method of reading word links from it. This
+    choice is written beside the weights, so that ``isoglot align`` uses it.
 
-    ``card``: The facts of the model card: ``name``, ``languages`` (ISO codes), and sections: ``base_model``,
-    ``objectives``, ``data``, ``steps``, ``seed``, ``recipe``.
+    Args:
+        trained: The trained model.
+        out: The folder to write.
+        card: The facts of the model card: ``name``, ``languages`` (ISO codes), and sections: ``base_model``,
+            ``objectives``, ``data``, ``steps``, ``seed``, ``recipe``.
+        tokenizer: Written beside the weights.
+        state: As in :func:`save_encoder`.
     """
     out = Path(out)
     with whole_folder(out) as folder:
         save_encoder(trained.model, folder, tokenizer=tokenizer, state=state)
         (folder / "README.md").write_text(model_card(card, model=trained.model), encoding="utf-8")
-        aligners: list[dict[str, Any]] = []
+        choices: list[dict[str, Any]] = []
         for objective in trained.objectives.values():
             options = objective.aligner_options() if isinstance(objective, Objective) else None
             if options is not None:
-                aligners.append(dict(options))
-        if aligners and all(options == aligners[0] for options in aligners):
-            keep_choice(folder, aligners[0])
-        elif aligners:
+                choices.append(dict(options))
+        if choices and all(choice == choices[0] for choice in choices):
+            keep_choice(folder, choices[0])
+        elif choices:
             _LOGGER.warning(
                 "%s: %d objectives were trained for different aligners, so no %s is written; choose one with "
-                "`isoglot tune %s --gold FILE`", out, len(aligners), ALIGNER_FILE, out,
+                "`isoglot tune %s --gold FILE`", out, len(choices), ALIGNER_FILE, out,
             )  # fmt: skip
     return out
 
@@ -114,16 +120,17 @@ def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
         "language": card.get("languages"),
         "base_model": card.get("base_model"),
     }
-    template = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)  # noqa: S701 - no HTML
-    return template.from_string(
-        files("isoglot.training").joinpath("model_card.md").read_text("utf-8")
-    ).render(
+    sections = {title: card[title] for title in _SECTIONS if title in card}
+    sections["versions"] = versions()
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)  # noqa: S701 - no HTML
+    template = environment.from_string(files("isoglot.training").joinpath("model_card.md").read_text("utf-8"))
+    return template.render(
         header={name: value for name, value in header.items() if value},
         name=card.get("name", "aligned encoder"),
         config=model.config,
         size=own_size(model),
-        sections={title: card[title] for title in _SECTIONS if title in card} | {"versions": versions()},
-        yaml=lambda value: dump_yaml(json.loads(json.dumps(value, default=str))),
+        sections=sections,
+        yaml=_yaml,
         cell_text=_cell,
     )
 
@@ -132,7 +139,14 @@ _SECTIONS = ("base_model", "objectives", "data", "steps", "seed", "recipe")
 """Sections of a model card in their order."""
 
 
+def _yaml(value: Any) -> str:
+    """Write a value of the card as YAML; values that neither JSON nor YAML knows, such as paths, become texts."""
+    return dump_yaml(json.loads(json.dumps(value, default=str)))
+
+
 def _cell(value: Any) -> str:
-    """Write a value as one cell of a Markdown table."""
-    text = ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
+    """Write a value as a cell of a Markdown table: ``{"kind": "text", "rows": 5}`` is ``kind: text, rows: 5``."""
+    text = str(value)
+    if isinstance(value, Mapping):
+        text = ", ".join(f"{name}: {inner}" for name, inner in value.items())
     return text.replace("|", "\\|").replace("\n", " ")

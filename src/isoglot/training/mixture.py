@@ -19,7 +19,7 @@ _NONE = -1
 """Row (and length) where a position has no example of a stream."""
 
 _TOGETHER = "*"
-"""Name, in place of a stream's, from which the order of concatenated streams is drawn; no stream can be called so."""
+"""Stands for a stream's name in the seed of the order of concatenated streams; no stream can have this name."""
 
 
 class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
@@ -43,8 +43,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         seed: the run's seed.
         bucket: positions per window, usually 50 batches' worth (:func:`isoglot.training.batches.bucket_positions`);
             ``None``: no sorting, an epoch is one window.
-        least: fewest positions of a window, the batches of one optimiser step (ranks times accumulation); an epoch's
-            last window joins the one before it where it would have fewer.
+        least: minimum positions of a window: the number of batches in one optimiser step (ranks times accumulation).
+            An epoch's last window joins the one before it if it would have fewer.
         concatenate: whether the streams are shuffled together as one data set.
 
     Example:
@@ -84,6 +84,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         self.lengths = {name: _lengths(stream) for name, stream in streams.items()}
         # Borders of the windows of one epoch; all epochs have the same.
         self._borders = _window_borders(self.epoch_size, bucket or self.epoch_size, least)
+        # What was computed last, the latest at the end: orders by stream and epoch, and rows by window.
         self._orders: OrderedDict[tuple[str, int], NDArray[np.int32 | np.int64]] = OrderedDict()
         self._windows: OrderedDict[int, dict[str, RowNumbers]] = OrderedDict()
 
@@ -126,17 +127,23 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return {name: np.array(rows, dtype=np.int64) for name, rows in numbers.items()}
 
     def window(self, index: int) -> tuple[int, int]:
-        """Return the first position of a window and the first one after it; the run's last window may be shorter."""
-        epoch, local = divmod(index, len(self._borders) - 1)
-        start, stop = epoch * self.epoch_size + self._borders[local : local + 2]
-        return int(start), int(stop if self.length is None else min(stop, self.length))
+        """Return the first position of a window and the first one after it; the run's last window may be shorter.
+
+        In epochs of 25 positions with the windows 0-9, 10-19 and 20-24, window 4 is 35 to 45.
+        """
+        epoch, in_epoch = divmod(index, len(self._borders) - 1)
+        first_of_epoch = epoch * self.epoch_size
+        start = first_of_epoch + int(self._borders[in_epoch])
+        stop = first_of_epoch + int(self._borders[in_epoch + 1])
+        return start, stop if self.length is None else min(stop, self.length)
 
     def window_of(self, position: int) -> int:
         """Return the number of the window that a position lies in; windows are counted over all epochs."""
-        epoch, local = divmod(position, self.epoch_size)
+        epoch, in_epoch = divmod(position, self.epoch_size)
         windows = len(self._borders) - 1
         # The last window of an epoch may be longer than the others.
-        return epoch * windows + min(local // (self.bucket or self.epoch_size), windows - 1)
+        window_in_epoch = min(in_epoch // (self.bucket or self.epoch_size), windows - 1)
+        return epoch * windows + window_in_epoch
 
     def window_lengths(self, index: int) -> dict[str, NDArray[np.int32]]:
         """Return the length of each stream's example at each position of a window, −1 where there is none."""
@@ -155,7 +162,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
     def _sorted_rows(self, index: int) -> dict[str, RowNumbers]:
         """Return each stream's rows at the positions of a window, sorted by length if there is a ``bucket``.
 
-        The last two windows are kept.
+        The two windows that were asked for last are kept.
         """
         if index not in self._windows:
             rows_by_stream = self._unsorted_rows(*self.window(index))
@@ -193,9 +200,9 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return rows_by_stream
 
     def _shuffled(self, name: str, size: int, start: int, stop: int) -> RowNumbers:
-        """Return places ``[start, stop)`` of one shuffled order of ``size`` examples after another, epoch by epoch.
+        """Return places ``start`` to ``stop - 1`` of a stream's endless order: the orders of its epochs in a row.
 
-        With the orders 2 0 1 and 1 2 0, places 1 to 4 are 0 1 1 2.
+        If the orders of the first epochs are 2 0 1 and 1 2 0, places 1 to 4 are 0 1 1 2.
         """
         parts = []
         while start < stop:
@@ -208,7 +215,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
     def _order(self, name: str, size: int, epoch: int) -> NDArray[np.int32 | np.int64]:
         """Return a stream's shuffled order of one epoch.
 
-        The latest orders are kept, twice as many as there are streams.
+        The orders that were asked for last are kept, twice as many as there are streams: a window may begin in one
+        epoch of a stream and end in the next.
         """
         key = (name, epoch)
         if key not in self._orders:
@@ -244,10 +252,12 @@ def _window_borders(size: int, bucket: int, least: int) -> RowNumbers:
     The last window joins the one before if it has under half of the positions of a window, or under ``least``: 24
     positions give 0, 10, 24.
     """
-    windows = max(1, (size + bucket // 2) // bucket)
-    if windows > 1 and size - (windows - 1) * bucket < least:
+    windows = max(1, (size + bucket // 2) // bucket)  # rounded
+    in_last_window = size - (windows - 1) * bucket
+    if windows > 1 and in_last_window < least:
         windows -= 1
-    return np.append(np.arange(windows, dtype=np.int64) * bucket, size)
+    starts = np.arange(windows, dtype=np.int64) * bucket
+    return np.append(starts, size)
 
 
 def _values(column: pa.ChunkedArray) -> Sequence[Any]:

@@ -27,17 +27,22 @@ Weight = float | Callable[[int], float]
 class AlignmentModel(nn.Module):
     """The encoder with everything that trains it.
 
-    With ``w`` an objective's weight, ``Σ`` its summed loss and ``N`` its number of items (masked pieces, pairs) over
-    the *whole optimiser step*, all ranks and all accumulated micro-batches, the step's loss is
+    An objective has a weight ``w``. Over the *whole optimiser step*, all ranks and all accumulated micro-batches, its
+    losses add up to ``L``, and it has ``N`` items (masked pieces, pairs). ``Σ`` runs over the objectives. The loss of
+    the step is
 
-    * ``token``: ``Σ_objectives w · Σ / N`` (each objective's mean, however the step is split);
-    * ``joint_token``: ``Σ_objectives w · Σ / Σ_objectives N`` (fairseq's multi-task weighting, XLM-Align's code);
-    * ``batch_mean``: the mean over ranks and micro-batches of ``Σ_objectives w · Σ_batch / N_batch``.
+    * ``token``: ``Σ (w · L / N)``, the mean of each objective, however the step is split;
+    * ``joint_token``: ``Σ (w · L) / Σ N`` (fairseq's multi-task weighting, XLM-Align's code);
+    * ``batch_mean``: ``Σ (w · L / N)`` with ``L`` and ``N`` of each micro-batch, averaged over ranks and micro-batches.
+
+    With ``token``, an objective of 1 item in one micro-batch and 9 in the other is a mean over 10 items; with
+    ``batch_mean`` the one item counts as much as the other nine together.
 
     Special cases:
 
-    1. An objective that cannot count its items before the forward, not even by :meth:`Objective.look_ahead`, is divided
-       by its items in this micro-batch over all ranks, and by the number of micro-batches.
+    1. Some objectives know the number of their items only after the forward pass, even with
+       :meth:`Objective.look_ahead`. For these the items of this micro-batch over all ranks, times the number of
+       micro-batches, stand for the items of the step.
     2. An objective without any item gives an exact 0 with its gradient graph.
     3. An objective whose weight is 0 at a step is not run.
 
@@ -57,7 +62,8 @@ class AlignmentModel(nn.Module):
     """
 
     accepts_loss_kwargs = False
-    """``transformers.Trainer`` divides the loss by the number of micro-batches, and gives no count of its own."""
+    """Makes a plain ``transformers.Trainer`` divide the loss by the number of micro-batches, and pass no count of its
+    own: :class:`~isoglot.training.saving.StagedTrainer` says who divides the loss by what."""
 
     def __init__(
         self,
@@ -91,8 +97,8 @@ class AlignmentModel(nn.Module):
         self.language_embeddings = language_embeddings
         self.step = 0
         # Until `after_step` is called for the first time, `forward` looks whether the weights change without it.
-        self._watched = True
-        self._first_values: Tensor | None = None
+        self._looks_for_steps = True
+        self._values_before: Tensor | None = None
 
     @property
     def _no_split_modules(self) -> list[str]:
@@ -105,7 +111,11 @@ class AlignmentModel(nn.Module):
 
     def active(self) -> dict[str, Objective]:
         """Return the objectives whose weight is not 0 at the current step."""
-        return {name: o for name, o in self.objectives.items() if self.weight(name) != 0.0}  # type: ignore[misc]
+        return {
+            name: objective  # type: ignore[misc]
+            for name, objective in self.objectives.items()
+            if self.weight(name) != 0.0
+        }
 
     def weight(self, name: str) -> float:
         """Return an objective's weight at the current step."""
@@ -115,18 +125,21 @@ class AlignmentModel(nn.Module):
     def step_counts(
         self, batches: Sequence[OpenBatch], reduce: Callable[[Tensor], Tensor], *, ahead: bool = True
     ) -> dict[str, Tensor | None]:
-        """Count the items of a whole optimiser step for each active objective, as :meth:`forward` takes the counts.
+        """Count the items of a whole optimiser step for each active objective, for :meth:`forward`.
 
-        An objective that cannot count the items of every micro-batch is left out.
+        ``{"mlm": 320, "contrast": 64}``. An objective that cannot count the items of every micro-batch is left out.
 
         Args:
             batches: this rank's micro-batches.
             reduce: sums a tensor over ranks.
-            ahead: whether objectives that cannot count otherwise may run the encoder, without gradient, if the step
-                has several micro-batches. They add what they find to the batches, and count that.
+            ahead: whether objectives that cannot count otherwise may run the encoder, without gradient. They add what
+                they find to the batches, such as links, and count that. In a step of one micro-batch they need not:
+                their items are counted after the forward pass.
         """
+        if not batches:
+            return {}
         on_this_rank: dict[str, Tensor] = {}
-        for name, objective in self.active().items() if batches else ():
+        for name, objective in self.active().items():
             if ahead and len(batches) > 1:
                 self._look_ahead(objective, batches)
             counts = [objective.count(batch) for batch in batches]
@@ -171,9 +184,9 @@ class AlignmentModel(nn.Module):
             **views: the batch's views by name, as ``transformers.Trainer`` gives them, instead of ``batch``.
 
         Returns:
-            ``loss`` (gradients averaged over ranks and summed over micro-batches are those of the step's loss), and,
-            detached: ``totals`` and ``counts`` by objective, and ``metrics``, from ``objective/name`` to a mean and the
-            number of items that it is over.
+            ``loss``: the share. Its gradients, averaged over ranks and summed over micro-batches, are those of the
+            step's loss. Detached: ``totals``, each objective's losses added up; ``counts``, their items; and
+            ``metrics``, such as ``{"mlm/accuracy": (mean, number of items)}``.
         """
         batch = views if batch is None else batch
         is_learning = self.training and torch.is_grad_enabled()
@@ -221,16 +234,19 @@ class AlignmentModel(nn.Module):
 
         An optimiser step shows in the weights: the first number of any trained tensor has changed since the last call.
         """
+        if not self._looks_for_steps:
+            return
+        # Objectives that depend on steps: by a scheduled weight, or by an `after_step` of their own.
         names = [name for name, weight in self.weights.items() if callable(weight)]
         does_nothing = Objective.after_step
         for name, objective in self.objectives.items():
             if getattr(type(objective), "after_step", does_nothing) is not does_nothing:
                 names.append(name)
-        if not self._watched or not names:
+        if not names:
             return
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
         values = torch.cat([parameter.detach().flatten()[:1].float().cpu() for parameter in trained])
-        before, self._first_values = self._first_values, values
+        before, self._values_before = self._values_before, values
         if before is not None and not torch.equal(before, values):
             self.expect_steps()
             _LOGGER.warning(
@@ -242,7 +258,7 @@ class AlignmentModel(nn.Module):
 
     def expect_steps(self) -> None:
         """Trust that :meth:`after_step` follows every optimiser step: stop looking for steps without it."""
-        self._watched = False
+        self._looks_for_steps = False
 
     @torch.no_grad()
     def after_step(self) -> None:
@@ -273,20 +289,21 @@ class AlignmentModel(nn.Module):
             )
         weighted = {name: self.weight(name) * output.total.float() for name, output in outputs.items()}
         if self.normalisation == "batch_mean":
-            means = [weighted[n] / output.count.clamp(min=1) / accumulation for n, output in outputs.items()]
+            means = [
+                weighted[name] / output.count.clamp(min=1) / accumulation for name, output in outputs.items()
+            ]
             return torch.stack(means).sum()
         ranks = _world_size()
-        items = {
-            name: _items_of_step(counts.get(name), output, accumulation) for name, output in outputs.items()
-        }
+        items: dict[str, Tensor] = {}
+        for name, output in outputs.items():
+            items[name] = _items_of_step(counts.get(name), output, accumulation)
         if self.normalisation == "joint_token":
-            all_items = torch.stack(
-                [count.float().to(weighted[name].device) for name, count in items.items()]
-            )
-            return torch.stack(list(weighted.values())).sum() * ranks / all_items.sum().clamp(min=1)
-        return torch.stack(
-            [weighted[name] * ranks / count.clamp(min=1) for name, count in items.items()]
-        ).sum()
+            # Counts may be on the CPU, and parts of the model on other devices.
+            on_device = [count.float().to(weighted[name].device) for name, count in items.items()]
+            all_items = torch.stack(on_device).sum()
+            return torch.stack(list(weighted.values())).sum() * ranks / all_items.clamp(min=1)
+        shares = [weighted[name] * ranks / count.clamp(min=1) for name, count in items.items()]
+        return torch.stack(shares).sum()
 
 
 def _highest_layer(objectives: Mapping[str, Objective]) -> int | None:
@@ -307,10 +324,10 @@ def _items_of_step(count: Tensor | None, output: LossOutput, accumulation: int) 
     """
     if count is not None:
         return count.to(output.total.device).float()
-    here = output.count.detach().to(output.total.device).float().reshape(()).clone()
+    of_micro_batch = output.count.detach().to(output.total.device).float().reshape(()).clone()
     if _world_size() > 1:
-        dist.all_reduce(here)
-    return here * accumulation
+        dist.all_reduce(of_micro_batch)  # in place: the sum over ranks
+    return of_micro_batch * accumulation
 
 
 def _world_size() -> int:

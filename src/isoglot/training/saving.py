@@ -28,10 +28,25 @@ from isoglot.training.export import save_encoder
 
 
 class StagedTrainer(Trainer):
-    """A Trainer that writes checkpoints aside, renames them when they are complete, and resumes from complete ones."""
+    """A Trainer that writes checkpoints aside, renames them when they are complete, and resumes from complete ones.
+
+    Who divides the loss: a step's loss is a mean over all its items, however micro-batches and ranks share them out.
+
+    1. The library divides the loss of each micro-batch by the number of micro-batches, and DDP averages the gradients
+       over the ranks.
+    2. ``loss_is_scaled_for_ga = False`` says so here. Otherwise the library guesses: it believes that a model whose
+       ``forward`` takes any keyword, as most do, has divided by the number of items, and does not divide again.
+    3. So ``compute_loss`` of both trainers returns the micro-batch's share of the step's loss, multiplied in advance by
+       what will divide it. In pre-training :class:`~isoglot.training.model.AlignmentModel` multiplies by the number of
+       ranks and the trainer by that of micro-batches; in fine-tuning the trainer multiplies by both.
+    4. A plain ``Trainer`` that trains an :class:`~isoglot.training.model.AlignmentModel` does not have this class. The
+       model's own ``accepts_loss_kwargs = False`` keeps it from guessing.
+    """
+
+    loss_is_scaled_for_ga = False
 
     _staging: Path | None = None
-    """Where the checkpoint goes that is being written; ``None`` at other times."""
+    """Folder for the checkpoint that is being written; ``None`` at other times."""
 
     @property
     def folder(self) -> Path:
@@ -44,8 +59,8 @@ class StagedTrainer(Trainer):
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
         """Train, or go on training from a checkpoint; ``True`` is the newest complete one."""
-        checkpoint = checkpoints.chosen(
-            resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
+        checkpoint = checkpoints.chosen_checkpoint(
+            resume_from_checkpoint, self.folder, plan=self.plan(), is_main=self.is_world_process_zero()
         )
         try:
             with freed_memory_kept(self.args.device.type):
@@ -61,8 +76,11 @@ class StagedTrainer(Trainer):
         return str(self._staging or super()._get_output_dir(trial))
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """Write a checkpoint aside, then rename it. Ranks wait for each other before and after they write."""
-        name, best = f"checkpoint-{self.state.global_step}", self.state.best_global_step
+        """Write a checkpoint aside, then rename it. Ranks wait for each other before and after they write.
+
+        Step 200 is written into ``OUT/.saving/checkpoint-200`` and becomes ``OUT/checkpoint-200``.
+        """
+        name, best_step = f"checkpoint-{self.state.global_step}", self.state.best_global_step
         self._staging = checkpoints.staging(self.folder)
         # Files that a killed run left there must not become part of this checkpoint.
         if self.args.should_save:
@@ -70,13 +88,14 @@ class StagedTrainer(Trainer):
         self.accelerator.wait_for_everyone()
         super()._save_checkpoint(model, trial)
         # The library recorded the best checkpoint under the folder for writing; its final path is put back.
-        if best is not None:
-            self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best}")
+        if best_step is not None:
+            self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best_step}")
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
+            # Again, with that path.
             self.state.save_to_json(str(self._staging / name / TRAINER_STATE_NAME))
             checkpoints.commit(name, self.folder, plan=self.plan())
-            checkpoints.prune(self.folder, self.args.save_total_limit, best=best)
+            checkpoints.prune(self.folder, self.args.save_total_limit, best=best_step)
         self._staging = None
 
 
@@ -99,9 +118,12 @@ class CheckpointingTrainer(StagedTrainer):
         self.meter.require_finite()
         super()._save_checkpoint(model, trial)
 
-    def whole_state(self) -> dict[str, Any] | None:
-        """Return the weights put together from the ranks' shards, if there are any; every rank has to call it."""
-        return whole(self.model.state_dict()) if self.is_fsdp_enabled else None
+    def gathered_state(self) -> dict[str, Any] | None:
+        """Return the whole model's state gathered from the shards of all ranks; ``None`` if the run does not shard.
+
+        Every rank has to call this method: each sends its shards.
+        """
+        return gathered(self.model.state_dict()) if self.is_fsdp_enabled else None
 
     def create_accelerator_and_postprocess(self) -> None:
         """Make the library's accelerator, and shard on CPUs too."""
@@ -110,25 +132,26 @@ class CheckpointingTrainer(StagedTrainer):
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Write the encoder and the objectives, complete for any number of ranks."""
-        self._save(output_dir, self.whole_state())
+        self._save(output_dir, self.gathered_state())
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        """Write the model; ``state_dict`` is its state where it was put together from shards."""
-        if self.args.should_save:
-            folder = self.folder if output_dir is None else Path(output_dir)
-            model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
-            save_encoder(model.model, folder, tokenizer=self.tokenizer, state=state_dict)
-            checkpoints.save_objectives(model, folder, state=state_dict)
-            if has_adapter(model.model):
-                write_adapter(model.model, folder / checkpoints.ADAPTER)
-            torch.save(self.args, folder / "training_args.bin")
+        """Write the model; ``state_dict`` is its gathered state if the run shards."""
+        if not self.args.should_save:
+            return
+        folder = self.folder if output_dir is None else Path(output_dir)
+        model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+        save_encoder(model.model, folder, tokenizer=self.tokenizer, state=state_dict)
+        checkpoints.save_objectives(model, folder, state=state_dict)
+        if has_adapter(model.model):
+            write_adapter(model.model, folder / checkpoints.ADAPTER)
+        torch.save(self.args, folder / "training_args.bin")
 
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
         """Write optimiser and schedule as one process writes them, so that any number of ranks can go on."""
         if not self.is_fsdp_enabled:
             super()._save_optimizer_and_scheduler(output_dir)
             return
-        state = whole(self.optimizer.state_dict())
+        state = gathered(self.optimizer.state_dict())
         if self.args.should_save:
             torch.save(state, Path(output_dir) / OPTIMIZER_NAME)
             torch.save(self.lr_scheduler.state_dict(), Path(output_dir) / SCHEDULER_NAME)
@@ -136,15 +159,18 @@ class CheckpointingTrainer(StagedTrainer):
     def _prepare_for_training(
         self, max_steps: int, train_dataloader: Any, resume_from_checkpoint: str | None
     ) -> Any:
-        """Prepare model, optimiser and schedule; with shards the weights of a checkpoint are loaded before."""
-        # The library shards the model below, and loads weights after that: too late for weights that are not sharded.
+        """Prepare model, optimiser and schedule; in a run that shards, load the weights of a checkpoint before.
+
+        The library shards the model in ``_prepare_for_training`` and loads weights after that. A checkpoint has whole
+        tensors, which fit the model only until it is sharded.
+        """
         if resume_from_checkpoint is not None and self.is_fsdp_enabled:
             checkpoints.load_weights(self.model, resume_from_checkpoint)
         prepared: Any = super()._prepare_for_training
         return prepared(max_steps, train_dataloader, resume_from_checkpoint)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        """Load the weights of a checkpoint, unless they were loaded before the model was sharded."""
+        """Load the weights of a checkpoint; in a run that shards, :meth:`_prepare_for_training` has loaded them."""
         if not self.is_fsdp_enabled:
             checkpoints.load_weights(self.accelerator.unwrap_model(self.model), resume_from_checkpoint)
 
@@ -159,25 +185,37 @@ class CheckpointingTrainer(StagedTrainer):
         self.lr_scheduler.load_state_dict(torch.load(folder / SCHEDULER_NAME, weights_only=True))
 
 
-def whole(state: Any) -> Any:
-    """Return a state with every sharded tensor put together on the CPU; every rank has to call it."""
-    return tree_map(lambda value: value.full_tensor().cpu() if isinstance(value, DTensor) else value, state)
+def gathered(state: Any) -> Any:
+    """Return a state, such as nested dictionaries, whose sharded tensors are gathered from all ranks onto the CPU.
+
+    Every rank has to call this function: each sends its shards.
+    """
+
+    def gather(value: Any) -> Any:
+        return value.full_tensor().cpu() if isinstance(value, DTensor) else value
+
+    return tree_map(gather, state)
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, state: Any) -> None:
     """Load the state that one process saved into an optimiser of sharded parameters.
 
-    The saved state names parameters by number, in the order of the optimiser's groups. Each tensor in the state of a
+    The saved state names parameters by number, in the order of the optimiser's parameter groups: ``{"state": {0:
+    {"exp_avg": tensor, "step": 5}, ...}, "param_groups": [{"params": [0, 1], ...}]}``. Each tensor in the state of a
     parameter (a mean of its gradients, say) is sharded as the parameter is.
     """
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    numbers = [number for group in state["param_groups"] for number in group["params"]]
-    shards: dict[int, dict[str, Any]] = {}
+    parameters: list[torch.Tensor] = []
+    for group in optimizer.param_groups:
+        parameters += group["params"]
+    numbers: list[int] = []
+    for group in state["param_groups"]:
+        numbers += group["params"]
+    sharded: dict[int, dict[str, Any]] = {}
     for number, parameter in zip(numbers, parameters, strict=True):
         if number in state["state"]:  # a parameter without gradient has no state
             values = state["state"][number]
-            shards[number] = {name: _shard(value, parameter) for name, value in values.items()}
-    optimizer.load_state_dict({**state, "state": shards})
+            sharded[number] = {name: _shard(value, parameter) for name, value in values.items()}
+    optimizer.load_state_dict({**state, "state": sharded})
 
 
 def _shard(value: Any, parameter: torch.Tensor) -> Any:

@@ -49,8 +49,6 @@ class AlignmentTrainer(CheckpointingTrainer):
         parts: learning rate of each part of the model, and for how long the encoder stays frozen.
     """
 
-    loss_is_scaled_for_ga = False  # `compute_loss` multiplies by what the library divides by
-
     def __init__(
         self,
         model: AlignmentModel,
@@ -63,7 +61,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         callbacks: list[TrainerCallback] | None = None,
         parts: PartsSection | None = None,
     ) -> None:
-        compile_options = adapt(args)
+        compile_options = adapt_arguments(args)
         if args.fsdp and has_adapter(model.model):
             raise ConfigurationError(
                 "model.adapter: an adapter is not sharded; remove train.fsdp or the adapter"
@@ -92,41 +90,47 @@ class AlignmentTrainer(CheckpointingTrainer):
             accumulation=args.gradient_accumulation_steps,
             steps=args.max_steps if args.max_steps > 0 else None,
         )
-        args.max_steps = steps = self.batches.steps
-        self.frozen = 0 if parts is None else require_thaw(parts, steps, args.get_warmup_steps(steps))
+        steps = self.batches.steps
+        args.max_steps = steps
+        # Steps in which the encoder is frozen.
+        self.frozen_steps = 0 if parts is None else require_thaw(parts, steps, args.get_warmup_steps(steps))
         for callback in (ProgressCallback, PrinterCallback):
             self.remove_callback(callback)
-        # The encoder's tensors by their names in the whole model, to see after training whether any has changed.
+        # Sums of the encoder's tensors by their names in the whole model, to see after training whether any changed.
         encoder = {id(tensor) for tensor in base_of(model.model).state_dict(keep_vars=True).values()}
-        self.began: dict[str, int] = {}
+        self.bits_before: dict[str, int] = {}
         for name, tensor in model.state_dict(keep_vars=True).items():
             if id(tensor) in encoder:
-                self.began[name] = _bits(tensor)
+                self.bits_before[name] = _sum_of_bits(tensor)
         self.add_callback(StepHooks(self.batches, self.meter))
-        if parts is not None and self.frozen:
-            self.add_callback(FreezeFirst(model, parts, self.frozen))
+        if parts is not None and self.frozen_steps:
+            self.add_callback(FreezeFirst(model, parts, self.frozen_steps))
         if compile_options is not None:
             # Encodings run the encoder uncompiled when an objective reads inner layers.
             base_of(model.model).compile(**compile_options)
 
     def warn_if_unchanged(self, state: Mapping[str, torch.Tensor]) -> None:
         """Warn if training has changed no tensor of the encoder; ``state`` is the whole model's after training."""
-        if all(_bits(state[name]) == value for name, value in self.began.items()):
+        if all(_sum_of_bits(state[name]) == bits for name, bits in self.bits_before.items()):
             _LOGGER.warning(
                 spelled(
                     "the encoder did not change: all its %d tensors are as they were before this run; raise "
                     "train.learning_rate, train for more steps than warm up or are frozen, or give a part of the "
                     "encoder a rate ([[parts.encoder=1]])"
                 ),
-                len(self.began),
+                len(self.bits_before),
             )
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Return a loader of this rank's batches, which the library must not divide among ranks again."""
         workers = self.args.dataloader_num_workers
-        # Ranks on CPUs run threads of gloo. A child that is forked while one of them holds a lock waits for ever.
-        threaded = self.args.world_size > 1 and self.args.device.type == "cpu" and sys.platform == "linux"
-        if workers and threaded:
+        # Ranks on CPUs run threads of gloo. A process that is forked while one of the threads holds a lock waits for
+        # ever, so the workers are forked from a server without threads.
+        has_gloo_threads = (
+            self.args.world_size > 1 and self.args.device.type == "cpu" and sys.platform == "linux"
+        )
+        by_server = bool(workers) and has_gloo_threads
+        if by_server:
             fork_server()
         return DataLoader(
             self.mixture,
@@ -134,26 +138,26 @@ class AlignmentTrainer(CheckpointingTrainer):
             collate_fn=self.data_collator,
             num_workers=workers,
             prefetch_factor=self.args.dataloader_prefetch_factor if workers else None,
-            multiprocessing_context="forkserver" if workers and threaded else None,
+            multiprocessing_context="forkserver" if by_server else None,
             pin_memory=self.args.dataloader_pin_memory and self.args.device.type == "cuda",
             generator=torch.Generator(),  # without it, starting the workers draws from the global generator
         )
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
         """Make the library's optimiser, with a learning rate for each part."""
-        new = self.optimizer is None
+        is_new = self.optimizer is None
         optimizer = super().create_optimizer(model)
-        if new and self.parts is not None:
-            aligned = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
-            split_groups(optimizer, aligned, self.parts)
+        if is_new and self.parts is not None:
+            unwrapped = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+            split_groups(optimizer, unwrapped, self.parts)
         return optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """Make the library's schedule, with a separate warm-up for an encoder that is frozen at first."""
-        new = self.lr_scheduler is None
+        is_new = self.lr_scheduler is None
         scheduler = super().create_scheduler(num_training_steps, optimizer)
-        if new:
-            warm_up_late(scheduler, self.frozen, self.args.get_warmup_steps(num_training_steps))
+        if is_new:
+            warm_up_late(scheduler, self.frozen_steps, self.args.get_warmup_steps(num_training_steps))
         return scheduler
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
@@ -161,6 +165,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         model.step = self.state.global_step
         self.meter.tokens += sum(real_tokens(batch) for batch in batch_samples)
+        # Objectives may run the encoder to count, in the precision of training.
         with self.accelerator.autocast():
             return model.step_counts(
                 batch_samples,
@@ -177,7 +182,10 @@ class AlignmentTrainer(CheckpointingTrainer):
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """Return the micro-batch's share of the step's loss, times the number that the library will divide it by."""
+        """Return the micro-batch's share of the step's loss, times the number of micro-batches.
+
+        The library divides by that number: :class:`~isoglot.training.saving.StagedTrainer` says who divides by what.
+        """
         accumulation = getattr(self, "current_gradient_accumulation_steps", 1)
         outputs = model(inputs, counts=num_items_in_batch, accumulation=accumulation)
         self.meter.add(self.state.global_step, outputs)
@@ -186,7 +194,7 @@ class AlignmentTrainer(CheckpointingTrainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Add the mean losses and metrics since the last log, over all ranks, and tokens per second."""
-        # Computed from a batch size that this trainer does not use.
+        # The library computes it from a batch size that this trainer does not use.
         logs.pop("train_samples_per_second", None)
         if "loss" in logs:
             logs |= self.meter.flush()
@@ -194,7 +202,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         super().log(logs, start_time)
 
 
-def adapt(args: TrainingArguments) -> dict[str, Any] | None:
+def adapt_arguments(args: TrainingArguments) -> dict[str, Any] | None:
     """Change arguments in place as an alignment run needs; return how to compile the encoder, or ``None``."""
     if args.fsdp and (
         args.parallel_mode != ParallelMode.DISTRIBUTED or args.fsdp_plugin_args["fsdp_version"] != 2
@@ -216,7 +224,12 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
     return {key: value for key, value in options.items() if value is not None}
 
 
-def _bits(tensor: torch.Tensor) -> int:
-    """Return the sum of a tensor's bits read as integers: one number to compare in place of the tensor."""
+def _sum_of_bits(tensor: torch.Tensor) -> int:
+    """Read the numbers of a tensor as integers of the same bits, and add these up: one number to compare.
+
+    The float32 number 1.0 is 0x3F800000, so a tensor of two of them gives 0x7F000000. If any number changes, the sum
+    nearly always changes.
+    """
     values = tensor.detach().contiguous()
-    return int(values.view(_INTEGERS[values.element_size()]).sum(dtype=torch.int64))
+    integers = values.view(_INTEGERS[values.element_size()])
+    return int(integers.sum(dtype=torch.int64))
