@@ -14,7 +14,7 @@ ENCODER, _SCORES, _SCALE = "Sentence vectors", "Scores", "On many machines"
 
 
 def _expression(pattern: str) -> str:
-    """A regular expression that can be compiled and matches something; else a ValueError."""
+    """Check that a regular expression can be compiled and does not match an empty text."""
     try:
         matches_nothing = regex.compile(pattern).fullmatch("") is not None
     except regex.error as error:
@@ -66,7 +66,7 @@ class SentenceEncoding(VectorOptions):
 
 
 class OnManyMachines(Options):
-    """Where a verb works."""
+    """Whether a verb works on this machine or on a Ray cluster."""
 
     engine: Literal["local", "ray"] = option(
         "local",
@@ -79,7 +79,7 @@ class OnManyMachines(Options):
 
 
 class MineRequest(SentenceEncoding, OnManyMachines):
-    """How translations are found among all sentences of both sides."""
+    """Options of `isoglot mine`: how sentences are encoded, compared and paired."""
 
     similarity: Literal["margin", "csls", "cosine"] = option(
         "margin",
@@ -104,7 +104,7 @@ class MineRequest(SentenceEncoding, OnManyMachines):
 
 
 class SentenceAlignRequest(SentenceEncoding):
-    """How two documents are aligned."""
+    """Options of `isoglot align-sentences`."""
 
     max_size: int = option(
         5, "Most lines of a group, source and target lines together: 5 allows 1-4, 2-3, 3-2, 4-1.",
@@ -196,7 +196,7 @@ class FilterRules(RowRules):
 
     @property
     def thresholds(self) -> dict[str, float]:
-        """The least value of each score that has one."""
+        """The minimum of each score for which one is set."""
         thresholds = {
             "cosine": self.min_cosine,
             "margin": self.min_margin,
@@ -208,7 +208,7 @@ class FilterRules(RowRules):
 
 
 class FilterRequest(SentenceEncoding, FilterRules, OnManyMachines):
-    """What drops a pair of sentences, and what scores it: an encoder of sentences, an aligner of words, or both."""
+    """Options of `isoglot filter`: rules, thresholds, and the encoder and aligner that compute scores."""
 
     preset: Literal["web", "tm", "ui"] | None = option(
         None,
@@ -239,7 +239,7 @@ class FilterRequest(SentenceEncoding, FilterRules, OnManyMachines):
 
     @property
     def preset_values(self) -> dict[str, Any]:
-        """The values that the options of the preset have, the user's own among them; empty without a preset."""
+        """The values in force of the options that the preset sets, the user's among them; empty without a preset."""
         names = PRESETS.get(self.preset or "", {})
         return {name: getattr(self, name) for name in names}
 
