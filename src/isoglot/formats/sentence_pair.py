@@ -1,4 +1,4 @@
-"""A sentence pair and all that is known of it. Readers make pairs, aligners add links, filters choose, writers write."""
+"""A sentence pair and all that is known of it: readers make it, aligners add links, writers write it."""
 
 from __future__ import annotations
 
