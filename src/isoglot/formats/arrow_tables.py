@@ -18,8 +18,8 @@ def parquet_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[Chunk
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        # A file of Arrow, not of Python: a thread of Arrow may free a Python file after the interpreter has ended, which
-        # aborts the process.
+        # A file of Arrow, not of Python: a thread of Arrow may free a Python file after the interpreter has ended,
+        # which aborts the process.
         with pa.OSFile(source.path) as handle, pq.ParquetFile(handle) as file:
             names = file.schema_arrow.names
             columns = names if whole else wanted_columns(source, kind, names)
