@@ -146,7 +146,7 @@ def other_space(*texts: str) -> str | None:
 
 
 def note_of_spaces(lines: int, space: str) -> str:
-    """What to tell of lines with an :func:`other_space`; ``space`` is one of those."""
+    """Write the note on lines with an :func:`other_space`; ``space``: One such space, as an example."""
     return f"lines that contain other spaces (such as U+{ord(space):04X}), which do not end a word: {lines:,}"
 
 

@@ -58,10 +58,10 @@ class LinkScorer:
             None if row in self._unknown_rows else scores_of_pair for row, scores_of_pair in enumerate(scores)
         ]
 
-    def _receive(self, number: int, words: Sequence[str], whole: bool) -> None:
-        """Count unknown words of the pair of this number; ``whole``: no word of a side is known."""
-        self.unlinked.add(self._labels[number - 1], words, whole)
-        if whole:
+    def _receive(self, number: int, words: Sequence[str], is_unknown: bool) -> None:
+        """Count unknown words of the pair of this number; ``is_unknown``: No word of a side is known."""
+        self.unlinked.add(self._labels[number - 1], words, is_unknown)
+        if is_unknown:
             self._unknown_rows.add(number - 1)
 
     def require_languages(self, languages: tuple[str, str]) -> None:

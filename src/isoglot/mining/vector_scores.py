@@ -77,10 +77,10 @@ class VectorScorer:
         for label, text in zip(labels, texts, strict=True):
             labels_of_text.setdefault(text, []).append(label)
 
-        def count(text: str, words: Sequence[str], whole: bool) -> None:
+        def count(text: str, words: Sequence[str], is_unknown: bool) -> None:
             # An earlier text has no label here: its words were counted in its own window.
             for label in labels_of_text.get(text, ()):
-                self.left_out.add(label, words, whole)
+                self.left_out.add(label, words, is_unknown)
 
         vectors = unit_vectors(self._encoder, different, count)
         is_present = vectors.any(1)

@@ -58,9 +58,9 @@ def line_counter(unknown: UnknownWords, side: str, lines: Mapping[str, int]) -> 
     ``lines``: The number of each line by its text.
     """
 
-    def count(text: str, words: Sequence[str], whole: bool) -> None:
+    def count(text: str, words: Sequence[str], is_unknown: bool) -> None:
         if text in lines:
-            unknown.add(f"line {lines[text]} of the {side}", words, whole)
+            unknown.add(f"line {lines[text]} of the {side}", words, is_unknown)
 
     return count
 
@@ -97,10 +97,10 @@ def _encoded(encoder: SentenceEncoder, batch: Sequence[str], unknown: OnUnknownT
 
 
 def _by_text(
-    texts: Sequence[str], unknown: OnUnknownText, number: int, words: Sequence[str], whole: bool
+    texts: Sequence[str], unknown: OnUnknownText, number: int, words: Sequence[str], is_unknown: bool
 ) -> None:
     """Report unknown words by their text in place of its number, which counts from 1."""
-    unknown(texts[number - 1], words, whole)
+    unknown(texts[number - 1], words, is_unknown)
 
 
 class _VectorWorker:
@@ -123,8 +123,8 @@ def _vectors_and_unknown(encoder: SentenceEncoder, texts: Sequence[str]) -> Bloc
     """Encode a batch; return its vectors, and its unknown words as a report."""
     unknown: list[tuple[str, list[str], bool]] = []
 
-    def note(text: str, words: Sequence[str], whole: bool) -> None:
-        unknown.append((text, list(words), whole))
+    def note(text: str, words: Sequence[str], is_unknown: bool) -> None:
+        unknown.append((text, list(words), is_unknown))
 
     vectors = _encoded(encoder, texts, note)
     return BlockResult({"vectors": vectors.numpy()}, {"vectors": "vectors"}, {"unknown": unknown})
