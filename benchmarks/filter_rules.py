@@ -18,7 +18,7 @@ from pathlib import Path
 
 import regex
 
-from isoglot.corpus.filter.identify import LanguageIdentifier, letters
+from isoglot.corpus.filter.identify import LanguageIdentifier, weighted_letters
 from isoglot.corpus.filter.numbers import changed_numbers, numbers
 
 LEAST = (0.2, 0.5, 0.8, 1.0)
@@ -47,7 +47,7 @@ def short_texts(data: Path, language: str, fewest: int, most: int) -> list[str]:
     """At most 400 different texts of a language with so many letters, from all of its file."""
     texts = []
     for _, text in sampled(data, language, 10**9):
-        if fewest <= letters(text) < most:
+        if fewest <= weighted_letters(text) < most:
             texts.append(text)
     return list(dict.fromkeys(texts))[:400]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from isoglot.aligners.scoring import Readings
 from isoglot.core.errors import ConfigurationError, InputError
-from isoglot.formats.link_files import FORMATS, LinkReader, read_links
+from isoglot.formats.link_files import LINK_FORMATS, LinkReader, read_links
 from isoglot.formats.sentence_pair import SentencePair
 
 links = st.frozensets(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=8)
@@ -46,14 +46,14 @@ def lines_of(gold, name, start, reverse):
 
 @given(
     gold=sentences,
-    name=st.sampled_from(sorted(FORMATS)),
+    name=st.sampled_from(sorted(LINK_FORMATS)),
     base=st.sampled_from([None, 0, 1]),
     reverse=st.booleans(),
 )
 @settings(max_examples=80, deadline=None)
 def test_what_is_written_is_read_back(tmp_path_factory, gold, name, base, reverse):
     path = tmp_path_factory.mktemp("links") / "file.txt"
-    lines = list(lines_of(gold, name, FORMATS[name] if base is None else base, reverse))
+    lines = list(lines_of(gold, name, LINK_FORMATS[name] if base is None else base, reverse))
     if not any(line.strip() for line in lines):
         return
     write(path, lines)
@@ -87,7 +87,7 @@ def test_sentences_without_links_keep_their_place_in_rows(tmp_path):
     # A file of the same sentences tells where the numbers begin.
     later = LinkReader(write(tmp_path / "later.alignv2", ["0001 1 1"]))
     assert [s.id for s in later.sentences()] == ["1"]
-    assert [s.id for s in later.sentences(first=zero.first)] == ["0", "1"]
+    assert [s.id for s in later.sentences(first=zero.first_number)] == ["0", "1"]
     with pytest.raises(InputError, match=r"other\.wa:1: invalid line 'c 1 1'"):
         LinkReader(write(tmp_path / "other.wa", ["c 1 1"]))
 

@@ -15,7 +15,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.plain_values import plain
-from isoglot.formats.rows import Items, RowTable, free_names, rows_of, table_of
+from isoglot.formats.rows import Items, RowTable, result_names, rows_of, table_of
 
 COLUMNS = {"text": ["a river", None, "a horse"], "words": [["a", "river"], [], ["a"]], "n": [1, 2, 3]}
 HELD = {
@@ -127,7 +127,7 @@ def test_streams_are_read_as_they_are_taken() -> None:
 
 def test_results_leave_names_to_the_data_and_say_so() -> None:
     with pytest.warns(UserWarning, match="columns called 'score', which are kept; .* called 'score_3'"):
-        assert free_names(["links", "score"], ["score", "score_2"], "results") == ["links", "score_3"]
+        assert result_names(["links", "score"], ["score", "score_2"], "results") == ["links", "score_3"]
 
 
 def test_no_library_is_imported_to_look_at_an_object() -> None:

@@ -59,7 +59,7 @@ class Filtering:
         def stopping(loaded: Any, window: Any) -> Any:
             if len(done) == count:
                 raise KeyboardInterrupt
-            done.append(window.first)
+            done.append(window.pairs_before)
             return work(loaded, window)
 
         self._patch.setattr(scored_windows, function, stopping)
@@ -118,13 +118,13 @@ def test_mining_keeps_its_vectors(tmp_path: Path, encoder: Path, monkeypatch: py
     paths = tmp_path / "a.txt", tmp_path / "b.txt"
     for path, side in zip(paths, ("source", "target"), strict=True):
         path.write_text("".join(f"{text}\n" for text in rows[side]), encoding="utf-8")
-    monkeypatch.setattr(vectors, "_WINDOW", 10)
+    monkeypatch.setattr(vectors, "_BATCH", 10)
     monkeypatch.setattr(parts, "SECONDS_OF_WORK", 0.0)
     monkeypatch.setattr("isoglot.runs.cluster.ResidentPool", Elsewhere)
     files = str(paths[0]), str(paths[1])
     request = MineRequest(model=str(encoder), dtype="float32")
     mine_files(files, str(tmp_path / "whole.tsv"), request)
-    found, done = vectors._found_vectors, []
+    found, done = vectors._vectors_and_unknown, []
 
     def counted(encoder: Any, texts: Any) -> Any:
         if len(done) == 5:
@@ -133,7 +133,7 @@ def test_mining_keeps_its_vectors(tmp_path: Path, encoder: Path, monkeypatch: py
         return found(encoder, texts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(vectors, "_found_vectors", counted)
+        patch.setattr(vectors, "_vectors_and_unknown", counted)
         with pytest.raises(KeyboardInterrupt):
             mine_files(files, str(tmp_path / "out.tsv"), request)
         assert not (tmp_path / "out.tsv").exists()

@@ -16,7 +16,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.formats.given_row import with_values
 from isoglot.formats.inline_tags import offsets_and_xml
-from isoglot.formats.link_files import FORMATS
+from isoglot.formats.link_files import LINK_FORMATS
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
@@ -62,7 +62,7 @@ def write_lines(
         paused: Returns whether no more input is waiting. Then the file is flushed, so that whoever reads the output
             through a pipe sees every line so far.
     """
-    base = FORMATS.get(form.output, 0) if form.base is None else form.base
+    base = LINK_FORMATS.get(form.output, 0) if form.base is None else form.base
     written = (pair.transpose() if form.reverse else pair for pair in pairs)
     count = 0
     if form.output == "tmx":

@@ -197,7 +197,7 @@ def score_sentences(links: LinkReader, gold: LinkReader, *, each: bool = False) 
     known whether another reading (words counted from 1, sides exchanged) explains such links, and the message says so.
     """
     # Files of alignv2 and naacl number their sentences themselves, some of them from 0.
-    first = gold.first if gold.rows else 1
+    first = gold.first_number if gold.is_link_per_line else 1
     readings, sentences = Readings(), list[tuple[str, AlignmentScore]]()
     link_outside_words = ""
     number = first - 1

@@ -1,4 +1,4 @@
-"""Corpora: raw files go in, a prepared folder comes out, and from it the streams that training reads.
+"""Corpora: make a prepared folder of raw files, and from it the streams that training reads.
 
     raw files ─> prepare.py, prepare_worker.py ─> shards.py ─> corpus folder ─> encode/ ─> stream ─> pack/ ─> blocks
                  parse, and filter/               which rows    manifest.py     pieces             rows of equal length
@@ -11,7 +11,8 @@ The words of this room:
 
 - *row*: a text, a sentence pair or an entry of a lexicon.
 - *source*: an input with its languages and format, one file or a pattern; in a pair, also the first *side*.
-- *chunk*: a run of lines of a source, which one worker parses and filters.
+- *filter*: drops rows. *row rule*: a filter that looks at one row at a time, which `isoglot filter` has too.
+- *chunk*: consecutive lines of a source, which one worker parses and filters.
 - *part*: the rows of a chunk that passed the filters, in a file that is deleted at the end.
 - *shard*: a Parquet file of the corpus, made of several parts.
 - *stream*: a corpus cut into the pieces of one tokenizer, cached under a hash of its content.

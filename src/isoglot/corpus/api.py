@@ -1,6 +1,6 @@
 """``isoglot.prepare``: make a filtered corpus of files, or of data in memory.
 
-Data in memory are written to a file in the cache first, and then read as a file is.
+Data in memory are first written to a file in the cache, which is then read like any other file.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def prepare(
     Args:
         inputs: A path or several, as ``isoglot prepare`` takes them; a pandas or polars frame, a ``pyarrow.Table``, a
             ``datasets.Dataset``, a dictionary of lists, or any iterable of pairs or dictionaries; or a :class:`Source`
-            or several. Sentences of one language are a column too: ``{"text": sentences}``. Data in memory are kept in
-            the cache, where they are read from as files are. Missing values are empty texts.
+            or several. Sentences of one language are given as a column: ``{"text": sentences}``. Data in memory are
+            stored in the cache and read from there; missing values are empty texts.
         out: Folder to write.
-        languages: Language of a text, or of source and target: ``("en", "de")`` or ``"en,de"``. A ``Source`` has its
-            own.
+        languages: Language of a text, or of source and target: ``("en", "de")`` or ``"en,de"``. A ``Source`` has
+            languages itself.
         options: Filters and more; by default rows with an empty side are dropped and white space is cleaned.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         processes: Worker processes; by default one per core, or none for small inputs.
@@ -95,9 +95,9 @@ def prepare(
         given_reading["columns"] = names
     reading = validated(Reading, given_reading)
     options = validated(PrepareOptions, dict(options or ()) | settings)
-    sources, spooled = _sources(inputs, languages, options.kind, reading, out)
+    sources, stored = _sources(inputs, languages, options.kind, reading, out)
     report = reporter_of(progress)
-    with _errors_name_rows(spooled):
+    with _errors_name_rows(stored):
         summary = prepare_sources(
             sources,
             out,
@@ -134,7 +134,7 @@ def _sources(
         needed = "'en'" if len(LANGUAGES[kind]) == 1 else "('en', 'de'), or kind='text' for one language"
         raise ConfigurationError(f"got {len(tags)} languages for a {kind} corpus; pass languages={needed}")
     if several and all(isinstance(path, str | Path) for path in listed):
-        # A list of sentences looks like a list of paths. A path has hardly ever a space.
+        # A user may have given a list of sentences. Sentences have spaces, and paths hardly ever.
         for path in map(str, listed):
             if " " in path and not glob.glob(path):  # noqa: PTH207 (may be absolute)
                 raise ConfigurationError(
@@ -143,7 +143,7 @@ def _sources(
         return sources_from(listed, kind=kind, languages=tags, **dict(reading)), ""
     if reading.format is not None:
         raise ConfigurationError("format is for files, but the inputs are in memory; leave it out")
-    # One file per output: the same call finds its input under the same name.
+    # The file is named by the output folder, so that a repeated call has the same input, and finds its work done.
     stored = cache_folder() / "given" / f"{key_of(str(Path(out).resolve()))}.jsonl"
     (source,) = sources_from([stored], kind=kind, languages=tags, **{**dict(reading), "format": "jsonl"})
     with whole_path(stored) as file, _errors_name_rows(source.path):

@@ -26,7 +26,7 @@ _SWAPPED = {
 
 
 def is_table(path: str) -> bool:
-    """Whether a path holds a data set with named columns rather than a raw format."""
+    """Whether a path is a data set with named columns, and no file of a raw format."""
     return Path(path).is_dir() or Path(path).suffix in (".parquet", ".jsonl", ".ndjson", ".arrow")
 
 
@@ -139,7 +139,8 @@ def _check_nulls(table: pa.Table, schema: Features, path: str) -> None:
 def _check_tags(table: pa.Table, path: str) -> None:
     word_counts = pc.list_value_length(table["words"])
     tag_counts = pc.list_value_length(table["tags"])
-    row = pc.index(pc.not_equal(word_counts, tag_counts), True).as_py()  # the first; −1 if there is none
+    # The first row where they differ; −1 if there is none.
+    row = pc.index(pc.not_equal(word_counts, tag_counts), True).as_py()
     if row >= 0:
         raise InputError(
             f"row {row + 1} has {word_counts[row]} words and {tag_counts[row]} tags; one tag for every word is needed",
@@ -165,7 +166,7 @@ def _check_answers(question: str, context: str, answers: dict[str, list[Any]] | 
 
 
 def open_table(path: str, split: str) -> Dataset:
-    """Open a data set with the columns that it has; of a folder with several splits, one of them."""
+    """Open a data set, with whatever columns it has; of a folder with several splits, open one split."""
     folder = Path(path)
     try:
         if folder.suffix == ".parquet":
@@ -213,7 +214,7 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
 
 
 def _row(values: dict[str, Any], *, schema: Features, language: str) -> dict[str, Any]:
-    """Take the columns of a schema from an object of JSON lines, in which they may have other usual names."""
+    """Take the columns of a schema out of an object of JSON lines, in which they may have other usual names."""
     values = {"language": language, **values}
     cells: dict[str, Any] = {}
     for column in schema:

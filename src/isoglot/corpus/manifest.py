@@ -1,4 +1,4 @@
-"""The manifest of a prepared corpus, and reading a corpus back.
+"""Write and read the manifest of a prepared corpus, and read the corpus back.
 
 :func:`load_corpus` opens a corpus as a data set; :func:`row_batches` streams its rows.
 """
@@ -48,8 +48,8 @@ class InputFile(BaseModel):
     def of(cls, path: str) -> InputFile:
         """Describe a file, or all files of a folder, as they are now.
 
-        Standard input and named pipes cannot be read twice, so the time stands for their content, and they never equal
-        what was read before.
+        Standard input and named pipes cannot be read twice. The time takes the place of their hash, so no two readings
+        are ever equal.
         """
         if path == "-" or is_stream(Path(path)):
             return cls(path=path, modified=time.time_ns())
@@ -65,7 +65,7 @@ class InputFile(BaseModel):
         return self if is_same else current
 
     def recorded(self) -> dict[str, Any]:
-        """Turn it into plain data for a record of inputs."""
+        """Turn the description into plain data, for a record of inputs."""
         return self.model_dump(exclude_none=True)
 
 
@@ -126,8 +126,7 @@ class Manifest(BaseModel):
     ) -> dict[str, Any]:
         """Describe sources, options and inputs of a corpus, for comparison with the record of the folder.
 
-        Only inputs that the manifest of the folder names are hashed. Another one makes a difference by its path alone,
-        so it need not be read for that.
+        Only inputs that the manifest of the folder names are hashed. A new input differs from them by its path already.
         """
         manifest = read_manifest(folder)
         known = {} if manifest is None else {file.path: file for file in manifest.inputs}
@@ -140,7 +139,7 @@ class Manifest(BaseModel):
         }
 
     def damage(self, folder: Path) -> str | None:
-        """Name the first Parquet file that is missing or changed, and say which; ``None`` if there is none."""
+        """Report the first Parquet file that is missing or was changed: ``data-00000.parquet is missing``."""
         for name in self.shards:
             if not (folder / name).is_file():
                 return f"{name} is missing"
@@ -148,8 +147,8 @@ class Manifest(BaseModel):
                 return f"{name} was changed after it was written"
         return None
 
-    def require_whole(self, folder: Path) -> None:
-        """Refuse a folder with a Parquet file that is missing or was changed."""
+    def require_undamaged(self, folder: Path) -> None:
+        """Refuse a folder in which a Parquet file is missing or was changed."""
         if problem := self.damage(folder):
             raise InputError(
                 f"{problem}; restore it, or run `isoglot prepare --overwrite` again", path=folder
@@ -183,13 +182,13 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     written), which is memory-mapped: the size of the corpus does not matter.
 
     Args:
-        path: the folder.
+        path: The folder.
 
     Returns:
         A plain data set, checked against its schema.
 
     Raises:
-        InputError: the folder does not hold a complete corpus.
+        InputError: The folder does not hold a complete corpus.
 
     Example:
         >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP
@@ -205,7 +204,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
             f"{reason}; a complete folder of `isoglot prepare` is needed: run it with [[out='{folder}']]",
             path=folder,
         )
-    manifest.require_whole(folder)
+    manifest.require_undamaged(folder)
     features = SCHEMAS[manifest.kind]
 
     def make(out: Path) -> dict[str, Any]:
@@ -222,7 +221,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
 
 
 def _cache_with(name: str, caches: Sequence[Path]) -> Path:
-    """Choose the cache that has a name; else the first one that can be written."""
+    """Choose the cache that has an entry of this name; else the first cache that can be written."""
     for cache in caches:
         if (cache / name).exists():
             return cache
@@ -248,7 +247,7 @@ def row_batches(
 
     if stop is None:
         stop = manifest.rows
-    at = 0  # number of the next row in the folder
+    at = 0  # number of the next row, counted through all shards
     for name, shard_rows in manifest.shards.items():
         if at + shard_rows <= start or stop <= at:
             at += shard_rows
@@ -261,7 +260,7 @@ def row_batches(
                         at += group_rows
                         continue
                     for batch in file.iter_batches(size, row_groups=[group]):
-                        # The part of the batch between start and stop.
+                        # Rows of the batch that are between start and stop.
                         first, last = max(start - at, 0), min(stop - at, len(batch))
                         at += len(batch)
                         if first < last:

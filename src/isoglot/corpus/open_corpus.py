@@ -1,6 +1,6 @@
 """Open corpora, prepared or raw, and stream their rows.
 
-A folder that `isoglot prepare` wrote has a manifest; everything else is raw and has a format.
+A prepared corpus is a folder that `isoglot prepare` wrote, with a manifest. Every other input is raw, and has a format.
 """
 
 import os
@@ -28,11 +28,11 @@ T = TypeVar("T")
 _ONE_ROW_PER_LINE = ("moses", "bars", "tsv", "jsonl")
 """Formats in which each line is a row."""
 _LARGEST_COUNTED = 8 << 30
-"""Bytes of the largest file whose lines are counted for a progress bar: counting these takes seconds."""
+"""Bytes of the largest file whose lines are counted for a progress bar: counting so many takes seconds."""
 _FOLDERS_WITH_ROWS_OF: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
-"""Kinds of prepared folders that have the rows of a kind: an aligned folder has sentence pairs too.
+"""For a kind of rows, the kinds of prepared folders that have such rows: an aligned folder has sentence pairs too.
 
-A kind that is not listed here is in folders of its own kind alone.
+Rows of a kind that is not listed here are in folders of the same kind alone.
 """
 
 
@@ -77,8 +77,8 @@ class CorpusInput:
     source: Source
     kind: Kind
     manifest: Manifest | None = None
-    again: bool = False  # it will be looped over more than once: standard input is copied to disk for that
-    paused: bool = False  # nothing more was waiting to be read when the last pair was read
+    again: bool = False  # it will be looped over more than once, so standard input is copied to disk
+    paused: bool = False  # standard input had nothing more to read when the last pair was read
     _spool: Spool[Any] | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -94,7 +94,7 @@ class CorpusInput:
         return (row for batch in batches for row in batch.to_pylist())
 
     def _repeatable(self, items: Iterator[T]) -> Iterator[T]:
-        """Return the items, or the copy on disk of standard input, which the first loop makes."""
+        """Return items that can be looped over again: of standard input, a copy on disk, which the first loop makes."""
         reads_standard_input = "-" in self.source.files()
         if not (self.again and reads_standard_input):
             return items
@@ -219,7 +219,7 @@ def open_corpus(
     opened: list[CorpusInput] = []
     for source in sources:
         if is_prepared(source.path):
-            opened.append(prepared_input(source, kind, whole=True))
+            opened.append(prepared_input(source, kind, check_files=True))
         else:
             files = expand([source], kind)  # a pattern such as *.tsv is several
             opened.extend(CorpusInput(file, kind, again=again) for file in files)
@@ -240,13 +240,13 @@ def _row_count(corpus_input: CorpusInput) -> int:
     return lines - bool(corpus_input.source.header)
 
 
-def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> CorpusInput:
+def prepared_input(source: Source, kind: Kind, *, check_files: bool = False) -> CorpusInput:
     """Open a prepared folder; refuse one of another kind or in other languages.
 
     Args:
-        source: The folder, and the languages that it should have; those that nobody named fit any.
+        source: The folder, and the languages that it should have; a language that nobody named fits any.
         kind: Kind of rows to read.
-        whole: Also check that its Parquet files are unchanged since they were written.
+        check_files: Also check that the Parquet files are unchanged since they were written.
     """
     path, manifest = source.path, read_manifest(source.path)
     if manifest is None:
@@ -267,13 +267,13 @@ def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> Corpus
                 f"{path}: got language {'-'.join(filter(None, wanted))}, but it was prepared with {listed}; leave the "
                 "languages out"
             )
-    if whole:
-        manifest.require_whole(Path(path))
+    if check_files:
+        manifest.require_undamaged(Path(path))
     return CorpusInput(source, kind, manifest)
 
 
 def _languages_match(languages: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether languages are those that are wanted: ``en``, ``de`` are ``en-US`` and any (empty)."""
+    """Whether languages are the wanted ones: ``en, de`` fit ``en-US`` and an empty tag, which fits any language."""
     return all(not tag or same_language(code, tag) for code, tag in zip(languages, wanted, strict=True))
 
 
@@ -282,8 +282,9 @@ def corpus_sources(
 ) -> list[Source]:
     """Make sources of paths.
 
-    1. Files alone are two or three files side by side (``train.en train.de``), or files that hold whole rows.
-    2. As soon as one path is a prepared folder, each path is an input of its own.
+    1. If no path is a prepared folder, two or three files may be read side by side (``train.en train.de``), as
+       :func:`~isoglot.formats.sources.sources_from` decides.
+    2. If one path is a prepared folder, each path is an input of its own.
     3. A single file of sentence pairs whose name does not tell its format has ``source ||| target`` lines.
 
     Example:
@@ -301,7 +302,7 @@ def corpus_sources(
     if kind == "bitext" and len(files) == 1 and reading.get("format") is None:
         file = Path(files[0])
         if file.suffix in ("", ".txt") and not file.is_dir():
-            reading["format"] = "bars"
+            reading["format"] = "bars"  # 3
     if not folders:
         return sources_from(files, kind=kind, languages=languages, **reading)
     sources: list[Source] = []

@@ -10,15 +10,16 @@ from isoglot.core.options import Options, one_or_more, option
 from isoglot.formats.sources import READING, Kind
 
 FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")
-"""The filters in the order in which they run; a row counts for the first one that drops it.
+"""All filters of `isoglot prepare`, in the order in which they run; a row counts for the first one that drops it.
 
-`incomplete` counts units of a translation memory that lack a language. Rows are cleaned before the filters run. The
-limit comes last, so N rows are N rows in the output (PPA: the corpus is filtered first, then capped); language sampling
-comes after it, and repeats or drops rows.
+1. `incomplete` counts units of a translation memory that lack a language. It has no option.
+2. Rows are cleaned, then the filters of single rows run (:data:`isoglot.corpus.filter.filters.ROW_RULES`).
+3. The limit comes last, so N rows are N rows in the output (PPA: the corpus is filtered first, then capped). Language
+   sampling comes after it, and repeats or drops rows.
 """
 
 
-RULES = "What to drop"
+DROPPING = "What to drop"
 """Heading of the flags that say which rows to drop."""
 _LANGUAGES, _RUN = "Mixing languages", "Running"
 
@@ -35,11 +36,11 @@ class RowRules(Options):
         (),
         "Drop rows with a side, or a line of a document, that is a line of this file (case and punctuation ignored).",
         flags=["--held-out", "--held-out-files"],
-        group=RULES,
+        group=DROPPING,
     )
     _files = field_validator("held_out_files", mode="before")(one_or_more)
     min_script_share: float | None = option(
-        None, "Minimum share of a side's letters in a script of its language.", group=RULES, gt=0, le=1
+        None, "Minimum share of a side's letters in a script of its language.", group=DROPPING, gt=0, le=1
     )
     scripts: dict[str, Annotated[tuple[str, ...], BeforeValidator(_names)]] = option(
         {},
@@ -47,36 +48,36 @@ class RowRules(Options):
         flags=["--script", "--scripts"],
         metavar="LANG=NAME,...",
         only_with="min_script_share",
-        group=RULES,
+        group=DROPPING,
     )
     tokenizer: str | None = option(
         None,
         "Fast tokenizer that measures length in pieces: folder, tokenizer.json or hub name.",
-        group=RULES,
+        group=DROPPING,
     )
     min_pieces: int | None = option(
         None,
         "Drop a row if a side has fewer pieces, special tokens not counted (PPA: 10).",
         only_with="tokenizer",
-        group=RULES,
+        group=DROPPING,
         ge=1,
     )
     max_pieces: int | None = option(
         None,
         "Drop a row if a side has more pieces, special tokens included.",
         only_with="tokenizer",
-        group=RULES,
+        group=DROPPING,
         ge=1,
     )
     max_pair_pieces: int | None = option(
         None,
         "Drop a pair if both sides together have more pieces, special tokens included (PPA: 128).",
         only_with="tokenizer",
-        group=RULES,
+        group=DROPPING,
         ge=1,
     )
     max_length_ratio: float | None = option(
-        None, "Drop pairs whose length ratio in characters exceeds this value.", group=RULES, gt=1
+        None, "Drop pairs whose length ratio in characters exceeds this value.", group=DROPPING, gt=1
     )
 
 
@@ -90,7 +91,7 @@ class PrepareOptions(RowRules):
         (),
         "Drop rows whose `flags` column names this evaluation set; `*` matches any name.",
         flags=["--held-out-flag", "--held-out-flags"],
-        group=RULES,
+        group=DROPPING,
     )
     _flags = field_validator("held_out_flags", mode="before")(one_or_more)
     kind: Kind = option("bitext", "What the corpus holds: text, bitext, lexicon, aligned or treebank.")
@@ -102,10 +103,10 @@ class PrepareOptions(RowRules):
     duplicates: Literal["keep", "pair", "source", "target"] = option(
         "keep",
         "Drop later rows with the same text as an earlier one: whole pair, or one side.",
-        group=RULES,
+        group=DROPPING,
     )
     limit: int | None = option(
-        None, "Keep the first N rows of each language (pair) that pass all filters.", group=RULES, ge=1
+        None, "Keep the first N rows of each language (pair) that pass all filters.", group=DROPPING, ge=1
     )
     sampling_exponent: float | None = option(
         None,

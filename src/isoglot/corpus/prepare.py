@@ -1,13 +1,13 @@
-"""Prepare a corpus: raw files in, a filtered corpus with a manifest out.
+"""Prepare a corpus: read raw files, filter their rows, and write a corpus with a manifest.
 
     inputs ──> _tasks ─> filter_chunk ──> Ledger.enter, .sampled ─> shard_groups ──> write_shard ──> corpus
                main      a worker:        main: rows to take of     main: shards     a worker:       folder
                chunks    part files       each part                                  Parquet files
 
-Filtering and writing happen in worker processes (``prepare_worker.py``). The main process cuts files into chunks of
-lines and sees only counts and hashes of the rows after that: duplicates need all hashes in one memory, and the first N
-rows one count (``shards.py``). So no process ever holds more than a few chunks. The result depends on the inputs and
-the options only, never on the number of processes.
+Worker processes filter and write (``prepare_worker.py``). The main process cuts files into chunks of lines; after
+that it sees only counts and hashes of the rows: duplicates need all hashes in one memory, and the first N rows one
+count (``shards.py``). So no process ever holds more than a few chunks. The result depends on the inputs and the options
+only, never on the number of processes.
 """
 
 import shutil
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _SMALL = 8 << 20
 """Bytes of inputs up to which starting worker processes takes longer than the work."""
 Progress = Callable[[int, int], None]
-"""Called with the bytes read and the bytes of all inputs (0 if unknown)."""
+"""Receives the bytes read and the bytes of all inputs (0 if unknown)."""
 
 
 class PrepareSummary(Tabular, Manifest):
@@ -81,7 +81,7 @@ def prepare(
     overwrite: bool = False,
     engine: Literal["local", "ray"] = "local",
 ) -> PrepareSummary:
-    """Prepare sources as :func:`isoglot.corpus.api.prepare`; several of one language pair one after the other.
+    """Prepare a corpus of sources, one after the other; :func:`isoglot.corpus.api.prepare` also takes paths and data.
 
     Args:
         inputs: Sources; patterns such as ``*.tsv`` are replaced by the files that match.
@@ -98,7 +98,7 @@ def prepare(
     sources = expand([inputs] if isinstance(inputs, Source) else inputs, options.kind)
     check_rules(sources, options, options.kind)
 
-    # All that is read: files of rows, held-out sentences, the tokenizer. The manifest has the hash of each.
+    # All files that are read: rows, held-out sentences, the tokenizer. The manifest has the hash of each.
     paths = [path for source in sources for path in source.files()]
     paths += options.held_out_files
     tokenizer = tokenizer_path(options)
@@ -130,7 +130,7 @@ def prepare(
 
 
 def _finished(record: Record) -> Manifest | None:
-    """Read the manifest of a corpus that is finished and undamaged; ``None`` if the corpus is to be made."""
+    """Read the manifest of the corpus, if it is finished and undamaged; else return ``None``: it is to be made."""
     if record.state() != "finished":
         return None
     folder = Path(record.folder)
@@ -147,16 +147,17 @@ def _finished(record: Record) -> Manifest | None:
 def _parts_folder(
     folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
 ) -> Iterator[Path]:
-    """Yield the folder ``OUT.parts``, which takes the name ``OUT`` at the end, and stays if the run is stopped.
+    """Yield the work folder of a run on Ray, ``OUT.parts``; it takes the name ``OUT`` at the end of the run.
 
-    Preparation on Ray keeps this folder of its own, and not results in :mod:`isoglot.runs.parts`, because its workers
-    write the rows themselves: part files and shards lie in a folder that all machines see, and only counts and hashes
-    come back to this process (the driver). So the rows need not pass through it, and a repeated call finds the parts
-    and shards that are there (``Settings.resumable``).
+    If the run is stopped, the folder stays, and a repeated call finds the parts and shards in it
+    (``Settings.resumable``).
+
+    Other verbs keep results in :mod:`isoglot.runs.parts`. Here, workers write the rows themselves, into a folder that
+    all machines see, and only counts and hashes come back to this process.
     """
     parts = folder.with_name(f"{folder.name}.parts").resolve()
     require_own(folder)
-    # Parts are only continued if inputs and options are the same: the record of the folder has a hash of both.
+    # Parts of a stopped run are used only if inputs and options are the same: the folder's record has a hash of both.
     inputs = [InputFile.of(path).recorded() for path in paths]
     made_from = {"digest": key_of({**Manifest.made_from(parts, sources, options, paths), "inputs": inputs})}
     record = Record(parts, made_from, what="preparation")
@@ -205,14 +206,14 @@ def _write_shards(
 ) -> Manifest:
     """Read, filter and write all sources; return the manifest without the hashes of the inputs."""
     options = settings.options
-    rows_in = [path for source in settings.sources for path in source.files()]
-    total = _total_size(rows_in)
+    files = [path for source in settings.sources for path in source.files()]
+    total = _total_size(files)
     ledger = Ledger(settings.sources, options)
     with _pool(settings, processes, total) as pool:
         parts = _filtered_parts(pool, settings, ledger, progress, total or 0)
         if options.sampling_exponent is not None:
             parts = ledger.sampled(parts, options.sampling_exponent)
-        # Generators all the way: shards are written while later chunks are still read and filtered.
+        # `parts` is a generator: shards are written while later chunks are still read and filtered.
         shards = list(pool.map(write_shard, shard_groups(parts, folder, options)))
     manifest = Manifest(
         kind=options.kind,
@@ -248,7 +249,7 @@ def _pool(settings: Settings, processes: int | None, total: int | None) -> WorkP
     if not processes:
         is_small = total is not None and total < _SMALL
         processes = 1 if is_small else usable_cores()
-    # Several workers share the cores already. One alone may use them all.
+    # Several workers share the cores. A single one may use all of them.
     settings = replace(settings, single_threaded=processes > 1)
     return WorkPool(processes, start, settings, preload=[start.__module__], fewer="[[processes]]")
 
@@ -258,11 +259,11 @@ def _filtered_parts(
 ) -> Iterator[Chosen]:
     """Yield each filtered part with the rows to take of it, in the order of the inputs.
 
-    Chunks are filtered ahead of this order, how far depends on the number of workers. Results of chunks beyond the
-    first N rows are ignored, and so are their errors; they are not counted as read.
+    Workers filter chunks ahead of this order, further if there are more workers. So chunks behind the first N rows may
+    have been filtered. Their results and errors are ignored, and their rows do not count as read.
     """
     meter = Meter()
-    # Closed whatever happens: a bad line ends the run while its file is open.
+    # `closing`: a bad line ends the run while a file is open in this generator.
     with closing(_tasks(settings, ledger, meter)) as tasks:
         for part in pool.map(filter_chunk, tasks, ignore=lambda task: ledger.full(task.source)):
             yield part, ledger.enter(part)
@@ -289,7 +290,7 @@ def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkT
 
 
 def _require_rows(manifest: Manifest) -> None:
-    """Refuse a corpus without rows, and say whether none was read or all were dropped."""
+    """Refuse a corpus without rows; the message says whether no row was read or all were dropped."""
     if not manifest.read:
         names = ", ".join(source.path for source in manifest.sources)
         raise ConfigurationError(f"{names}: no row found, only blank lines or comments; check the files")

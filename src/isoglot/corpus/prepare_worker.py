@@ -1,10 +1,10 @@
-"""Work of the worker processes of `prepare`: parse and filter chunks, write shards.
-
-It imports little, so that workers start fast.
+"""Do the work of the worker processes of `prepare`: parse and filter chunks, write shards.
 
 In the folder ``parts``, chunk 7 becomes ``part-00000007.arrow`` with the rows that passed, and on Ray also
 ``part-00000007.npz`` with its counts and hashes, which a repeated run reads. :func:`write_shard` makes
 ``data-00000.parquet`` of several parts.
+
+This module imports little, so that workers start fast.
 """
 
 import json
@@ -44,17 +44,16 @@ class Settings:
     tests: RowTests
     folder: str  # of the part files
     single_threaded: bool  # the worker uses one core, because other workers use the others
-    resumable: (
-        bool  # the folder outlives a run that is stopped; parts and shards in it are not made again (Ray)
-    )
+    # On Ray: the folder stays if the run is stopped, and parts and shards in it are not made again.
+    resumable: bool
 
 
 @dataclass(frozen=True)
 class ChunkTask:
-    """One chunk of one source, or the error that ended the reading of the source in its place.
+    """One chunk of one source, or the error that ended the reading of the source.
 
-    Files are read ahead, so an error may be met before the chunks in front of it are filtered. As a task it waits for
-    its turn: it is raised after the rows in front of it, or never, if these are enough (first N).
+    Files are read ahead, so an error may be found before the chunks in front of it are filtered. As a task, the error
+    waits for its turn: it is raised after the rows in front of it, or never, if these rows are enough (first N).
     """
 
     number: int  # of the chunk in all sources
@@ -172,7 +171,7 @@ def write_shard(task: ShardTask) -> Shard:
                 waiting = []
         if waiting:
             writer.write_table(pa.concat_tables(waiting))
-    # With language sampling, rows of a part may go into several shards. The parts are deleted at the end then.
+    # With language sampling, rows of a part may go into several shards, so parts are deleted only at the end.
     if options.sampling_exponent is None:
         for part in task.parts:
             Path(part.path).unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Decide which rows go into the output: duplicates, the first N, language sampling, and the cut into shards.
+"""Decide which rows go into the output: drop duplicates, take the first N, sample languages, cut into shards.
 
-The main process of `isoglot prepare` asks here, part by part. It never sees the rows, only their counts and hashes.
+The main process of `isoglot prepare` decides this part by part. It never sees the rows, only their counts and hashes.
 """
 
 from collections import Counter
@@ -27,10 +27,11 @@ Chosen = tuple[Part, Rows | None]
 
 
 def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
-    """Compute the rows of each language after sampling: a share of n_l^α / Σ_k n_k^α of all rows.
+    """Compute the number of rows of each language l after sampling: a share of n_l^α / Σ_k n_k^α of all rows.
 
-    The numbers add up to the rows there are: shares are rounded down, and the rows that are missing then go to the
-    languages with the largest remainders, the first one if two are equal. A language without rows has 0.
+    1. Numbers are rounded down. The rows that are then missing to all rows go to the languages with the largest
+       remainders, one each; of equal remainders, to the first language.
+    2. A language without rows has 0.
 
     Lample and Conneau 2019 (XLM), section 3.1, with α = 0.7 there for translation pairs and 0.3 in XLM-R.
 
@@ -51,9 +52,9 @@ def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
 
 
 class HashSet:
-    """A set of hashes that takes 8 bytes for each, and tells which are new.
+    """A set of hashes in 8 bytes each, which tells new hashes from known ones.
 
-    It is a list of sorted arrays (*runs*), each more than twice as long as the next, so there are few to search.
+    The set is a list of sorted arrays (*runs*), each more than twice as long as the next, so that few are searched.
 
     Two different texts may share a hash, and the second is dropped as a false duplicate. For n texts this happens with
     a probability of at most n² / 2⁶⁵: 3e-6 for 10 million, 3e-4 for 100 million.
@@ -102,15 +103,17 @@ class Ledger:
         self._possible = self._controls = self._c1_controls = self._described = 0
 
     def full(self, source: int) -> bool:
-        """Whether the language pair of a source has all the rows that it may have (the first N)."""
+        """Whether the languages of a source have as many rows as the limit allows (the first N)."""
         limit = self._options.limit
         return limit is not None and self._of_source[source].passed >= limit
 
     def enter(self, part: Part) -> Rows | None:
         """Count a part, and return the numbers of the rows to take of it; None for all.
 
-        Duplicates of earlier rows are dropped, then rows beyond the first N of the language pair. Parts must come in
-        the order of the inputs.
+        Parts must come in the order of the inputs, because both rules depend on the rows before:
+
+        1. Duplicates of earlier rows are dropped.
+        2. Rows beyond the first N of their languages are dropped.
         """
         count = self._of_source[part.source]
         count.read += part.read
@@ -124,21 +127,22 @@ class Ledger:
         rows = np.arange(part.rows, dtype=np.int32)
         if part.keys is not None and part.rows:
             rows = rows[self._seen.add(part.keys)]
-            count.removed["duplicates"] += part.rows - len(rows)
+            count.removed["duplicates"] += part.rows - len(rows)  # 1
         if self._options.limit is not None:
             room = self._options.limit - count.passed
             count.removed["limit"] += max(len(rows) - room, 0)
-            rows = rows[:room]
+            rows = rows[:room]  # 2
         count.passed += len(rows)
         count.kept = count.passed
         return None if len(rows) == part.rows else rows
 
     def sampled(self, parts: Iterable[Chosen], exponent: float) -> Iterator[Chosen]:
-        """Yield the rows of each language as often as its share needs.
+        """Yield the rows of each language as often as its share needs, one language after another.
 
-        All parts are filtered before the first is yielded, because shares need the number of all rows. Of 10 rows that
-        are to be 25, all 10 come twice, in their order; then a random choice of 5, in their order too. Languages come
-        one after another.
+        If a language has 10 rows and is to have 25, its rows come twice, in their order, and then a random choice of 5,
+        in their order too.
+
+        All parts are filtered before the first one is yielded, because shares need the number of all rows.
         """
         chosen_parts = list(parts)
         targets = sampling_targets([count.passed for count in self._counts.values()], exponent)
@@ -154,7 +158,7 @@ class Ledger:
                 yield from self._random_rows(of_language, count, remainder)
 
     def _random_rows(self, parts: Sequence[Chosen], count: LanguageCount, number: int) -> Iterator[Chosen]:
-        """Choose so many rows of a language at random; yield them in their order."""
+        """Choose ``number`` rows of a language at random; yield them in their order."""
         generator = np.random.default_rng(seed_for(self._options.seed, "sampling", *count.languages))
         is_chosen = np.zeros(count.passed, dtype=bool)  # for each row of the language
         is_chosen[generator.choice(count.passed, number, replace=False)] = True
@@ -171,13 +175,15 @@ class Ledger:
         return tuple(self._counts.values())
 
     def notes(self) -> tuple[str, ...]:
-        """Write the notes for the manifest: contents of kept rows that a corpus has no place for, and likely mistakes.
+        """Write the notes for the manifest: contents of rows for which a corpus has no place, and likely mistakes.
 
-        A likely mistake is a held-out set that no row is flagged with: a misspelt name would let test data through.
+        A likely mistake is a held-out set that is the flag of no row: a misspelt name would let test data through.
         """
         notes = []
         if self._spaces:
-            notes.append(note_of_spaces(self._spaces.total(), min(self._spaces)))
+            # The note names one space as an example: of all that were found, the one with the lowest code point.
+            example = min(self._spaces)
+            notes.append(note_of_spaces(self._spaces.total(), example))
         if self._possible:
             notes.append(
                 f"{self._possible:,} possible links (`ipj`) are left out; write `i-j` to learn from them"
@@ -202,9 +208,11 @@ class Ledger:
 
 
 def shard_groups(parts: Iterable[Chosen], folder: Path, options: PrepareOptions) -> Iterator[ShardTask]:
-    """Gather parts in shards: a shard ends behind the part with which it has enough rows, or enough bytes.
+    """Gather parts in shards.
 
-    A part is never cut, so a shard may have more than ``shard_rows`` rows. A part of which no row is taken is deleted.
+    1. A shard ends behind the part with which it has enough rows, or enough bytes.
+    2. A part is never cut, so a shard may have more than ``shard_rows`` rows.
+    3. A part of which no row is taken is deleted. With language sampling it stays: its rows may be taken later.
     """
     waiting: list[RowsOfPart] = []
     row_count = size = number = 0
@@ -214,8 +222,8 @@ def shard_groups(parts: Iterable[Chosen], folder: Path, options: PrepareOptions)
             waiting.append(RowsOfPart(part.path, rows))
             row_count += taken
             size += part.size
-        elif part.path and options.sampling_exponent is None:  # with sampling, its rows may be taken again
-            Path(part.path).unlink(missing_ok=True)
+        elif part.path and options.sampling_exponent is None:
+            Path(part.path).unlink(missing_ok=True)  # 3
         if row_count >= options.shard_rows or size >= _SHARD_BYTES:
             yield ShardTask(waiting, str(folder / f"data-{number:05d}.parquet"))
             waiting, row_count, size = [], 0, 0

@@ -20,7 +20,7 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.formats.labelled.memory import MemorySource, as_dataset, require_known, schema_values
 from isoglot.formats.labelled.splits import COLUMN_NAMES
 from isoglot.formats.plain_values import is_missing
-from isoglot.formats.rows import RowTable, free_names, rows_of, table_of
+from isoglot.formats.rows import RowTable, result_names, rows_of, table_of
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
@@ -114,7 +114,7 @@ def predict(
             loaded = _loaded(built, examples, rows, language, columns or {})
             results = _results(head, loaded, report, probabilities)
     # The data may have a column `prediction` already: the result is then called `prediction_2`.
-    names = free_names([*example_of], rows.names, "results")
+    names = result_names([*example_of], rows.names, "results")
     columns_of_results = dict(zip(names, results.values(), strict=True))
     table = []
     for record, values in zip(rows.records(), zip(*results.values(), strict=True), strict=True):

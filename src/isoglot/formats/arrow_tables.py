@@ -13,12 +13,13 @@ from isoglot.formats.sources import Kind, Source
 
 
 def parquet_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[Chunk]:
-    """Batches of the columns that are read; errors give the row for the line."""
+    """Read batches of rows with the columns that are needed; errors name rows in place of lines."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other format needs it
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        # Arrow's own handle: a thread of Arrow frees a Python one, perhaps after the interpreter's end, which aborts
+        # A file of Arrow, not of Python: a thread of Arrow may free a Python file after the interpreter has ended,
+        # which aborts the process.
         with pa.OSFile(source.path) as handle, pq.ParquetFile(handle) as file:
             names = file.schema_arrow.names
             columns = names if whole else wanted_columns(source, kind, names)
@@ -29,7 +30,7 @@ def parquet_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[Chunk
 
 
 def huggingface_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[Chunk]:
-    """Batches of a data set of the hub, streamed, or of a folder that ``save_to_disk`` wrote."""
+    """Read batches of a data set of the hub, streamed, or of a folder that ``save_to_disk`` wrote."""
     import datasets  # noqa: PLC0415 (a second of import that no other format needs)
 
     folder = Path(source.path)
@@ -51,7 +52,8 @@ def huggingface_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[C
         ) from error
     try:
         tables = iter(dataset.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
-        if (first := next(tables, None)) is None:
+        first = next(tables, None)
+        if first is None:
             raise empty(source.path)
         names = first.column_names
         columns = names if whole else wanted_columns(source, kind, names)
@@ -64,6 +66,7 @@ def huggingface_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[C
 
 
 def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
+    """Make a chunk of each batch, with the number of its first row; refuse a source without rows."""
     row = 1
     for table in tables:
         yield Chunk(row, table, names)
@@ -73,7 +76,7 @@ def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterat
 
 
 def table_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool) -> Fields:
-    """The fields of a batch of rows."""
+    """Take the fields out of a batch of rows."""
     rows = chunk.payload.to_pylist()
     numbers = range(chunk.first_line, chunk.first_line + len(rows))
     return from_rows(rows, numbers, chunk.names or (), source, kind, whole=whole)

@@ -1,4 +1,4 @@
-"""Decide which column of an input is read as source, target, links or the language of a row."""
+"""Decide which column of an input is read in which role: as source, target, links or the language of a row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -17,8 +17,8 @@ def plan_columns(
     3. In a table without a header, and so without ``names``, the columns are in the order of the roles: text 0; source
        0, target 1, links 2.
 
-    A column may be called by a path: ``translation.de`` is there where ``translation`` is. Cells of TSV and CSV hold no
-    records (``nested`` is false): there, only a column of exactly this name is.
+    A name may be a path into records: ``translation.de`` counts as there if ``translation`` is. Cells of TSV and CSV
+    hold no records (``nested`` is false), so there the whole name must be that of a column.
 
     Raises:
         InputError: A role has no column, or two roles have the same one; ``line`` is where the names stand.
@@ -38,16 +38,20 @@ def plan_columns(
         plan["flags"] = source.columns["flags"]
 
     problems = {role: _column_problem(column, role, names, nested=nested) for role, column in plan.items()}
-    if unread := [role for role, problem in problems.items() if problem]:
+    unread = [role for role, problem in problems.items() if problem]
+    if unread:
+        # The message tells the first problem, and what to type for all roles that have one.
         advice = [choose_columns(*unread, value="NUMBER" if names is None else "NAME")]
         advice += _advice_on_languages(source, kind, names or ())
         raise InputError(f"{problems[unread[0]]}; {', or '.join(advice)}", path=source.path, line=line)
 
-    # Column 1 may also be called by its name: that is one column, not two.
+    # Two roles may not have the same column, even if it is called by its name for one and by its number for the other.
     distinct: set[int | str] = set()
     for column in plan.values():
-        is_number_of_name = bool(names) and isinstance(column, int) and column < len(names or ())
-        distinct.add((names or ())[int(column)] if is_number_of_name else column)
+        if names and isinstance(column, int) and column < len(names):
+            distinct.add(names[column])
+        else:
+            distinct.add(column)
     if len(distinct) < len(plan):
         raise InputError(
             f"one column is read as two fields; {choose_columns(*plan)}", path=source.path, line=line
@@ -56,7 +60,7 @@ def plan_columns(
 
 
 def wanted_columns(source: Source, kind: Kind, names: list[str]) -> list[str]:
-    """The columns of a table that rows are made of, so that the others need not be loaded; sorted."""
+    """The columns of a table that are read, sorted, so that the others need not be loaded."""
     wanted = {name for _, name in language_columns(source, kind, names)}
     for column in map(str, plan_columns(source, kind, names=names).values()):
         wanted.add(_outermost(column, names))
@@ -70,7 +74,7 @@ def choose_columns(*roles: str, value: str = "NAME") -> str:
 
 
 def _outermost(column: str, names: Sequence[str], *, nested: bool = True) -> str:
-    """The column that holds a field: ``translation`` of ``translation.de``, unless a column has all this name."""
+    """The column that holds a field: ``translation`` of ``translation.de``, unless a column has the whole name."""
     return column if column in names or not nested else column.partition(".")[0]
 
 
@@ -97,7 +101,7 @@ def _advice_on_languages(source: Source, kind: Kind, names: Sequence[str]) -> li
 
 
 def _usual_names(role: str, source: Source, kind: Kind) -> list[str]:
-    """The names that data sets give the column of a role, the one that is tried first first.
+    """The names that data sets give to the column of a role, in the order in which they are tried.
 
     ``translation.en`` is the habit of translation data sets of the Hugging Face hub, ``sure`` of gold link files.
     """
@@ -119,19 +123,20 @@ def _usual_names(role: str, source: Source, kind: Kind) -> list[str]:
 
 
 def language_columns(source: Source, kind: Kind, names: Sequence[str] | None = None) -> list[tuple[str, str]]:
-    """Columns that may name the language row by row, each as (field of the source, name of the column).
+    """Find the columns that may name the language of each row, each with the option of the source that it is about.
 
-    ``[("source_language", "source_lang"), ...]``: a column is called as the field is, or with ``lang``. A column that
-    the user reads as something else is no such column.
+    ``[("source_language", "source_lang"), ...]``: the column is called as the option is, or with ``lang`` in it. A
+    column that the user reads in another role does not count.
 
-    ``names``: of the columns that there are, where all rows have the same.
+    ``names``: The columns, where all rows have the same; by default any row may have any column.
     """
     read_otherwise = source.columns.values()
     columns = []
-    for field in LANGUAGES[kind]:
-        spellings = (field, field.replace("language", "lang"))
-        present = [name for name in spellings if names is None or name in names]
-        columns += [(field, name) for name in present if name not in read_otherwise]
+    for option in LANGUAGES[kind]:
+        for name in (option, option.replace("language", "lang")):
+            is_there = names is None or name in names
+            if is_there and name not in read_otherwise:
+                columns.append((option, name))
     return columns
 
 
@@ -146,20 +151,20 @@ def check_languages(
     A source of ``de`` accepts ``de-AT`` and ``deu``, but not ``nl``; one whose language nobody named accepts any.
     """
     expected = []
-    for field, name in columns:
-        language = str(getattr(source, field))
+    for option, name in columns:
+        language = str(getattr(source, option))
         if language not in UNNAMED:
-            expected.append((field, name, language))
+            expected.append((option, name, language))
     if not expected:
         return
     for line, row in zip(lines, rows, strict=True):
-        for field, name, language in expected:
+        for option, name, language in expected:
             label = row.get(name)
             # Most labels are the language itself, which is quick to tell.
             if label != language and isinstance(label, str) and not same_language(label, language):
                 raise InputError(
                     f"{name} is {label!r}, expected {language!r}; keep the rows of one language in a file, or set "
-                    f"[[{field}={label!r}]]",
+                    f"[[{option}={label!r}]]",
                     path=source.path,
                     line=line,
                 )

@@ -1,4 +1,4 @@
-"""Rows as a user gave them: their names and order, and how values of ours are called beside them.
+"""Rows as a user gave them, and names for values that we write beside them.
 
 The rule, for every format: **the user's columns keep their names; a value of ours whose name is taken gets the next
 free one**, ``alignment_2``, ``alignment_3``. A warning names both.
@@ -16,15 +16,15 @@ Column = int | str
 
 @dataclass(frozen=True, slots=True)
 class TableForm:
-    """How a table is written: its header, and of CSV its delimiter, quotes and line ends.
+    """The form in which a table is written: its header; for CSV also delimiter, quotes and line ends.
 
     Args:
-        names: The header, with names that may be repeated; None of a table without one.
-        delimiter: What separates columns.
-        quote_all: Every field is in quotes, not only those that need them.
-        line_end: What ends a row.
-        preamble: What stands before the first row: a byte order mark, the line ``sep=;`` of Excel.
-        is_csv: Fields may be in quotes; else a tab or line end always ends one.
+        names: The header, in which names may be repeated; None for a table without a header.
+        delimiter: The character between columns.
+        quote_all: Every cell is in quotes, not only cells that need them.
+        line_end: The characters that end a row.
+        preamble: Characters before the first row: a byte order mark, or the line ``sep=;`` of Excel.
+        is_csv: Cells may be in quotes; otherwise a tab or line end always ends a cell.
     """
 
     names: tuple[str, ...] | None = None
@@ -40,10 +40,10 @@ class GivenRow:
     """The row that a pair was read from.
 
     Args:
-        columns: The columns of the source and the target.
-        row: The row by name, in its order; None of a table without a header.
-        cells: All cells of a table's row.
-        table: How the table is written.
+        columns: The columns that were read as source and target.
+        row: The row by name, in the order of its columns; None for a table without a header.
+        cells: All cells of the row; empty if it is no row of a table.
+        table: The form of the table; None if it is no row of a table.
     """
 
     columns: tuple[Column, Column]
@@ -52,7 +52,7 @@ class GivenRow:
     table: TableForm | None = None
 
     def named(self, texts: Sequence[str]) -> dict[str, Any]:
-        """The row by name, with these texts.
+        """Write texts into the row by name.
 
         Example:
             >>> GivenRow(("en", "t.de"), {"en": "a", "t": {"de": "b"}, "source": "OPUS"}).named(("a", "c"))
@@ -63,13 +63,13 @@ class GivenRow:
             name = str(column)
             path = [name] if name in row else name.split(".")
             value = _inside(row, path)
-            # A list of words stays, though its text is another value; null stays where the text is empty.
+            # A list of words stays: the text is only these words joined. Null stays if the text is empty.
             if not isinstance(value, list) and (value or "") != text:
                 _replace(row, path, text)
         return row
 
     def table_cells(self, texts: Sequence[str]) -> list[str]:
-        """The cells of a table's row, with these texts."""
+        """Write texts into the cells of a table's row."""
         cells = list(self.cells)
         header = (self.table.names if self.table else None) or ()
         for column, text in zip(self.columns, texts, strict=True):
@@ -78,11 +78,12 @@ class GivenRow:
         return cells
 
     def transpose(self) -> GivenRow:
-        """The row of the pair whose sides are exchanged."""
+        """The same row for a pair whose sides are exchanged."""
         return replace(self, columns=self.columns[::-1])
 
 
 def _inside(row: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """The value at a path, ``["translation", "de"]``."""
     value: Any = row
     for name in path:
         value = value[name]
@@ -100,7 +101,7 @@ def _replace(row: dict[str, Any], path: Sequence[str], text: str) -> None:
 
 
 def free_names(names: Iterable[str], taken: Iterable[str]) -> list[str]:
-    """Give names that are taken, or that come twice, the next free number.
+    """Add the next free number to names that are taken, or that come twice.
 
     A number never makes one of the other names: with ``note, note, note_2``, the second one is ``note_3``.
 
@@ -121,7 +122,7 @@ def free_names(names: Iterable[str], taken: Iterable[str]) -> list[str]:
 
 
 def with_values(row: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A row and our values beside it, under names that are free.
+    """Add values of ours to a row, under names that are free.
 
     Example:
         >>> with_values({"text": "a", "score": 5}, {"score": 0.9})

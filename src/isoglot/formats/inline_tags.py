@@ -1,8 +1,7 @@
-"""Inline tags as data: where a tag stands in a text, what it is, and how it is written.
+"""Inline tags as data: the place of a tag in a text, its name and role, and its XML.
 
-Tags are read once: of TMX by :mod:`isoglot.formats.tmx_reader`, of a line of HTML, XLIFF or TMX and of JSON lines by
-:mod:`isoglot.formats.markup_lines`. A pair carries them beside its texts (``SentencePair.tags``), and
-:func:`segment` writes them again.
+:mod:`isoglot.formats.tmx_reader` reads tags from TMX, :mod:`isoglot.formats.markup_lines` from lines of HTML, XLIFF or
+TMX and from JSON lines. A pair has its tags beside its texts (``SentencePair.tags``), and :func:`segment` writes both.
 """
 
 from collections import Counter, defaultdict
@@ -17,14 +16,14 @@ from isoglot.formats.words import has_unspaced
 
 Role = Literal["open", "close", "alone"]
 _END_OF = {"bpt": "ept", "bx": "ex", "sc": "ec"}
-"""Codes that begin a pair, each a tag of its own, and those that end it: ``bpt`` of TMX and XLIFF 1.2, ``bx`` of
-XLIFF 1.2, ``sc`` of XLIFF 2."""
+"""Codes that open a pair of codes, and the codes that close it: ``bpt`` and ``ept`` of TMX and XLIFF 1.2, ``bx`` and
+``ex`` of XLIFF 1.2, ``sc`` and ``ec`` of XLIFF 2."""
 _START_OF = {end: start for start, end in _END_OF.items()}
 NATIVE_CODES = frozenset({*_END_OF, *_START_OF, "x", "ph", "it", "ut"})
 """Elements of XLIFF and TMX that hold code of another format and no text."""
 _PAIR_NUMBERS = ("startref", "rid", "i", "id")
-"""Attributes that tell which codes are a pair, the most telling one first: ``startRef`` of XLIFF 2, ``rid`` of XLIFF
-1.2, ``i`` of TMX, and ``id``, which both codes of a pair have in many XLIFF files."""
+"""Attributes that both codes of a pair share; the first one that a code has counts: ``startRef`` of XLIFF 2, ``rid`` of
+XLIFF 1.2, ``i`` of TMX, and ``id``, which both codes of a pair have in many XLIFF files."""
 
 
 class Tag(NamedTuple):
@@ -35,8 +34,9 @@ class Tag(NamedTuple):
         xml: The tag as it is written.
         name: Name of the element in lower case; empty for a comment.
         role: Whether the tag opens an element, closes it, or stands alone.
-        pair: Number by which two codes find each other; elements do so by nesting.
-        number: What tells the tag from others of its name in both languages: ``x`` of TMX, else ``id``.
+        pair: Number that both codes of a pair have; the tags of an element have none, because they are nested.
+        number: Number by which the same tag is found in both languages, among tags of its name: ``x`` of TMX, else
+            ``id``.
     """
 
     offset: int
@@ -63,12 +63,12 @@ Tags = tuple[Tag, ...]
 def start_tag(
     offset: int, xml: str, name: str, attributes: Mapping[str, str | None], *, empty: bool = False
 ) -> Tag:
-    """The tag that starts an element or native code; ``empty``: it is also the end of the element.
+    """Make the tag that starts an element or native code; ``empty``: It is also the end of the element.
 
-    1. An element (``<b>``, ``<hi>``) opens, or stands alone if it is empty.
-    2. A code stands alone (``<ph>``, ``<x/>``), and so does one of a pair whose other one is in another segment, which
+    1. The tag of an element (``<b>``, ``<hi>``) opens it, or stands alone if the element is empty.
+    2. A code (``<ph>``, ``<x/>``) stands alone. So does a code of a pair if the other code is in another segment, which
        XLIFF 2 marks with ``isolated="yes"``.
-    3. A code of a pair opens (``<bpt>``) or closes (``<ept>``), and has the number that both codes have.
+    3. Any other code of a pair opens it (``<bpt>``) or closes it (``<ept>``), and has the number that both codes have.
 
     Example:
         >>> start_tag(6, '<bpt i="1">', "bpt", {"i": "1"})
@@ -88,7 +88,7 @@ def start_tag(
 
 
 def end_tag(offset: int, xml: str, name: str) -> Tag:
-    """The tag that ends an element."""
+    """Make the tag that ends an element."""
     return Tag(offset, xml, name.lower(), "close")
 
 
@@ -97,7 +97,7 @@ class Element(NamedTuple):
 
     opening: int  # number of its first tag
     closing: int  # number of its last tag, which may be the same
-    parent: int | None  # number of the element that holds it; None where the line does
+    parent: int | None  # number of the element that it is inside; None if it is inside none
 
 
 class MarkedText(NamedTuple):
@@ -106,14 +106,16 @@ class MarkedText(NamedTuple):
     text: str
     tags: Tags
     elements: list[Element]  # in the order of their first tags
-    crossing: list[tuple[int, int]]  # tags of two codes that are a pair, of which an element holds only one
+    crossing: list[
+        tuple[int, int]
+    ]  # numbers of the tags of pairs of codes that cross an element or another pair
 
     def segments(self) -> list[tuple[int, int]]:
-        """Ranges of characters that are cut into words by themselves.
+        """Cut the text at its tags; words are found in each of these ranges of characters by itself.
 
         1. A word ends where tags stand: ``one<br/>two`` is two words.
-        2. A single tag that opens or closes ends no word: ``<b>W</b>ord`` is one word.
-        3. Beside a character of a script without spaces it does: ``<b>漢</b>字`` is two words.
+        2. But a single tag that opens or closes ends no word: ``<b>W</b>ord`` is one word.
+        3. Beside a character of a script without spaces, even such a tag ends a word: ``<b>漢</b>字`` is two words.
         """
         cuts = [0]
         for offset, tags in groupby(self.tags, key=lambda tag: tag.offset):
@@ -126,10 +128,10 @@ class MarkedText(NamedTuple):
 
 
 def marked_text(text: str, tags: Iterable[Tag]) -> MarkedText:
-    """A text with the elements that its tags make.
+    """Find the elements that the tags of a text make.
 
     Raises:
-        InputError: An element or a pair of codes is not closed, or closed where it was not opened last.
+        InputError: An element or a pair of codes is not closed, or an element is closed that was not opened last.
 
     Example:
         >>> tags = [start_tag(0, "<b>", "b", {}), end_tag(2, "</b>", "b"), start_tag(3, "<br/>", "br", {}, empty=True)]
@@ -144,6 +146,7 @@ def marked_text(text: str, tags: Iterable[Tag]) -> MarkedText:
         if open_elements and elements[open_elements[-1]].closing == number:
             open_elements.pop()
             continue
+        # A tag without a closing one makes an element by itself: one that stands alone, or a code that crosses.
         closing = closings.get(number, number)
         elements.append(Element(number, closing, open_elements[-1] if open_elements else None))
         if tag.role == "open" and closing > number:
@@ -152,12 +155,12 @@ def marked_text(text: str, tags: Iterable[Tag]) -> MarkedText:
 
 
 def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
-    """The closing tag of each tag that opens a nested element, and the pairs of codes that cross others.
+    """Find the closing tag of each opening tag, and the pairs of codes that cross an element or another pair.
 
     1. An element (``<b>``) is closed by the next end tag of its name, and must be the innermost one that is open.
     2. A code (``<bpt i="1"/>``) is closed by the code of its number. It may cross elements and other codes: of
        ``<bpt i="1"/><b><ept i="1"/></b>``, the codes 0 and 2 are a crossing pair.
-    3. A code that crosses is no element: :func:`marked_text` makes two single tags of it.
+    3. Codes that cross make no element together: :func:`marked_text` takes them for two single tags.
 
     Raises:
         InputError: A tag closes nothing, or is not closed.
@@ -165,12 +168,12 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
     closings: dict[int, int] = {}
     crossing: list[tuple[int, int]] = []
     nested: list[int] = []  # tags that are open, the innermost last; without codes that are known to cross
-    # By name and number, the one opened last at the end.
+    # Opening codes by name and number; the one that was opened last is at the end.
     open_codes = defaultdict[tuple[str, str], list[int]](list)
-    # Opening codes that have been closed, some of which may still be in `nested`.
+    # Opening codes that are closed, but may still be in `nested`, because something inside them was open.
     closed_codes: set[int] = set()
     for number, tag in enumerate(tags):
-        # Codes that were closed while something inside them was open.
+        # Remove such codes from the end of `nested`.
         while nested and nested[-1] in closed_codes:
             nested.pop()
         code = (tag.pair_name, tag.pair) if tag.is_code_of_pair else None
@@ -204,18 +207,18 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
 
 
 def unopened(tag: str) -> InputError:
-    """The error of a tag that closes nothing."""
+    """Make the error about a tag that closes nothing."""
     return InputError(f"{shortened(tag)} does not close what was opened last; correct the line")
 
 
 def xml_text(text: str) -> str:
-    """Characters of an element as XML that every parser reads as these characters."""
+    """Write characters as XML, so that every parser reads these characters."""
     # A parser turns a carriage return into a line feed, unless it is written as a reference.
     return escape(text, {"\r": "&#13;"})
 
 
 def segment(text: str, tags: Iterable[Tag] = ()) -> str:
-    """A text with its tags, as XML.
+    """Write a text with its tags as XML.
 
     Example:
         >>> segment("R&D.", [start_tag(0, "<hi>", "hi", {}), end_tag(3, "</hi>", "hi")])
@@ -229,16 +232,16 @@ def segment(text: str, tags: Iterable[Tag] = ()) -> str:
 
 
 def offsets_and_xml(tags: Iterable[Tag]) -> tuple[tuple[int, str], ...]:
-    """Tags as a row of JSON lines has them: the character before which each stands, and its XML."""
+    """Turn tags into values of a row of JSON lines: the character before which each stands, and its XML."""
     return tuple((tag.offset, tag.xml) for tag in tags)
 
 
 def different_tags(source: Sequence[Tag], target: Sequence[Tag]) -> list[tuple[str, str]]:
-    """Tags that only one side of a pair has, of two sides that both have tags: ``lost`` or ``added``, and the tag.
+    """Find the tags that only one side of a pair has, each as ``lost`` (source) or ``added`` (target).
 
     1. Tags match by name and number; codes may hold other text.
-    2. Tags that are left over match by name, if one of them has no number: ``<ph/>`` and ``<ph x="1"/>``.
-    3. Of a pair of tags that is missing, the opening one is named.
+    2. Tags that have no match then match by name, if one of them has no number: ``<ph/>`` and ``<ph x="1"/>``.
+    3. If both tags of a pair of tags are missing, only the opening one is named.
 
     Example:
         >>> hi, end, ph = start_tag(0, "<hi>", "hi", {}), end_tag(1, "</hi>", "hi"), start_tag(2, "<ph/>", "ph", {})
@@ -258,9 +261,9 @@ def different_tags(source: Sequence[Tag], target: Sequence[Tag]) -> list[tuple[s
 
 
 def _unmatched(tags: Sequence[Tag], others: Sequence[Tag]) -> list[Tag]:
-    """The tags without a counterpart among others; the rules are those of :func:`different_tags`."""
+    """Find the tags without a match among others, by rules 1 and 2 of :func:`different_tags`."""
     free = [_identity(tag) for tag in others]
-    # All tags by number before any by name alone: else `<ph/>` could take the counterpart of a later `<ph x="1"/>`.
+    # Rule 1 for all tags before rule 2 for any: else `<ph/>` could take the match of a later `<ph x="1"/>`.
     without_same = []
     for tag in tags:
         if _identity(tag) in free:
@@ -288,7 +291,7 @@ def _identity(tag: Tag) -> tuple[str, str]:
 
 
 def _closes(tag: Tag) -> bool:
-    """Whether a tag is the second one of a pair, also of a pair of which the segment has only this one."""
+    """Whether a tag is the second one of a pair, even if the first one is in another segment."""
     return tag.role == "close" or tag.name in _START_OF
 
 

@@ -36,7 +36,7 @@ CHUNK_BYTES = 4 << 20
 _BLOCK = 1 << 20  # bytes that are read at a time
 _LONGEST = 64 << 20  # bytes of a line, or of a document, after which the file is no text
 _MOMENT = 0.05
-"""Seconds without a new byte after which standard input counts as waiting."""
+"""Seconds without a new byte after which standard input counts as paused."""
 _BARS = re.compile(r" ?\|\|\| ?")
 _BLANK = re.compile(rb"\n[^\S\n]*\n")
 
@@ -65,13 +65,12 @@ class Chunk:
     """A piece of one source, small enough to hold, that any process can parse by itself."""
 
     first_line: int  # from 1; number of the first row, where a format has no lines
-    payload: (
-        Any  # what the format's parser takes: lines of each file as bytes, rows of CSV, units, an Arrow table
-    )
+    # The input of the format's parser: lines of each file as bytes, rows of CSV, pairs of TMX, or an Arrow table.
+    payload: Any
     names: Sequence[str] | None = None  # of the columns, where the format has any
-    incomplete: int = 0  # units that were passed over because a language is missing in them (TMX)
+    incomplete: int = 0  # units that lack a language (TMX); they are counted here, and are no rows
     width: int = 0  # cells of each row of a table without names
-    paused: bool = False  # nothing more is waiting to be read for now
+    paused: bool = False  # standard input has nothing more to read for now
     form: TableForm | None = None  # how a CSV file is written
 
 
@@ -82,11 +81,15 @@ class Fields:
     values: dict[str, list[Any]]
     lines: Sequence[int]
     problems: dict[int, InputError] = field(default_factory=dict)
-    """What is wrong with the row of a line; fields that could not be read are empty."""
+    """The problem of each line that has one; fields that could not be read are empty."""
 
 
 def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
-    """A file to read, unpacked if its first bytes say that it is packed, and the handle on disk to close after it."""
+    """Open a file for reading, and unpack it if its first bytes say that it is packed.
+
+    Returns:
+        The stream to read from, and the handle of the file on disk, to be closed after the stream.
+    """
     try:
         # closed by whoever reads it
         handle = cast("io.BufferedReader", sys.stdin.buffer if path == "-" else Path(path).open("rb"))  # noqa: SIM115
@@ -116,7 +119,7 @@ class LineFile:
         self._number = len(meter or ())  # the place of this file in the meter
         if meter is not None:
             meter.append(0)
-        self._carry = b""  # read, but not handed out: the beginning of a line, or lines that were too many
+        self._carry = b""  # bytes that were read and not handed out: lines that were too many, or half a line
         self._ended = False
         self._encoding = ""
         # Made when the first bytes have shown the encoding.
@@ -132,7 +135,7 @@ class LineFile:
             self._handle.close()
 
     def take(self, most: int = CHUNK_LINES, size: int | None = CHUNK_BYTES) -> tuple[bytes, int]:
-        r"""The next whole lines, at most ``most``, and their number; ``(b"", 0)`` at the end.
+        r"""Read the next whole lines, at most ``most``; return them and their number, ``(b"", 0)`` at the end.
 
         ``size``: Stop after about this many bytes; None for exactly ``most`` lines unless the file ends.
 
@@ -144,7 +147,7 @@ class LineFile:
         total, ends = len(self._carry), self._carry.count(b"\n")
         self.paused = False
         while not self._ended and ends < most and (size is None or total < size or not ends):
-            if ends and size is not None and self._waits():
+            if ends and size is not None and self._is_paused():
                 self.paused = True
                 break
             block = self._read(self.lines + ends + 1)
@@ -172,7 +175,7 @@ class LineFile:
         return data[:cut], count
 
     def chunks(self) -> Iterator[tuple[int, bytes]]:
-        """All chunks of lines, each with the number of its first line."""
+        """Yield all lines in chunks, each with the number of its first line."""
         while True:
             first = self.lines + 1
             data, count = self.take()
@@ -183,7 +186,7 @@ class LineFile:
             raise empty(self.path)
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Chunks that end at a blank line, so that no document or tree is cut in two."""
+        """Yield all lines in chunks that end at a blank line, so that no document or tree is cut in two."""
         rest, first = b"", 1  # bytes that are not handed out yet, and the number of their first line
         for start, data in self.chunks():
             rest += data
@@ -202,9 +205,9 @@ class LineFile:
             yield first, rest
 
     def _read(self, line: int) -> bytes:
-        """More bytes of the file, in UTF-8, whatever encoding the file is in; none at its end.
+        """Read more bytes, and convert them to UTF-8 from the file's encoding; no bytes mean the end of the file.
 
-        ``line``: The number of the line in which they begin, for messages.
+        ``line``: The number of the line in which these bytes begin, for messages.
         """
         block = self._unpacked(line)
         if self._decoder is None:
@@ -216,8 +219,8 @@ class LineFile:
             except InputError as error:
                 raise error.at(self.path, line) from error.__cause__
             self._decoder = codecs.getincrementaldecoder(self._encoding)()
-        # UTF-8 passes unread: decode_lines names the line of a wrong byte. Of another encoding a block may be half of a
-        # character, which decodes to nothing: then more is read.
+        # UTF-8 is not decoded here: decode_lines names the line of a wrong byte. In another encoding, a block may be
+        # half a character, which decodes to nothing; then more is read.
         while self._encoding != "utf-8":
             try:
                 data = self._decoder.decode(block, final=not block).encode()
@@ -233,10 +236,10 @@ class LineFile:
             block = self._unpacked(line)
         return block
 
-    def _waits(self) -> bool:
+    def _is_paused(self) -> bool:
         """Whether standard input is a pipe or terminal into which nobody has written more for a moment.
 
-        ``tail -f log | isoglot align -``: lines that are there are handed out, though a chunk has room for more.
+        In ``tail -f log | isoglot align -``, the lines so far are handed out then, though a chunk has room for more.
         """
         if self.path != "-" or self._stream is not self._handle:
             return False
@@ -246,8 +249,9 @@ class LineFile:
             return False
 
     def _unpacked(self, line: int) -> bytes:
+        """Read some bytes, unpacked; ``line``: The number of the line in which they begin, for messages."""
         try:
-            # not read(): a damaged file would take with it all that was unpacked before the damage
+            # read1 returns the bytes before a damage; read would raise an error in place of them.
             size = _BLOCK if isinstance(self._stream, io.BufferedIOBase) else min(_BLOCK, 1 << 16)
             block = cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
@@ -270,15 +274,17 @@ def decode_lines(
     *,
     keep_returns: bool = False,
 ) -> list[str]:
-    r"""Lines of a chunk as text, without their ends.
+    r"""Decode the lines of a chunk, without their ends.
 
-    ``keep_returns``: A byte order mark stays, and so does the carriage return of ``\r\n``, which may be text in a
-    quoted field of CSV.
-    ``problems`` receives lines that are not UTF-8, whose bad bytes are replaced then; without it they are errors.
+    ``problems``: Receives an error for each line that is not UTF-8, whose bad bytes are replaced; by default the first
+    such error is raised.
+    ``keep_returns``: Keep the carriage return of ``\r\n``, which may be text in a quoted cell of CSV; and a byte order
+    mark.
     """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
+        # Line by line, to name each bad one.
         for number, line in enumerate(data.split(b"\n"), first_line):
             try:
                 line.decode("utf-8")
@@ -312,7 +318,7 @@ def decode_lines(
 def parsed(
     parse: Callable[[Item], Parsed], items: Iterable[tuple[int | None, Item]], path: str | Path
 ) -> Iterator[Parsed]:
-    """Parse numbered items one by one; the error of an item says its number as the line: ``a.tsv:3: ...``."""
+    """Parse numbered items one by one; the error of an item names its number as the line: ``a.tsv:3: ...``."""
     for number, item in items:
         try:
             yield parse(item)
@@ -328,7 +334,7 @@ def each(
 
 
 def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Groups of numbered lines between blank ones."""
+    """Group numbered lines that stand between blank ones."""
     block: list[tuple[int, str]] = []
     for number, line in lines:
         if not is_blank(line):
@@ -347,14 +353,14 @@ def empty(path: str, *, header: bool = False) -> InputError:
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """1-based number and text of each line; ``.gz .xz .zst .bz2`` are unpacked."""
+    """Yield the number of each line, from 1, and its text; ``.gz .xz .zst .bz2`` are unpacked."""
     with LineFile(str(path)) as file:
         for first, data in file.chunks():
             yield from enumerate(decode_lines(data, str(path), first), first)
 
 
 def numbered_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """1-based line and object of each line of JSON; blank lines are passed over.
+    """Yield the number of each line of JSON, from 1, and its object; blank lines are skipped.
 
     Raises:
         InputError: A line is not an object, or there is none.

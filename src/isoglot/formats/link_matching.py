@@ -15,15 +15,15 @@ _MOST_NAMED = 3
 
 
 class IdentifiedRow(Protocol):
-    """A row of a file."""
+    """A row of a file that may have an id."""
 
     @property
     def id(self) -> str | None:
-        """What the file calls it, if it does."""
+        """The id of the row in its file; None if it has none."""
 
     @property
     def line(self) -> int | None:
-        """Where it stands."""
+        """The line of the row."""
 
 
 Row = TypeVar("Row", bound=IdentifiedRow)
@@ -37,16 +37,16 @@ class RowFile(Protocol[Row_co]):
     path: str | Path
 
     def lines(self) -> Iterator[tuple[int, Any]]:
-        """The rows that are left as the file has them, each with its line."""
+        """Yield the rows that are not read yet, unparsed, each with the number of its line."""
 
     def parse(self, line: int, text: Any, /) -> Row_co:
-        """The row of a line."""
+        """Parse the row of a line."""
 
 
 def matched(links: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair, SentencePair]]:
-    """The sentences of a file of links, each with its gold links.
+    """Match the sentences of a file of links with their gold links.
 
-    JSON lines match as :func:`matched_rows` says, everything else by its place.
+    Two files of JSON lines are matched as :func:`matched_rows` does. Otherwise sentence n matches sentence n.
 
     Raises:
         InputError: A file has more sentences, or ids as :func:`matched_rows` refuses them.
@@ -55,14 +55,15 @@ def matched(links: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair,
     if links.name == gold.name == "jsonl":
         pairs = matched_rows(links, gold, needed="score the links of the same sentences")
     else:
-        pairs = zip_longest(links.sentences(first=gold.first if gold.rows else 1), gold.sentences())
+        first = gold.first_number if gold.is_link_per_line else 1
+        pairs = zip_longest(links.sentences(first=first), gold.sentences())
     for number, (pair, gold_pair) in enumerate(pairs):
-        # A file with a line a link has no line for a sentence without links, so it may end earlier.
-        links_end_early = pair is None and not links.rows
-        gold_ends_early = gold_pair is None and not gold.rows
+        # A file with a link per line has no line for a sentence without links, so it may end earlier.
+        links_end_early = pair is None and not links.is_link_per_line
+        gold_ends_early = gold_pair is None and not gold.is_link_per_line
         if links_end_early or gold_ends_early:
-            of_longer = number + 1 + sum(1 for _ in pairs)
-            counts = (number, of_longer) if pair is None else (of_longer, number)
+            count_of_longer = number + 1 + sum(1 for _ in pairs)
+            counts = (number, count_of_longer) if pair is None else (count_of_longer, number)
             raise InputError(
                 f"{counts[0]} sentences, {gold.path} has {counts[1]}; one without links is an empty line",
                 path=links.path,
@@ -76,19 +77,22 @@ def matched(links: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair,
 def matched_rows(
     first: RowFile[Row], second: RowFile[OtherRow], *, needed: str
 ) -> Iterator[tuple[Row | None, OtherRow | None]]:
-    """The rows of a file, in its order, each with its row of another file.
+    """Match each row of a file, in its order, with a row of another file.
 
-    Rows match by their ids where both files have them, else by their place, with none where a file ends; a file has
-    ids on all rows or on none. As long as the ids agree row by row, one pair is held in memory; from the first that do
-    not, the rest of both files is.
+    1. If both files have ids, rows with the same id match. Every id must be in both files.
+    2. Otherwise rows match by their place: row n with row n, or with None where the other file has ended.
+    3. A file has ids on all rows or on none.
+
+    As long as the ids agree row by row, one pair is in memory; from the first two that differ, the rest of both files
+    is.
 
     Args:
         first: A file.
         second: The other one.
-        needed: What to do about ids that only one file has.
+        needed: Advice for the error about ids that only one file has.
 
     Raises:
-        InputError: A file has ids on some rows alone, or an id that the other lacks or that it repeats.
+        InputError: A file has ids on some rows only, an id that the other file lacks, or an id twice.
     """
     first_lines, second_lines = first.lines(), second.lines()
     is_start = True
@@ -121,9 +125,9 @@ def _matched_by_id(
     *,
     needed: str,
 ) -> Iterator[tuple[Row, OtherRow]]:
-    """The rows of these lines, matched by ids; every id must be in both files, once.
+    """Match the rows of these lines by ids; every id must be in both files, once.
 
-    Rows are parsed twice, for their ids and to be yielded: held as lines they take less memory.
+    Rows are parsed twice, first for their ids and then to be yielded, because lines take less memory than rows.
     """
     first_ids = [first.parse(*line).id for line in first_lines]
     second_ids = [second.parse(*line).id for line in second_lines]
@@ -136,7 +140,7 @@ def _matched_by_id(
     problems = []
     for ids, what in (
         (missing, f"of {second.path} are missing"),
-        # An id that was matched before the order began to differ stands twice.
+        # An id may have been matched before the order began to differ: then it stands in the first file twice.
         (unknown, "are none of its or stand twice"),
     ):
         if ids:
@@ -150,7 +154,7 @@ def _matched_by_id(
 
 
 def _rest(file: RowFile[Row], first_row: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
-    """The rows after the first one; if that has no id, a row with one is refused."""
+    """Yield the rows after the first one; if the first one has no id, a row with an id is refused."""
     for row in starmap(file.parse, lines):
         if first_row.id is None and row.id is not None:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Word links of one sentence pair: as a set, and as the items of a Pharaoh line."""
+"""Word links of one sentence pair, as a set and as a Pharaoh line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.words import split_words
 
 Link = tuple[int, int]
-"""0-based source word, 0-based target word."""
+"""Source word and target word, both counted from 0."""
 LINK_ITEM = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
 
 
@@ -57,10 +57,10 @@ class Alignment:
 
     @classmethod
     def from_pharaoh(cls, text: str, *, path: str | Path | None = None, line: int | None = None) -> Self:
-        """Read one line of 0-based ``source-target`` links; an empty one has none.
+        """Read one line of 0-based ``source-target`` links; an empty line has no links.
 
         Raises:
-            InputError: an item is not two numbers with a hyphen between them; it names ``path`` and ``line``.
+            InputError: An item is not two numbers with a hyphen between them; the error names ``path`` and ``line``.
         """
         items = link_items(text, "two 0-based word numbers such as '3-4'", marks="-", path=path, line=line)
         return cls(frozenset((source, target) for source, _, target in items))
@@ -69,7 +69,10 @@ class Alignment:
 def link_items(
     text: str, form: str, *, marks: str = "-p?", path: str | Path | None = None, line: int | None = None
 ) -> Iterator[tuple[int, str, int]]:
-    """The links of a line: source number, mark and target number; ``form`` is what the error says they are."""
+    """Read the links of a line as source number, mark and target number: ``3p4`` is (3, "p", 4).
+
+    ``form``: The form of a link, as the error describes it. ``marks``: The marks that are allowed.
+    """
     for item in split_words(text, mode="whitespace"):
         match = LINK_ITEM.fullmatch(item)
         if match is None or match[2] not in marks:
@@ -82,10 +85,10 @@ def link_items(
 
 
 def link_set(links: Iterable[Sequence[int]]) -> frozenset[Link]:
-    """Links from lists of ``[source, target]``.
+    """Make a set of links from lists of ``[source, target]``.
 
     Raises:
-        ConfigurationError: They are not pairs of whole numbers.
+        ConfigurationError: A link is not a pair of whole numbers.
     """
     try:
         return frozenset((index(source), index(target)) for source, target in links)
@@ -96,6 +99,6 @@ def link_set(links: Iterable[Sequence[int]]) -> frozenset[Link]:
 
 
 def link_outside(links: Iterable[Link], source: int, target: int) -> Link | None:
-    """The first link of a word that a pair with this many words does not have."""
+    """Find the lowest link outside a pair with ``source`` and ``target`` words; None if all are inside."""
     outside = (link for link in links if not (0 <= link[0] < source and 0 <= link[1] < target))
     return min(outside, default=None)

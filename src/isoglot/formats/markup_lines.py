@@ -1,4 +1,4 @@
-"""Lines with inline tags of HTML, XLIFF or TMX: read into text and tags, and written again.
+"""Read lines with inline tags of HTML, XLIFF or TMX into text and tags.
 
 In a line, ``&lt;`` and ``&amp;`` are characters of the text. Tags stay as they are written.
 """
@@ -35,10 +35,10 @@ _ESCAPED = {"&": "&amp;", "<": "&lt;"}
 
 
 def parse_markup(line: str) -> MarkedText:
-    """A line as its text, its tags, and the elements that they make.
+    """Read a line: its text, its tags, and the elements that the tags make.
 
     Raises:
-        InputError: A tag is not complete, or an element is not closed where it may be.
+        InputError: A tag is not complete, or an element is not closed, or not where it may be.
 
     Example:
         >>> marked = parse_markup('Tom &amp; <b id="1">Jerry</b><br>')
@@ -49,7 +49,7 @@ def parse_markup(line: str) -> MarkedText:
 
 
 def read_tags(line: str) -> tuple[str, Tags]:
-    """The text of a line, references to characters resolved, and its tags.
+    """Read the text of a line, with its references to characters resolved, and its tags.
 
     ``Press <ph id="1">{k}</ph>!`` has the text ``Press !`` and one tag: a code is one tag with all that it holds.
 
@@ -85,9 +85,10 @@ def read_tags(line: str) -> tuple[str, Tags]:
 
 
 def _is_unfinished(token: "_Token", source: str) -> bool:
-    """Whether a tag is cut off (``<b class="x``), or text has the beginning of one.
+    """Whether a tag is cut off (``<b class="x``), or text has the beginning of a tag.
 
-    ``html.parser`` reads on after such a tag as it thinks best; so a tag must be all of its stretch of the line.
+    ``html.parser`` does not refuse such a tag, but goes on behind it as browsers do. So the characters up to the next
+    token must be this token and nothing else.
     """
     is_text = not token.name and token.role is None
     if is_text:
@@ -99,7 +100,7 @@ def _is_unfinished(token: "_Token", source: str) -> bool:
 
 
 def _tag(token: "_Token", source: str, offset: int) -> Tag:
-    """The tag of a token, written as ``source``."""
+    """Make the tag of a token; ``source``: The tag as it is written."""
     if not token.name:
         return Tag(offset, source)
     if token.role == "close":
@@ -108,26 +109,28 @@ def _tag(token: "_Token", source: str, offset: int) -> Tag:
 
 
 def tags_of_items(items: Sequence[tuple[int, str]]) -> Tags:
-    """Tags of a row of JSON lines, of which each item has an offset and XML.
+    """Read the tags of a row of JSON lines; each item has an offset and XML.
 
-    An item of several tags (``<b><i>``) is several tags here; one that holds text stays whole, and stands alone.
+    1. An item of several tags (``<b><i>``) becomes several tags.
+    2. An item that holds text is one tag, which stands alone.
+    3. An item that is only a part of a code is one tag, which opens and is never closed.
     """
     tags: list[Tag] = []
     for offset, xml in items:
         try:
             text, read = read_tags(xml)
         except InputError:
-            tags.append(Tag(offset, xml, role="open"))  # part of a code, which closes nowhere
+            tags.append(Tag(offset, xml, role="open"))  # 3
             continue
         if text:
-            tags.append(Tag(offset, xml))
+            tags.append(Tag(offset, xml))  # 2
         else:
-            tags += [tag._replace(offset=offset) for tag in read]
+            tags += [tag._replace(offset=offset) for tag in read]  # 1
     return tuple(tags)
 
 
 def unescaped(text: str) -> tuple[str, Sequence[str]]:
-    """A text with its references to characters resolved, and how each of its characters is written in markup.
+    """Resolve the references to characters in a text; also return each character as markup writes it.
 
     Raises:
         InputError: The text has a tag.
@@ -148,7 +151,7 @@ def unescaped(text: str) -> tuple[str, Sequence[str]]:
         resolved = html.unescape(match[0])
         characters += resolved
         if resolved == match[0]:
-            # No reference: a character of its own. `&` and `<` have to be written as references in markup.
+            # A character, and no reference. Markup has to write `&` and `<` as references.
             written += [_ESCAPED.get(character, character) for character in resolved]
         elif resolved:
             # A reference may stand for two characters (`&NotEqualTilde;`): the first one is written as the reference.
@@ -157,7 +160,7 @@ def unescaped(text: str) -> tuple[str, Sequence[str]]:
 
 
 def first_tag(line: str) -> str | None:
-    """The first tag of a line as it is written; None of a line without, such as ``1 < 2``."""
+    """Find the first tag of a line, as it is written; None for a line without tags, such as ``1 < 2``."""
     if "<" not in line:
         return None
     for token, following in pairwise([*_Tokenizer(line).tokens, _Token(len(line))]):
@@ -167,7 +170,7 @@ def first_tag(line: str) -> str | None:
 
 
 def without_subflows(tag: Tag) -> Tag:
-    """A tag as it is copied to another language: text that its code holds for translators (``<sub>``) is left out.
+    """Remove the text that a code holds for translators (``<sub>``), for a tag that is copied to another language.
 
     Example:
         >>> (tag,) = read_tags('<ph>{fn}<sub>A footnote.</sub></ph>')[1]
@@ -182,7 +185,7 @@ def without_subflows(tag: Tag) -> Tag:
         is_start = part.startswith("<sub") and not part.endswith("/>")
         is_end = part.startswith("</sub")
         depth += is_start
-        # The outermost <sub> and </sub> stay, and all that is outside them.
+        # The outermost <sub> and </sub> stay, and everything outside them.
         if depth == (1 if is_start or is_end else 0):
             parts.append(part)
         depth -= is_end
@@ -190,7 +193,7 @@ def without_subflows(tag: Tag) -> Tag:
 
 
 class _Token(NamedTuple):
-    """A stretch of a line, up to the start of the next token."""
+    """A tag, comment or text in a line; it ends where the next token starts."""
 
     start: int  # character of the line
     data: str = ""  # text with its references resolved; of a start tag, the tag as it is written
@@ -200,7 +203,7 @@ class _Token(NamedTuple):
 
 
 class _Tokenizer(HTMLParser):
-    """A tokenizer of a line, into tags and text: HTML as browsers read it, and the tags of XML."""
+    """Cuts a line into tags and text: HTML as browsers read it, and the tags of XML."""
 
     def __init__(self, line: str) -> None:
         super().__init__()

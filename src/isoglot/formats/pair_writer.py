@@ -1,4 +1,4 @@
-"""Sentence pairs written in the formats that every verb reads, with what their rows say and what is known of them."""
+"""Write sentence pairs in the formats that every verb reads, with the values of their rows and values of ours."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,7 +13,7 @@ from isoglot.formats.tmx_writer import TmxWriter, require_languages, tmx_writer
 from isoglot.runs.files import text_output
 
 WritePair = Callable[[SentencePair, Mapping[str, Any]], None]
-"""Takes a pair and what is known of it, by name, in the same order for every pair."""
+"""Receives a pair and values of ours by name, with the same names in the same order for every pair."""
 
 
 class PairWriter:
@@ -29,7 +29,7 @@ class PairWriter:
         self._files, self._lines, self._memory, self._others = files, lines, memory, others
 
     def __call__(self, pair: SentencePair, values: Mapping[str, Any]) -> None:
-        """Write a pair and what is known of it, by name, in the same order for every pair."""
+        """Write a pair and values of ours by name, with the same names in the same order for every pair."""
         if self._memory is not None:
             self._memory.write(pair, values)
             return
@@ -41,14 +41,14 @@ class PairWriter:
     def begin(self, pair: SentencePair, names: Sequence[str]) -> None:
         """Write the header of a table, so that one without pairs has it too.
 
-        ``pair``: The first pair that was read, whether it will be written or not. ``names``: Those of the values.
+        ``pair``: The first pair that was read, whether it will be written or not. ``names``: Names of our values.
         """
         if isinstance(self._lines, TableWriter):
             self._files[0].write(self._lines.head(pair, names))
 
 
 def _format(paths: Sequence[str]) -> str:
-    """The format of pairs in one file, by its name, or of the two files of a Moses pair."""
+    """Tell the format of the output by the name of its file; two files are a Moses pair."""
     if len(paths) == 2 and "-" not in paths:
         return "moses"
     name = "tsv" if paths[0] == "-" else by_suffix(paths[0])
@@ -64,16 +64,17 @@ def _format(paths: Sequence[str]) -> str:
 def pair_writer(
     paths: Sequence[str], languages: Sequence[str] = ("", ""), *, form: str | None = None
 ) -> Iterator[PairWriter]:
-    """Write pairs; the files take their places when the block ends without an error.
+    """Write pairs with values of ours; the files take their names when the block ends without an error.
 
-    ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv`` and ``.csv``: the columns of a
-    table as they were, with its header, or source and target, then the values, numbers with four digits; ``.tmx``: the
-    whole unit of a pair that was read from TMX, of others what the row says, as in-line tags, notes, properties and
-    attributes; the values are properties, and characters that XML forbids are left out and counted; the two files of a
-    Moses pair: the sentences alone. ``-`` is TSV on standard output.
+    - ``.jsonl``: an object with all values of the row, then our values.
+    - ``.tsv``, ``.csv``: the columns of a table unchanged, with its header, or source and target; then our values,
+      numbers with four decimals. ``-`` is TSV on standard output.
+    - ``.tmx``: the whole unit of a pair that was read from TMX, with our values as properties. The row of another pair
+      becomes a unit, its values become inline tags, notes, properties and attributes. Characters that XML forbids are
+      left out and counted. The header is that of the file from which the first pair was read.
+    - The two files of a Moses pair: the sentences alone.
 
-    ``languages``: Those of a TMX file, which has to name them; its header is that of the memory that the
-    first pair is from.
+    ``languages``: Languages of a TMX file, which has to name them.
     ``form``: The format, whatever the file is called.
     """
     form = form or _format(paths)

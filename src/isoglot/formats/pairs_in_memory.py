@@ -1,4 +1,4 @@
-"""Sentence pairs as Python users hold them: pairs, two lists, data sets, frames, streams; as text or as words."""
+"""Read sentence pairs from objects of Python users: pairs, two lists, data sets, frames, streams; texts or words."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import Any
 from isoglot.core.checks import did_you_mean, is_text, shortened
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.plain_values import cell, inner_value, is_missing
-from isoglot.formats.rows import HeldDataset, Items, RowTable, free_names, rows_of
+from isoglot.formats.rows import HeldDataset, Items, RowTable, result_names, rows_of
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import split_words
 
 Sentence = str | Sequence[str]
 """A sentence as text, or its words."""
 RESULTS = frozenset(["source_words", "target_words", "links", "probabilities", "score"])
-"""What alignment says of a pair, by the names of :meth:`SentencePair.to_dict`."""
-_MISSING = object()
+"""Results of alignment, by the names of :meth:`SentencePair.to_dict`."""
+_ENDED = object()
+"""Stands for a sentence of a list that is shorter than the other one."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class PairsInMemory:
     """The pairs of an object, not cut into words.
 
     Args:
-        pairs: Reads them, once.
-        length: How many there are; None of a stream.
+        pairs: The pairs; can be read once.
+        length: Number of pairs; None for a stream.
         table: The rows of a frame or of a dictionary of lists, into which results can go back.
     """
 
@@ -42,17 +43,17 @@ class PairsInMemory:
 
 
 def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False) -> PairsInMemory:
-    """The pairs of an object; :func:`isoglot.aligners.api.align_many` says what may hold them.
+    """Read the pairs of an object; :func:`isoglot.aligners.api.align_many` says which objects hold pairs.
 
-    A missing value (None, NaN) is an empty sentence, as ``null`` is in a file. A :class:`SentencePair` is copied
-    without its links, so that whoever holds it keeps what it was. Dictionaries keep their ``id``, and other keys in
-    ``more``.
+    1. A missing value (None, NaN) is an empty sentence, as ``null`` is in a file.
+    2. A :class:`SentencePair` is copied without its links, so that the user's pair does not change.
+    3. Of a dictionary, ``id`` is the id of the pair, and other keys are in ``more``.
 
     Args:
         pairs: The object, or None.
         source: Name of the source column, by default ``source``; without ``pairs`` the source sentences.
         target: The same of the target.
-        whole: Keep other columns of tables in ``more`` too, but for those of a data set, which may be slow to decode.
+        whole: Keep other columns of tables in ``more`` too; not those of a data set, which may be slow to decode.
 
     Example:
         >>> [pair.texts for pair in pairs_in_memory({"en": ["a house"], "de": ["ein Haus"]}, "en", "de")]
@@ -83,9 +84,9 @@ def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False
 
 
 def with_links(table: RowTable, sides: Sequence[Any], pairs: Sequence[SentencePair]) -> Any:
-    """A table with the words, links and probabilities of its rows as more columns.
+    """Add the words, links and probabilities of the rows to a table as columns.
 
-    ``sides`` are the columns that were read. If one of them is inside a column (``translation.en``), both texts become
+    ``sides``: The columns that were read. If one of them is inside a column (``translation.en``), both texts become
     columns too.
     """
     columns: dict[str, list[Any]] = {}
@@ -97,7 +98,7 @@ def with_links(table: RowTable, sides: Sequence[Any], pairs: Sequence[SentencePa
     if any(pair.probabilities for pair in pairs):
         columns["probabilities"] = [list(pair.probabilities) for pair in pairs]
         columns["score"] = [pair.score for pair in pairs]
-    names = free_names([*columns], table.names, "alignment")
+    names = result_names([*columns], table.names, "alignment")
     examples = {"links": [(0, 0)], "source": "", "target": ""}
     return table.with_columns(
         dict(zip(names, columns.values(), strict=True)),
@@ -106,7 +107,7 @@ def with_links(table: RowTable, sides: Sequence[Any], pairs: Sequence[SentencePa
 
 
 def without_results(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
-    """Pairs without the links, words and scores that an earlier alignment left in their ``more``."""
+    """Remove the links, words and scores of an earlier alignment from ``more`` of pairs."""
     for pair in pairs:
         if not RESULTS.isdisjoint(pair.more):
             pair.more = {name: value for name, value in pair.more.items() if name not in RESULTS}
@@ -131,7 +132,7 @@ def _require_columns(names: Sequence[Any], known: Iterable[Any]) -> None:
 def _of_table(
     rows: RowTable, names: Sequence[Any], others: Sequence[Any]
 ) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
-    """Both sides of each row, and its other columns."""
+    """Yield both sides of each row, and its other columns by name."""
     sides = [rows.column(name) for name in names]
     more = [rows.values(name) for name in others]
     labels = list(map(str, others))
@@ -140,7 +141,7 @@ def _of_table(
 
 
 def _of_items(rows: Items, names: Sequence[Any]) -> Iterator[SentencePair | tuple[Any, Any, dict[str, Any]]]:
-    """Both sides of each item, and the other keys of dictionaries."""
+    """Yield both sides of each item, and the other keys of a dictionary; a SentencePair is yielded itself."""
     known = getattr(rows.data, "column_names", None)  # of data sets that are streamed, where they are known
     items: Iterable[Any] = rows
     if known is not None:
@@ -175,10 +176,10 @@ def _of_item(row: Any, number: int, names: Sequence[Any]) -> SentencePair | tupl
 
 
 def _side_by_side(source: Items, target: Items) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
-    """Pairs of two lists of the same length."""
-    for number, both in enumerate(zip_longest(source, target, fillvalue=_MISSING), 1):
-        if both[0] is _MISSING or both[1] is _MISSING:
-            side = "source" if both[0] is _MISSING else "target"
+    """Yield pairs of two lists, which must be equally long."""
+    for number, both in enumerate(zip_longest(source, target, fillvalue=_ENDED), 1):
+        if both[0] is _ENDED or both[1] is _ENDED:
+            side = "source" if both[0] is _ENDED else "target"
             raise ConfigurationError(
                 f"pair {number}: the {side} side has only {number - 1} sentences; give both sides the same number"
             )
@@ -186,7 +187,7 @@ def _side_by_side(source: Items, target: Items) -> Iterator[tuple[Any, Any, dict
 
 
 def _numbered(rows: Iterable[SentencePair | tuple[Any, Any, dict[str, Any]]]) -> Iterator[SentencePair]:
-    """Pairs of their sides; messages count them from 1."""
+    """Make a SentencePair of each row; messages name the rows by number, from 1."""
     for number, row in enumerate(rows, 1):
         if isinstance(row, SentencePair):
             yield replace(row, links=[], probabilities=[], score=math.nan)
@@ -200,7 +201,7 @@ def _numbered(rows: Iterable[SentencePair | tuple[Any, Any, dict[str, Any]]]) ->
 
 
 def pair_of(source: Any, target: Any, pair: str = "") -> SentencePair:
-    """A pair of sentences, each given as text or as words; ``pair`` is what messages call it."""
+    """Make a pair of two sentences, each a text or words; ``pair``: How messages begin, ``pair 3: ``."""
     return SentencePair.of(_sentence(source, pair), _sentence(target, pair))
 
 

@@ -1,4 +1,4 @@
-"""Values of data in memory as plain Python: what libraries call missing, bytes, arrays and numbers of classes."""
+"""Turn values of data in memory into plain Python: missing values, bytes, arrays, and numbers of classes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from isoglot.core.checks import did_you_mean, shortened
 from isoglot.core.errors import ConfigurationError
 
 NO_LABEL = "-"
-"""What a class number below 0 becomes."""
+"""The name that takes the place of a class number below 0, which stands for no class."""
 
 
 def is_a(value: Any, library: str, kind: str) -> bool:
-    """Whether a value is of a class of a library, which is not imported to find out."""
+    """Whether a value is of a class of a library; the library is not imported for that."""
     loaded = getattr(sys.modules.get(library), kind, None)
     return loaded is not None and isinstance(value, loaded)
 
 
 def class_names(feature: Any, values: Iterable[Any]) -> Iterator[Any]:
-    """Values of a column of a data set, with names in the place of numbers of classes, also inside lists."""
+    """Replace the numbers of classes in a column of a data set by their names, also inside lists."""
     element = getattr(feature, "feature", feature)
     if not is_a(element, "datasets", "ClassLabel"):
         return iter(values)
@@ -37,7 +37,7 @@ def class_names(feature: Any, values: Iterable[Any]) -> Iterator[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: ``None``, NaN, or pandas' ``NA`` and ``NaT``."""
+    """Whether a value is missing: ``None``, NaN, or pandas' ``NA`` and ``NaT``."""
     if isinstance(value, str):
         return False
     if isinstance(value, Real):
@@ -46,7 +46,7 @@ def is_missing(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A value as plain Python: None where it is missing, text in place of bytes, lists, dictionaries, numbers.
+    """Turn a value into plain Python: None, a text, a number, a list or a dictionary.
 
     Raises:
         UnicodeDecodeError: Bytes that are not UTF-8.
@@ -72,7 +72,7 @@ def plain(value: Any) -> Any:
 
 
 def cell(value: Any, place: str) -> Any:
-    """A value as :func:`plain`; ``place`` is what messages call it."""
+    """Turn a value into plain Python as :func:`plain` does; ``place``: The value in messages, ``row 3: 'text'``."""
     try:
         return plain(value)
     except UnicodeDecodeError as error:
@@ -83,10 +83,10 @@ def cell(value: Any, place: str) -> Any:
 
 
 def inner_value(value: Any, names: Sequence[str], place: str) -> Any:
-    """What stands inside nested dictionaries; nothing stands inside a missing value.
+    """Look up a value inside nested dictionaries; inside a missing value every value is missing.
 
     Raises:
-        ConfigurationError: A name is not there.
+        ConfigurationError: A dictionary lacks a name.
     """
     for name in names:
         if value is None:

@@ -1,7 +1,7 @@
-"""Every format that can be read, all streamed.
+"""Read every format, in bounded memory.
 
-A format is read in two steps: a source is cut into chunks of a few megabytes, which is quick and runs in one process;
-a chunk is parsed into rows, in any process. Every error names ``file:line``.
+A format is read in two steps, whose functions :data:`_READERS` names: a source is cut into chunks of a few megabytes,
+quickly and in one process; a chunk is parsed into the fields of its rows, in any process. Errors name ``file:line``.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -46,8 +46,8 @@ class Reader:
     Args:
         source: What to read.
         kind: What the rows are read as.
-        whole: Read all that a row of sentence pairs says: ``cells`` are the further columns, ``more`` is the rest by
-            name, and a list of words may stand for a text.
+        whole: Read all of each row of sentence pairs: the fields ``cells`` and ``more`` have its other columns, as a
+            list and by name, and a list of words may stand for a text.
         incomplete: Units of TMX that lack a language are rows too, without that side.
     """
 
@@ -57,21 +57,17 @@ class Reader:
     incomplete: bool = False
 
     def chunks(self, meter: Meter | None = None) -> Iterator[Chunk]:
-        """Pieces of the source."""
-        cut_into_chunks, _ = _FORMATS[self.source.format or ""]
+        """Cut the source into chunks; ``meter`` receives the bytes read."""
+        cut_into_chunks, _ = _READERS[self.source.format or ""]
         return cut_into_chunks(self, meter)
 
     def fields(self, chunk: Chunk) -> Fields:
-        """The fields of the rows of a piece, with what is wrong with them."""
-        _, parse_chunk = _FORMATS[self.source.format or ""]
+        """Parse a chunk into the fields of its rows; problems of rows are collected, and not raised."""
+        _, parse_chunk = _READERS[self.source.format or ""]
         return parse_chunk(self, chunk)
 
     def parse(self, chunk: Chunk) -> Records:
-        """The rows of a piece.
-
-        Raises:
-            InputError: Something is wrong with a row.
-        """
+        """Parse a chunk into the columns of a corpus; the first problem of a row is raised."""
         fields = self.fields(chunk)
         if fields.problems:
             raise fields.problems[min(fields.problems)]
@@ -79,9 +75,11 @@ class Reader:
 
 
 def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Chunks of lines; of Moses files the same lines of each file, of a table with a header its names too.
+    """Cut files into chunks of lines.
 
-    ``width`` of a table without a header is the number of cells of its first line that is not blank.
+    1. A chunk of Moses files has the same lines of each file. Files of different lengths are refused.
+    2. A chunk of a table with a header has the names of the header, which is no line of any chunk.
+    3. A chunk of a table without a header has its ``width``: the number of cells of the first line that is not blank.
     """
     source = reader.source
     names: list[str] | None = None
@@ -90,11 +88,11 @@ def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
         files = [stack.enter_context(LineFile(path, meter)) for path in source.files()]
         if source.header and source.format == "tsv":
             head, _ = files[0].take(1)
-            names = decode_lines(head, source.path, 1)[0].split("\t") if head else None
+            names = decode_lines(head, source.path, 1)[0].split("\t") if head else None  # 2
         while True:
             first = files[0].lines + 1
             data, count = files[0].take()
-            # As many lines of the other files; at the end of the first one a line more, to see that they end too.
+            # 1. As many lines of the other files; at the end of the first file, try one more line of each.
             others = [file.take(count, size=None) if count else file.take(1) for file in files[1:]]
             if any(other_count != count for _, other_count in others):
                 shortest = min(files, key=lambda file: file.lines)
@@ -107,7 +105,7 @@ def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
                 )
             if not count:
                 break
-            if source.format == "tsv" and names is None and not width:
+            if source.format == "tsv" and names is None and not width:  # 3
                 lines = (line.decode("utf-8", errors="replace") for line in data.split(b"\n"))
                 width = next((line.count("\t") + 1 for line in lines if not is_blank(line)), 0)
             payload = [data, *(other_data for other_data, _ in others)]
@@ -118,7 +116,7 @@ def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
 
 
 def _jsonl_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Lines, and the names in the first object, by which the columns of all chunks are chosen."""
+    """Cut a file into chunks of lines, each with the names in the first object, which choose the columns of all."""
     names: list[str] = []
     for chunk in _line_chunks(reader, meter):
         if not names:
@@ -130,7 +128,7 @@ def _jsonl_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
 
 
 def _block_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Chunks that end at a blank line, for documents and trees; plain text is cut at any line."""
+    """Cut a file into chunks that end at a blank line, for documents and trees; other text is cut at any line."""
     if reader.source.format == "text" and not reader.source.documents:
         yield from _line_chunks(reader, meter)
         return
@@ -140,9 +138,9 @@ def _block_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
 
 
 def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Chunks of parsed rows: a quoted field may hold line ends, so only parsing tells where a row ends.
+    """Cut a file into chunks of parsed rows: a quoted cell may hold line ends, so only parsing tells where a row ends.
 
-    Quotes are those of RFC 4180: a field in quotes may hold delimiters, line ends, and quotes that are doubled.
+    Quotes are those of RFC 4180: a cell in quotes may hold delimiters, line ends, and quotes that are doubled.
     """
     source, roles = reader.source, ROLES[reader.kind]
     with LineFile(source.path, meter) as file:
@@ -163,10 +161,10 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
                 # As in _line_chunks, the first row that is not blank says how many cells all have.
                 filled = ((number, len(row)) for number, row in chunk if not all(map(is_blank, row)))
                 line, width = next(filled, (0, 0))
-                # More columns than fields: which ones are meant must be said. One column alone means another delimiter
-                # or no CSV at all; cell_fields says so for each line.
+                # With more columns than roles, the user must say which ones are meant. One column alone means another
+                # delimiter or no CSV at all; cell_fields says so for each line.
                 if not source.columns and width not in (0, 1, len(roles)):
-                    by_number = " ".join(f"[[columns={{'{role}': {n}}}]]" for n, role in enumerate(roles))
+                    by_number = " ".join(f"[[columns={{'{role}': {i}}}]]" for i, role in enumerate(roles))
                     raise InputError(
                         f"{width} columns, but {len(roles)} are read ({', '.join(roles)}); {REMEDY['csv']}, or name "
                         f"the columns ({by_number}; [[header=True]] if this line names them)",
@@ -181,7 +179,7 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
 def _decoded(
     reader: Reader, chunk: Chunk, problems: dict[int, InputError] | None = None
 ) -> tuple[list[list[str]], range]:
-    """The lines of every file of a chunk, and their numbers."""
+    """Decode the lines of every file of a chunk; return them with their numbers, which all files share."""
     texts = [
         decode_lines(data, path, chunk.first_line, problems)
         for data, path in zip(chunk.payload, reader.source.files(), strict=True)
@@ -190,7 +188,7 @@ def _decoded(
 
 
 def _text_fields(reader: Reader, chunk: Chunk) -> Fields:
-    """Lines, or documents with their inner line ends kept."""
+    """Read each line as a text; or each document, between blank lines, with its inner line ends."""
     (lines,), numbers = _decoded(reader, chunk)
     if not reader.source.documents:
         return Fields({"text": lines}, numbers)
@@ -200,17 +198,20 @@ def _text_fields(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _moses_fields(reader: Reader, chunk: Chunk) -> Fields:
-    """Line i of every file: of the source, the target and, if there is such a file, the links."""
+    """Read line i of every file as row i: the source, the target and, if there is such a file, the links."""
     problems: dict[int, InputError] = {}
     texts, numbers = _decoded(reader, chunk, problems)
     return Fields(dict(zip(("source", "target", "links"), texts, strict=False)), numbers, problems)
 
 
 def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
-    """``source ||| target`` lines, as fast_align and awesome-align read them.
+    """Read ``source ||| target`` lines, as fast_align and awesome-align do.
 
-    Links are in a third field (``the house ||| das Haus ||| 0-0 1-1``) or in a file beside. A third field that is not
-    links is a problem of its line: the bars may be part of the text. So is a blank line.
+    Links are in a third field (``the house ||| das Haus ||| 0-0 1-1``) or in a file beside.
+
+    1. A line with as many fields as are read is a row.
+    2. A third field may also be there if only two are read, and is kept in ``more``, if it has links.
+    3. Any other line is a problem, a blank one too. Its row has the first two of several fields, else it is empty.
     """
     problems: dict[int, InputError] = {}
     (lines, *files_beside), numbers = _decoded(reader, chunk, problems)
@@ -220,9 +221,9 @@ def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
     rows = list(map(bar_fields, lines))
     for index, row in enumerate(rows):
         if len(row) == wanted:
-            continue
+            continue  # 1
         if len(row) == 3 and all(map(LINK_ITEM.fullmatch, split_words(row[2], mode="whitespace"))):
-            continue
+            continue  # 2
         if len(row) > 2:
             problem = f"has more than two sentences, but {form} is needed; fix the line"
         elif needs_links and len(row) == 2:
@@ -230,8 +231,9 @@ def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
         else:
             problem = f"no '|||' between two sentences, but {form} is needed; fix the line"
         line = numbers[index]
+        # A line that is not UTF-8 has a problem already.
         problems.setdefault(line, InputError(problem, path=reader.source.path, line=line))
-        rows[index] = row[:2] if len(row) > 2 else ["", ""]
+        rows[index] = row[:2] if len(row) > 2 else ["", ""]  # 3
     values: dict[str, list[Any]] = {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}
     links = [row[2] if len(row) > 2 else None for row in rows]
     values["links"] = files_beside[0] if files_beside else [item or "" for item in links]
@@ -241,7 +243,7 @@ def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _lexicon_fields(reader: Reader, chunk: Chunk) -> Fields:
-    """Two entries a line, as in MUSE's dictionaries."""
+    """Read two entries per line, as in MUSE's dictionaries."""
     (lines,), numbers = _decoded(reader, chunk)
     rows = [lexicon_entries(line) or ["", ""] for line in lines]
     for number, row in zip(numbers, rows, strict=True):
@@ -254,7 +256,7 @@ def _lexicon_fields(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _table_cells(reader: Reader, chunk: Chunk) -> Fields:
-    """Rows of TSV, whose cells end at each tab, or of CSV, whose rows have been parsed."""
+    """Read rows of TSV, whose cells end at each tab, or of CSV, whose rows have been parsed."""
     source, fields = reader.source, Fields({}, [])
     rows: list[list[str]]
     if source.format == "csv":
@@ -270,7 +272,7 @@ def _table_cells(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _jsonl_fields(reader: Reader, chunk: Chunk) -> Fields:
-    """The fields of objects, one a line; blank lines are skipped, but are empty rows where rows are read whole."""
+    """Read an object per line. Blank lines are skipped; where rows are read whole, they are empty rows."""
     (lines,), numbers = _decoded(reader, chunk)
     filled = list(filled_lines(zip(numbers, lines, strict=True)))
     rows = each(parse_object, filled, reader.source.path)
@@ -300,7 +302,7 @@ def _arrow_fields(reader: Reader, chunk: Chunk) -> Fields:
 
 
 def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
-    """Pairs; ``more`` has ``id`` (``tuid``), in-line tags, notes, properties and attributes."""
+    """Read pairs of units; ``more`` has ``id`` (``tuid``), inline tags, notes, properties and attributes."""
     names = ("source", "target", "more", "unit")
     values = {name: [getattr(row, name) for row in chunk.payload] for name in names}
     return Fields(values, [row.line for row in chunk.payload])
@@ -308,7 +310,7 @@ def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
 
 _CutIntoChunks = Callable[[Reader, Meter | None], Iterator[Chunk]]
 _ParseChunk = Callable[[Reader, Chunk], Fields]
-_FORMATS: dict[str, tuple[_CutIntoChunks, _ParseChunk]] = {
+_READERS: dict[str, tuple[_CutIntoChunks, _ParseChunk]] = {
     "moses": (_line_chunks, _moses_fields),
     "bars": (_line_chunks, _bars_fields),
     "tsv": (_line_chunks, _table_cells),
@@ -321,11 +323,11 @@ _FORMATS: dict[str, tuple[_CutIntoChunks, _ParseChunk]] = {
     "lexicon": (_line_chunks, _lexicon_fields),
     "conllu": (_block_chunks, lambda reader, chunk: tree_fields(reader.source.path, chunk)),
 }
-"""How each format is cut into chunks, and its chunks are parsed."""
+"""For each format, the function that cuts a source into chunks, and the one that parses a chunk."""
 
 
 def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
-    """Rows of one source, one at a time, in bounded memory, unfiltered."""
+    """Read the rows of one source, one at a time, unfiltered, in bounded memory."""
     for complete in expand([source], kind):
         languages = dict(zip(LANGUAGES[kind], complete.languages(kind), strict=True))
         reader = Reader(complete, kind)
@@ -335,7 +337,7 @@ def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
 
 
 class PairRead(NamedTuple):
-    """The pair of a row, and why the row could not be read, or not all of it."""
+    """The pair of a row, and the problem if the row, or a part of it, could not be read."""
 
     pair: SentencePair
     problem: InputError | None = None
@@ -347,21 +349,21 @@ def source_pairs(
     incomplete: bool = False,
     tell_paused: Callable[[bool], None] = lambda paused: None,
 ) -> Iterator[PairRead]:
-    """The pairs of a raw source, in bounded memory, each with the problem of its line, if there is one.
+    """Read the pairs of a raw source, in bounded memory, each with the problem of its line, if there is one.
 
-    The pair of such a line has what could be read of it, perhaps nothing.
+    The pair of a line with a problem has the sides that could be read, perhaps none.
 
-    ``incomplete``: Units of a translation memory that lack a language are pairs too, without that side.
-    ``tell_paused``: Called before each pair with whether the input waits after it.
+    ``incomplete``: Units of TMX that lack a language are pairs too, without that side.
+    ``tell_paused``: Called before each pair; receives whether no more input is waiting behind it.
     """
     reader = Reader(source, whole=True, incomplete=incomplete)
     source_language, target_language = source.languages("bitext")
     line = 0
-    all_unread = True  # so far: no line could be read
+    all_unread = True  # no line could be read so far
     for chunk in reader.chunks():
         fields = reader.fields(chunk)
         last = fields.lines[-1] if chunk.paused and len(fields.lines) else None
-        # Most formats have only some of these fields.
+        # The values of a field that a format does not have.
         absent: dict[str, Any] = {
             "source": (),
             "target": (),
@@ -375,7 +377,7 @@ def source_pairs(
             pair = SentencePair((first, second), languages=(source_language, target_language))
             pair.path, pair.line, pair.given, pair.unit = source.path, line, given, unit
             if not (isinstance(first, str) and isinstance(second, str)):
-                # A side may be a list of words, perhaps of only one side.
+                # One side, or both, may be a list of words.
                 source_text, source_words = text_and_words(first)
                 target_text, target_words = text_and_words(second)
                 pair.texts, pair.words = (source_text, target_text), (source_words, target_words)

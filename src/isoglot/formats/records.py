@@ -1,7 +1,8 @@
-"""Rows of one chunk: raw fields of any format become the columns of a kind of corpus.
+"""Make the columns of a corpus from the raw fields of one chunk, which may be of any format.
 
-:func:`~isoglot.formats.column_plan.plan_columns` says which column is read as what, :mod:`isoglot.formats.row_fields`
-takes the fields out of rows, and :func:`assemble` makes the columns of a corpus of them.
+:func:`~isoglot.formats.column_plan.plan_columns` decides which column of the input has which role,
+:mod:`isoglot.formats.row_fields` takes the fields out of rows, and :func:`assemble` makes the columns of a corpus of
+the fields.
 """
 
 import re
@@ -23,18 +24,18 @@ _LINK = re.compile(r"(\d{1,9})([-p?:])(\d{1,9})", re.ASCII)
 
 @dataclass
 class Records:
-    """Parsed rows, column by column."""
+    """Parsed rows, column by column, and counts of what a corpus has no place for."""
 
     columns: dict[str, list[Any]]  # of the kind of corpus, without its languages
-    flags: list[str] | None = None  # the flag field of each row, where the source has one
-    incomplete: int = 0  # units passed over, see :class:`Chunk`
-    # Rows with spaces that do not end a word, by the first one.
+    flags: list[str] | None = None  # the flags of each row, where the source has them
+    incomplete: int = 0  # units of a translation memory that lack a language; they are no rows
+    # Rows with a space that does not end a word, such as U+00A0, by the first such space of the row.
     spaces: Counter[str] = field(default_factory=Counter)
     possible: int = 0  # word links that were left out because they are marked as possible
     described: int = 0  # units of a translation memory with an id, tags, notes or properties
 
     def sides(self) -> list[list[str]]:
-        """The running text of each side: one list of strings for text and trees, two for pairs."""
+        """The texts of each side: one list for text and trees, two for pairs."""
         if "text" in self.columns:
             return [self.columns["text"]]
         if "words" in self.columns:
@@ -51,7 +52,7 @@ class Records:
 def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0) -> Records:
     """Turn raw fields into the columns of a kind of corpus.
 
-    Only an aligned corpus needs work: its sentences are cut into words, and its links are read.
+    For most kinds the fields are the columns. Of an aligned corpus, sentences are cut into words, and links are read.
     """
     records = Records({role: fields.values[role] for role in ROLES[kind]}, incomplete=incomplete)
     if "flags" in fields.values:
@@ -70,7 +71,7 @@ def _flag_text(flags: Any) -> str:
 
 
 def _is_described(more: Mapping[str, Any]) -> bool:
-    """Whether a row has an id, tags or a note: anything beside its texts and languages."""
+    """Whether a row has an id, tags or a note: a value other than its texts and languages."""
     return any(value and not name.endswith("_language") for name, value in more.items())
 
 
@@ -85,16 +86,21 @@ class _AlignedRow(NamedTuple):
 
 def _read_aligned(records: Records, lines: Sequence[int], source: Source) -> None:
     """Replace the raw sides and links of an aligned corpus by words, links, and texts that these words spell."""
-    raw = records.columns
+    raw_rows = list(
+        zip(records.columns["source"], records.columns["target"], records.columns["links"], strict=True)
+    )
     # A no-break space would stay inside its word: such rows are counted and reported, not changed.
-    for sides in zip(raw["source"], raw["target"], strict=True):
-        texts = [side for side in sides if isinstance(side, str)]
-        if (space := other_space(*texts)) is not None:
+    for source_side, target_side, _ in raw_rows:
+        texts = [side for side in (source_side, target_side) if isinstance(side, str)]
+        space = other_space(*texts)
+        if space is not None:
             records.spaces[space] += 1
 
-    numbered_rows = zip(lines, zip(*raw.values(), strict=True), strict=True)
-    # The links are in the last file of a source: of Moses files in the third one, else in the only one.
-    rows = each(lambda row: _aligned_row(*row, source=source), numbered_rows, source.files()[-1])
+    # Most errors are about links, which are in the last file of a source: the third file of a Moses pair, else the only
+    # one.
+    file_of_links = source.files()[-1]
+    numbered_rows = zip(lines, raw_rows, strict=True)
+    rows = each(lambda row: _aligned_row(*row, source=source), numbered_rows, file_of_links)
     records.possible = sum(row.possible for row in rows)
     records.columns = {
         "source": [" ".join(row.source_words) for row in rows],
@@ -111,7 +117,7 @@ def _aligned_row(source_side: Any, target_side: Any, links: Any, *, source: Sour
     if not isinstance(links, str | list):
         raise InputError(f"the links are {links!r}; `0-0 1-2` or a list of pairs is needed: fix the line")
     items = split_words(links, mode="whitespace") if isinstance(links, str) else links
-    read = [_link(item, source) for item in items]
+    read = [_link(item, source) for item in items]  # None for a possible link
     sure = sorted({link for link in read if link is not None})
     for i, j in sure:
         if not (0 <= i < len(source_words) and 0 <= j < len(target_words)):
@@ -135,14 +141,14 @@ def _link(item: Any, source: Source) -> tuple[int, int] | None:
         item = int(match[1]), int(match[3])
     try:
         first, second = item
-        # bool: 1 where the file counts from 1
-        return index(first) - source.one_based, index(second) - source.one_based
+        base = int(source.one_based)  # the number of the first word
+        return index(first) - base, index(second) - base
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"word link {item!r} cannot be read; [source word, target word] is needed") from None
 
 
 def _words(value: Any, role: str) -> list[str]:
-    """The words of a side, which is a text, a list of words, or missing."""
+    """The words of a side, which is a text, a list of words, or missing (null); ``role``: source or target."""
     if value is None or isinstance(value, str):
         return split_words(value or "", mode="whitespace")
     if isinstance(value, list) and all(isinstance(word, str) for word in value):

@@ -1,4 +1,4 @@
-"""The fields of rows: of rows that name their columns (JSON, Parquet), and of rows of cells (TSV, CSV)."""
+"""Take the fields out of rows: of rows that name their columns (JSON, Parquet), and of rows of cells (TSV, CSV)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,16 +27,17 @@ def from_rows(
 ) -> Fields:
     """Read the fields of rows that name their columns.
 
-    ``{"en": "a house", "de": "ein Haus", "year": 2011}`` has the fields ``source`` and ``target``.
+    In English and German, ``{"en": "a house", "de": "ein Haus", "year": 2011}`` has the source ``a house`` and the
+    target ``ein Haus``.
 
     Args:
         rows: The rows.
         lines: The line of each row.
-        names: Names of the columns, by which columns are chosen once for all rows.
+        names: Names of the columns; the column of each role is chosen by them, once for all rows.
         source: What is read.
         kind: What the rows are read as.
-        whole: Keep what else a row says: ``more`` has its other columns, ``given`` the row itself. A list of words may
-            stand for a text then.
+        whole: Read all of each row: the field ``more`` has its other columns, ``given`` the row itself. A list of words
+            may stand for a text then.
     """
     plan = plan_columns(source, kind, names=names, line=lines[0] if lines else 1)
     check_languages(rows, lines, source, language_columns(source, kind))
@@ -58,10 +59,10 @@ def from_rows(
 
 
 def _field(row: Mapping[str, Any], *, column: str, role: str, text_only: bool, allow_words: bool) -> Any:
-    """Read one field of a row; ``translation.de`` reaches into nested ones.
+    """Read one field of a row; the column ``translation.de`` is ``de`` inside ``translation``.
 
-    ``text_only``: Refuse what is not text, and read null as an empty text.
-    ``allow_words``: A list of words is as good as a text.
+    ``text_only``: Refuse a value that is not a text; null is an empty text.
+    ``allow_words``: Also accept a list of words.
     """
     # A column that is really called `a.b` wins over `b` inside `a`.
     path = [column] if column in row else column.split(".")
@@ -82,7 +83,7 @@ def _field(row: Mapping[str, Any], *, column: str, role: str, text_only: bool, a
 
 
 def with_blank_rows(fields: Fields, line_numbers: Sequence[int]) -> Fields:
-    """Fields with a row for each line of a chunk: those that have no row yet are blank, and get an empty one."""
+    """Add an empty row for each line of a chunk that has no row, because it is blank."""
     row_of_line = {line: row for row, line in enumerate(fields.lines)}
     empty_values: dict[str, Any] = {"more": {}, "given": None}  # of other roles, the empty text
     values: dict[str, list[Any]] = {}
@@ -104,7 +105,7 @@ def cell_fields(
     *,
     form: TableForm | None = None,
 ) -> Fields:
-    """Read the columns of a table that are asked for, into ``fields``.
+    """Read the columns of a table that have a role, into ``fields``.
 
     1. A row of the expected number of cells is read, if that includes every column that is read.
     2. Any other row of blank cells is an empty row: a blank line keeps its place.
@@ -114,11 +115,12 @@ def cell_fields(
         source: What is read.
         kind: What the rows are read as.
         names: The header, if there is one.
-        width: How many cells a row has where no header says it.
-        rows: The cells of each row; rows that are not read (2, 3) are replaced in it.
-        fields: Fields whose lines are known, and perhaps problems.
-        form: How the table is written, if rows are read whole. Then ``cells`` has the other columns of each row,
-            ``more`` the same by name where a header names them (of a repeated one ``note_2``), ``given`` the whole row.
+        width: The number of cells of a row, for a table without a header.
+        rows: The cells of each row; this list is changed: rows that are not read (2, 3) are replaced by empty ones.
+        fields: The lines of the rows, and problems that were found so far.
+        form: How the table is written, if rows are read whole. Then the field ``cells`` has the other columns of each
+            row, ``more`` the same by name where a header names them (a name that comes twice is ``note_2``), and
+            ``given`` the whole row.
     """
     plan = plan_columns(source, kind, names=names, nested=False)
     column_of_role: dict[str, int] = {}
@@ -169,8 +171,7 @@ def _whole_rows(
 
     ``column_of_role``: The columns that are read, by role. ``others``: The other columns.
     """
-    # Kinds of one text have no sides; nobody asks for the row of these.
-    # Rows of text have no sides.
+    # Kinds of one text have no sides, and nobody asks for their `given`: any column will do.
     source, target = column_of_role.get("source", 0), column_of_role.get("target", 0)
     cells = [[row[number] for number in others] for row in rows]
     if not names:

@@ -1,4 +1,4 @@
-"""Files of rows, whatever their columns: lines of text, tables with a header, JSON lines, Parquet."""
+"""Read files of rows with any columns: lines of text, tables with a header, JSON lines, Parquet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIRST_LINES = 100
 
 
 def read_rows(path: str) -> list[dict[str, Any]]:
-    """The rows of a file by the names of their columns.
+    """Read the rows of a file by the names of their columns.
 
     ``.jsonl`` and ``.ndjson`` are JSON lines, ``.csv`` and ``.tsv`` tables with a header, ``.parquet`` is Parquet. In
     any other file each line is a text, in a column ``text``; ``-`` is standard input. Packed files are unpacked.
@@ -41,7 +41,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
 
 
 def _table_rows(path: str, delimiter: str | None) -> Iterator[dict[str, Any]]:
-    """The rows of a table whose first row names its columns."""
+    """Read the rows of a table whose first row names its columns."""
     lines = [line for _, line in numbered_lines(path)]
     form, skipped = csv_form(path, list(islice(lines, _FIRST_LINES)), delimiter, 1)
     if skipped == 0 and lines:

@@ -1,4 +1,4 @@
-"""Data in memory, whatever holds them: their columns and rows as plain Python, and the way back to what was given.
+"""Read data in memory, whatever holds them, by rows or columns; and put results back beside them.
 
 =================================================  ==============================  ==================================
 given                                              read as                         results go back into
@@ -7,11 +7,11 @@ a pandas frame                                     :class:`PandasFrame`         
 a polars frame, eager or lazy                      :class:`PolarsFrame`            a polars frame, eager or lazy
 a ``pyarrow.Table``                                :class:`ArrowTable`             a ``pyarrow.Table``
 a ``datasets.Dataset``                             :class:`HeldDataset`            a pandas frame
-a dictionary of lists                              :class:`ColumnTable`                a pandas frame
+a dictionary of lists                              :class:`ColumnTable`            a pandas frame
 a list, an array, a column, a stream, an iterator  :class:`Items`                  a pandas frame
 =================================================  ==============================  ==================================
 
-No library is imported to look at an object: what nobody has imported, no object can be of.
+No library is imported to look at an object: an object of a library exists only if somebody has imported the library.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from typing import Any
 
 from isoglot.core.checks import levels_outside, shortened
 from isoglot.core.errors import ConfigurationError
-from isoglot.formats import given_row
+from isoglot.formats.given_row import free_names
 from isoglot.formats.plain_values import cell, class_names, inner_value, is_a, plain
 
 CONTAINERS = (
     "a datasets.Dataset, a pandas or polars frame, a pyarrow.Table, a dictionary of lists, or a list of "
     "dictionaries"
 )
-"""The end of a message about data that are none of these."""
+"""Objects that hold rows, as messages about other objects list them."""
 _AT_ONCE = 10_000
-"""Rows of a column of Arrow, polars or a data set that are Python objects at a time."""
+"""Values of a column of Arrow, polars or a data set that become Python objects at a time."""
 
 
 class RowTable:
@@ -57,9 +57,9 @@ class RowTable:
         raise NotImplementedError
 
     def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
-        """The data with more columns; a pandas frame, where the data are no frame themselves.
+        """Return the data with more columns; by default as a pandas frame.
 
-        ``examples`` are a value of each new column, whose type a column without rows has.
+        ``examples``: A value for each new column, which tells the type of a column without rows.
         """
         import pandas as pd  # noqa: PLC0415 - only for those who want a frame
 
@@ -67,7 +67,7 @@ class RowTable:
         return PandasFrame(frame, self.name).with_columns(columns, examples)
 
     def has(self, column: Any) -> bool:
-        """Whether there is such a column; of ``translation.en``, whether there is a column ``translation``."""
+        """Whether there is a column of this name; for ``translation.en``, also whether there is ``translation``."""
         return column in self.names or _head(column) in self.names
 
     def column(self, column: Any) -> Iterator[Any]:
@@ -83,7 +83,8 @@ class RowTable:
             )
         inside = [] if held == column else str(column).split(".")[1:]
         for number, value in enumerate(self.values(held), 1):
-            if type(value) is str and not inside:  # most values: no message is made up for them
+            # Most values are texts: no name for messages is made for them.
+            if type(value) is str and not inside:
                 yield value
                 continue
             yield inner_value(cell(value, f"row {number}: column {held!r}"), inside, f"row {number}")
@@ -108,7 +109,7 @@ class PandasFrame(RowTable):
         return series
 
     def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
-        """A copy with its index; where columns are called by tuples, new ones are called ``("prediction", "")``."""
+        """Copy the frame with its index; if columns are called by tuples, so are new ones: ``("prediction", "")``."""
         frame, levels = self.data.copy(), self.data.columns.nlevels
         for column, values in columns.items():
             # A list has no index, so values go to rows by their order.
@@ -126,13 +127,13 @@ class PolarsFrame(RowTable):
         super().__init__(data, name, self._frame.columns, self._frame.height)
 
     def values(self, column: Any) -> Iterable[Any]:
-        """The values, of which some thousands are Python objects at a time."""
+        """Yield the values."""
         series = self._frame[column]
         for start in range(0, len(series), _AT_ONCE):
             yield from series.slice(start, _AT_ONCE).to_list()
 
     def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
-        """A frame of polars, lazy if this one is."""
+        """Make a polars frame, lazy if this one is."""
         polars, more = sys.modules["polars"], []
         for column, values in columns.items():
             series = polars.Series(column, _lists(values or [examples[column]]), strict=False)
@@ -148,12 +149,12 @@ class ArrowTable(RowTable):
         super().__init__(data, name, data.column_names, data.num_rows)
 
     def values(self, column: Any) -> Iterable[Any]:
-        """The values, of which some thousands are Python objects at a time."""
+        """Yield the values."""
         for batch in self.data.select([self.names.index(column)]).to_batches(_AT_ONCE):
             yield from batch.column(0).to_pylist()
 
     def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
-        """A table with the metadata of this one."""
+        """Make a table, with the metadata of this one."""
         arrow, table = sys.modules["pyarrow"], self.data
         for column, values in columns.items():
             array = arrow.array(_lists(values or [examples[column]]))
@@ -168,7 +169,7 @@ class HeldDataset(RowTable):
         super().__init__(data, name, data.column_names, len(data))
 
     def values(self, column: Any) -> Iterable[Any]:
-        """The values as the data set decodes them, some thousands at a time."""
+        """Yield the values as the data set decodes them."""
         for batch in self.data.select_columns([column]).iter(_AT_ONCE):
             yield from batch[column]
 
@@ -243,14 +244,14 @@ class Items:
 
 
 def rows_of(data: Any, name: str = "data") -> RowTable | Items:
-    """The rows of any object that holds some: a table by its columns, everything else item by item.
+    """Read the rows of any object that holds rows: a table by its columns, everything else item by item.
 
     Args:
         data: See the table above.
         name: What messages call the data.
 
     Raises:
-        ConfigurationError: It holds no rows, such as a text or a number.
+        ConfigurationError: The object holds no rows, such as a text or a number.
 
     Example:
         >>> table = rows_of({"text": ["a river", b"a horse"], "stars": [5, 1]})
@@ -277,7 +278,7 @@ def rows_of(data: Any, name: str = "data") -> RowTable | Items:
 
 
 def table_of(data: Any, name: str, columns: Sequence[str] = ()) -> RowTable:
-    """The rows of any object, by columns; rows that are tuples are of ``columns``.
+    """Read the rows of any object by columns; ``columns`` names the items of rows that are tuples.
 
     Example:
         >>> list(table_of([("a", "b")], "data", ("first", "second")).column("second"))
@@ -297,10 +298,11 @@ def table_of(data: Any, name: str, columns: Sequence[str] = ()) -> RowTable:
     return RecordTable(items, name)
 
 
-def free_names(names: Sequence[str], taken: Sequence[Any], what: str) -> list[str]:
-    """Names for results beside the columns of data, which keep theirs.
+def result_names(names: Sequence[str], taken: Sequence[Any], what: str) -> list[str]:
+    """Name results so that the columns of the data keep their names.
 
-    A result whose name is taken gets a number behind it, and a warning says so.
+    A result whose name is taken gets a number behind it (:func:`isoglot.formats.given_row.free_names`), and a warning
+    says so.
 
     Args:
         names: Names of the results.
@@ -308,11 +310,11 @@ def free_names(names: Sequence[str], taken: Sequence[Any], what: str) -> list[st
         what: What the warning calls the results.
 
     Example:
-        >>> free_names(["prediction", "probability"], ["text", "label"], "results")
+        >>> result_names(["prediction", "probability"], ["text", "label"], "results")
         ['prediction', 'probability']
     """
     used = {column[0] if isinstance(column, tuple) else column for column in taken}
-    free = given_row.free_names(names, used)
+    free = free_names(names, used)
     renamed = [f"{new!r}" for name, new in zip(names, free, strict=True) if new != name]
     if renamed:
         kept = ", ".join(repr(name) for name in names if name in used)
@@ -328,17 +330,17 @@ def _head(column: Any) -> Any:
 
 
 def _items_of(values: Iterable[Any]) -> Iterable[Any]:
-    """The items of a list, stream or column; those of a column of Arrow as plain Python."""
+    """The items of a list, stream or column; a column of Arrow as plain Python values."""
     return values.to_pylist() if hasattr(values, "to_pylist") else values
 
 
 def _no_rows(example: Any) -> Any:
-    """A column of pandas without rows, of the type that one with this value has."""
+    """Make a pandas column without rows, of the type of a column with this value."""
     import pandas as pd  # noqa: PLC0415 - whoever has a frame of pandas has it
 
     return pd.Series([example]).array[:0]
 
 
 def _lists(values: Sequence[Any]) -> list[Any]:
-    """Values with lists in place of tuples, which columns of Arrow and polars do not know."""
+    """Replace tuples among values by lists: columns of Arrow and polars know no tuples."""
     return [plain(value) if isinstance(value, list | tuple) else value for value in values]

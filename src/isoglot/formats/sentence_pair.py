@@ -1,4 +1,4 @@
-"""A sentence pair and all that is known of it: readers yield it, aligners add links, filters and writers pass it on."""
+"""A sentence pair and all that is known of it: readers make it, aligners add links, writers write it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ Span = tuple[int, int]
 WordPair = tuple[Sequence[str], Sequence[str]]
 """Source and target words."""
 _WORD_NAMES = (("source_words", "target_words"), ("src", "tgt"))
+"""Names of the columns that may hold the words of both sides; the first pair that does counts."""
 _TAG_NAMES = (("source_tags", "target_tags"), ("src_tags", "tgt_tags"))
 _SIDES = ("source", "target")
 _OTHER_SIDE = {"source": "target", "target": "source"}
@@ -36,24 +37,25 @@ class SentencePair(Tabular):
     """Two sentences that translate each other, their word links, gold links, and what else their row says.
 
     Args:
-        texts: Source and target as they stand in the row; words that were given without a text are joined by spaces.
-        words: The words of both sides, where the row has them or the text was cut; else none.
+        texts: Source and target as they stand in the row. If the row has words and no text, the words joined by spaces.
+        words: The words of both sides, if the row has them; else none until :meth:`cut` cuts the texts.
         links: 0-based ``(source word, target word)``, sorted.
         probabilities: Probability of each link, in [0, 1]; of ``argmax``, ``itermax``, ``match``, ``forward`` and
             ``backward`` the similarity ``(cosine + 1) / 2``, which is not a probability; empty if the aligner has none.
         score: Mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number if
             there are no probabilities.
         sure: Gold links on which annotators agree; None where no gold links are known.
-        possible: Gold links that are not wrong, the sure ones among them, whether they are given or not.
+        possible: Gold links that may be right. Sure links are always among them, even if they are not given here.
         languages: Codes by which the pair is read; a row's own label (``en-US``) is in ``more``.
         id: What the row is called: ``id`` of JSON lines, ``tuid`` of TMX.
         tags: Inline tags of both texts (:class:`isoglot.formats.inline_tags.Tag`), which TMX and JSON lines have.
-        spans: Characters of the words, where the text alone does not say it.
-        path: File that has the row.
+        spans: Characters ``[start, end)`` of the words in the texts, if finding the words in the texts would not tell.
+        path: File that the pair was read from.
         line: Line of the file where the row begins, from 1; None of data that has no lines.
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
-        given: The row as it was read, which writers give back: names and order of its columns, form of its table.
-        unit: The unit of a translation memory that the pair is from, with all its translations; TMX is written from it.
+        given: The row as it was read, so that it is written with the same columns, in the same form of table.
+        unit: The unit of a TMX file that the pair was read from, with all its translations, so that TMX is written from
+            it.
 
     Raises:
         ConfigurationError: Gold links that are not pairs of whole numbers.
@@ -88,14 +90,14 @@ class SentencePair(Tabular):
 
     @classmethod
     def of(cls, source: str | Sequence[str], target: str | Sequence[str], **known: Any) -> SentencePair:
-        """A pair whose sides are given as text or as words, and what is known of it."""
+        """Make a pair of sides that are given as text or as words; ``known`` are further fields of the pair."""
         source_text, source_words = text_and_words(source)
         target_text, target_words = text_and_words(target)
         return cls((source_text, target_text), (source_words, target_words), **known)
 
     @classmethod
     def of_gold(cls, sure: Iterable[Sequence[int]], possible: Iterable[Sequence[int]] = ()) -> SentencePair:
-        """A pair of which nothing is known but its gold links, as lists of ``[source, target]``."""
+        """Make a pair of which only the gold links are known, as lists of ``[source, target]``."""
         return cls(sure=link_set(sure), possible=link_set(possible))
 
     def __iter__(self) -> Iterator[Link]:
@@ -109,14 +111,14 @@ class SentencePair(Tabular):
         return True
 
     def to_dict(self) -> dict[str, Any]:
-        """The row of the pair and its links, by name."""
+        """The row of the pair, then its links, probabilities and score, by name."""
         links: dict[str, Any] = {"links": list(self.links)}
         if self.probabilities:
             links |= {"probabilities": list(self.probabilities), "score": self.score}
         return with_values(self.row(), links)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each link: its words, their numbers, and its probability."""
+        """Make a frame with a row for each link: its words, their numbers, and its probability."""
         import pandas as pd  # noqa: PLC0415 - only for those who want a frame
 
         table: dict[str, list[Any]] = {
@@ -167,20 +169,20 @@ class SentencePair(Tabular):
 
     @property
     def source_spans(self) -> list[Span]:
-        """Characters ``[start, end)`` of each source word in ``source``; ``[]`` if they do not spell it."""
+        """Characters ``[start, end)`` of each source word in ``source``; ``[]`` if the words do not spell the text."""
         return locate_words(self.source, self.source_words) or []
 
     @property
     def target_spans(self) -> list[Span]:
-        """Characters ``[start, end)`` of each target word in ``target``; ``[]`` if they do not spell it."""
+        """Characters ``[start, end)`` of each target word in ``target``; ``[]`` if the words do not spell the text."""
         return locate_words(self.target, self.target_words) or []
 
     @property
     def texts_and_spans(self) -> tuple[tuple[str, str], tuple[list[Span], list[Span]]]:
         """Both texts, and the characters of each of their words.
 
-        Words that do not spell their text are joined to one that they spell: the words ``it``, ``is`` of the text
-        ``it's`` are at the characters (0, 2) and (3, 5) of ``it is``.
+        Words that do not spell their text are joined by spaces, and this text takes its place: the words ``it``, ``is``
+        of the text ``it's`` are at the characters (0, 2) and (3, 5) of ``it is``.
         """
         if self.spans is not None:
             return self.texts, self.spans
@@ -189,7 +191,7 @@ class SentencePair(Tabular):
         for text, words in zip(self.texts, self.words, strict=True):
             located = locate_words(text, words)
             if located is None:
-                text = " ".join(words)  # noqa: PLW2901 - the text that is spelled
+                text = " ".join(words)  # noqa: PLW2901 - the text that the words spell
                 located = locate_words(text, words) or []
             texts.append(text)
             spans.append(located)
@@ -209,7 +211,7 @@ class SentencePair(Tabular):
         return self
 
     def transpose(self) -> SentencePair:
-        """The pair with its sides exchanged; its links keep their order.
+        """Make the pair with its sides exchanged; the links keep their order.
 
         What the row says of a side goes with the side: ``source_notes`` becomes ``target_notes``.
         """
@@ -237,8 +239,8 @@ class SentencePair(Tabular):
     def row(self) -> dict[str, Any]:
         """The pair, without its links, as an object of JSON lines.
 
-        A row that named its columns keeps them, in their order (:meth:`_given_row`). Any other row is ``id, source,
-        target, source_words, target_words, source_tags, target_tags``, as far as they are known, and then
+        A row that named its columns keeps them, in their order (:meth:`_given_row`). Any other row has the columns
+        ``id, source, target, source_words, target_words, source_tags, target_tags``, as far as they are known, and then
         :meth:`row_values`.
         """
         if self.given is not None and self.given.row is not None:
@@ -254,14 +256,14 @@ class SentencePair(Tabular):
         return row | self.row_values()
 
     def _given_row(self, given: GivenRow) -> dict[str, Any]:
-        """The row that was given, and words and languages that it lacks.
+        """Add words and languages to the row that was given, if it lacks them.
 
-        ``{"en": "a b", "de": "c"}`` becomes ``{"en": "a b", "de": "c", "source_words": ["a", "b"], ...}``, once cut.
-        A name that the row has for something else gets a number: ``source_words_2``.
+        After :meth:`cut`, ``{"en": "a b", "de": "c"}`` becomes ``{"en": "a b", "de": "c", "source_words": ["a", "b"],
+        ...}``. If the row has a column ``source_words`` with something else, ours is called ``source_words_2``.
         """
         row = given.named(self.texts)
         added: dict[str, Any] = {}
-        # A row that holds the words as a list, whatever it calls them, does not need them twice.
+        # A row that has the words as a list, whatever the column is called, does not need them twice.
         if any(self.words) and list(self.source_words) not in row.values():
             added |= self._word_columns()
         values = self.row_values()
@@ -275,9 +277,10 @@ class SentencePair(Tabular):
         return {"source_words": list(self.source_words), "target_words": list(self.target_words)}
 
     def row_values(self) -> dict[str, Any]:
-        """What the row says beside texts, words, links, id and tags, and both languages where they are known.
+        """The values of ``more``, and both languages where they are known.
 
-        A row's own label (``source_language`` in ``more``) wins over the language by which the pair is read.
+        The row's own label (``source_language`` in ``more``, such as ``de-AT``) wins over the language by which the
+        pair is read.
         """
         languages = {}
         for side, language in zip(_SIDES, self.languages, strict=True):
@@ -287,7 +290,7 @@ class SentencePair(Tabular):
 
 
 def text_and_words(side: str | Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The text and the words of a side that is given as one of them; a text is not cut yet.
+    """Tell whether a side is a text or words; a text has no words yet, words are joined to a text.
 
     Example:
         >>> text_and_words("a house"), text_and_words(["a", "house"])
@@ -297,9 +300,9 @@ def text_and_words(side: str | Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def require_words(pair: SentencePair | WordPair) -> SentencePair:
-    """A new pair whose words are known, to be given links; the caller's pair stays as it was.
+    """Copy a pair whose words are known, so that links can be added; the caller's pair stays as it was.
 
-    Text in the place of words, whose characters would be linked, is refused.
+    A text in the place of words is refused: its characters would be linked.
 
     Raises:
         ConfigurationError: A side is a text, or a list of sentences.
@@ -315,13 +318,13 @@ def require_words(pair: SentencePair | WordPair) -> SentencePair:
 
 
 def take_row_values(pair: SentencePair, more: dict[str, Any]) -> None:
-    """Give a pair what its row says beside both sides.
+    """Give a pair the values that its row has beside both sides; ``more`` is changed.
 
     1. ``id`` is the id of the pair.
     2. ``source_words`` and ``target_words``, or ``src`` and ``tgt`` (as gold link files say), are its words, if both
        are lists of strings and the pair has no words yet.
-    3. ``source_tags`` and ``target_tags``, or ``src_tags`` and ``tgt_tags``, are its in-line tags, if both can be read.
-    4. Everything else stays in ``pair.more``; so does what looks like words or tags, and is none.
+    3. ``source_tags`` and ``target_tags``, or ``src_tags`` and ``tgt_tags``, are its inline tags, if both can be read.
+    4. Everything else stays in ``pair.more``, also a ``src`` that is no list of strings, and tags that cannot be read.
     """
     pair.id = more.pop("id", None)  # 1
     pair.more = more
@@ -345,11 +348,11 @@ def _is_words(value: Any) -> bool:
 
 
 def _tags(value: Any, text: str) -> Tags | None:
-    """Read the in-line tags of a text, ``[[0, "<b>"], [5, "</b>"]]``; None for anything else.
+    """Read the inline tags of a text, ``[[0, "<b>"], [5, "</b>"]]``; None for anything else.
 
-    The offsets ascend and are inside the text, and the tags together are well-formed XML.
+    The offsets must ascend and be inside the text, and the tags together must be well-formed XML.
     """
-    if isinstance(value, tuple):  # tags already: the reader of TMX has read them
+    if isinstance(value, tuple):  # a tuple of Tag, as the reader of TMX makes it
         return value
     if not isinstance(value, list) or not all(map(_is_offset_and_xml, value)):
         return None

@@ -26,11 +26,11 @@ LANGUAGES: dict[Kind, tuple[str, ...]] = {
 
 
 class Format(NamedTuple):
-    """What is known of a format before anything is read."""
+    """The properties of a format that are known before anything is read."""
 
-    kinds: tuple[Kind, ...]  # of corpora that it can hold
-    suffixes: tuple[str, ...] = ()  # of files in it
-    options: tuple[str, ...] = ()  # of :class:`Reading` that only it and others like it have a use for
+    kinds: tuple[Kind, ...]  # kinds of corpora that it can hold
+    suffixes: tuple[str, ...] = ()  # endings of the names of its files
+    options: tuple[str, ...] = ()  # options of `Reading` that it has a use for, and not every format has
     streamed: bool = True  # whether it can be read from standard input
 
 
@@ -51,7 +51,7 @@ FORMATS = {
 }
 """Formats that can be read; ``bars`` is ``source ||| target`` with optional ``||| 0-0 1-2`` links."""
 
-_DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
+_USUAL_FORMAT: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
 ROLES: dict[Kind, tuple[str, ...]] = {
     "text": ("text",),
     "bitext": ("source", "target"),
@@ -59,10 +59,11 @@ ROLES: dict[Kind, tuple[str, ...]] = {
     "aligned": ("source", "target", "links"),
     "treebank": ("words", "upos", "heads", "deprels"),
 }
-"""The fields that a format must deliver for each kind of corpus."""
+"""The roles of each kind: a format must deliver a field for each of them."""
 UNNAMED = ("src", "tgt", "und")
-"""Tags for languages that a command need not know; ``und`` is ISO 639's code for an undetermined language."""
-LANGUAGE_TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")  # what stands behind the code is free: en-x-trans+inv
+"""Tags for languages that nobody has named; ``und`` is ISO 639's code for an undetermined language."""
+LANGUAGE_TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")
+"""A code of a language, with anything behind a hyphen: en-x-trans+inv."""
 
 
 READING = "How to read"
@@ -105,9 +106,9 @@ class PairReading(TableReading):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """Keys of sources that are set."""
-        keys = self.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
-        return keys if self.input_format is None else {**keys, "format": self.input_format}
+        """The options that are set, by the names that they have in :class:`Source`."""
+        options = self.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
+        return options if self.input_format is None else {**options, "format": self.input_format}
 
 
 class LinkReading(TableReading):
@@ -173,33 +174,33 @@ class Source(Reading):
 def sources_from(
     paths: Sequence[str | Path], *, kind: Kind = "bitext", languages: Sequence[str] = (), **options: object
 ) -> list[Source]:
-    """Sources from bare paths, as the command line gives them.
+    """Make sources of bare paths, as the command line gives them.
 
-    Two paths of a bitext without a format of their own are a Moses pair; three are a pair and its word links. Any
-    other list is one source a path.
+    1. Two files of pairs whose names tell no format (``train.en train.de``) are a Moses pair; a third file is its word
+       links.
+    2. Any other path is a source of its own.
     """
     names = [str(path) for path in paths]
-    named_languages = dict(zip_longest(LANGUAGES[kind], languages[: len(LANGUAGES[kind])]))
-    fields = {**named_languages, **options}
+    settings = {**dict(zip_longest(LANGUAGES[kind], languages[: len(LANGUAGES[kind])])), **options}
     given_format = options.get("format")
     all_plain = not given_format and all(by_suffix(name) is None for name in names)
     may_be_moses = kind in _PAIRS and (all_plain or given_format == "moses")
     if may_be_moses and len(names) in (2, 3):
         others = dict(zip(("target_path", "links_path"), names[1:], strict=False))
-        return [Source.model_validate({"path": names[0], **others, **fields})]
-    return [Source.model_validate({"path": name, **fields}) for name in names]
+        return [Source.model_validate({"path": names[0], **others, **settings})]
+    return [Source.model_validate({"path": name, **settings}) for name in names]
 
 
 def resolve_format(source: Source, kind: Kind) -> str:
-    """The format of a source.
+    """Decide the format of a source; the first rule that applies counts.
 
-    1. The format that the source names.
+    1. The source names its format.
     2. A source with a file of targets is a Moses pair, whatever its files are called.
-    3. The format that the ending of the file's name tells: ``.tmx``.
-    4. A folder is a data set that was saved; a name that is no file and has no ending is one of the Hugging Face hub
-       (``Helsinki-NLP/opus-100``).
+    3. The ending of the file's name tells the format: ``.tmx``.
+    4. A folder is a data set that was saved; a name that is no file and has no ending is a data set of the Hugging Face
+       hub (``Helsinki-NLP/opus-100``).
     5. Pairs with a file of word links beside them are ``source ||| target``.
-    6. The usual format of the kind of corpus: lines of text, a lexicon, CoNLL-U; pairs have none.
+    6. The kind of corpus has a usual format: lines of text, a lexicon, CoNLL-U; pairs have none.
 
     Raises:
         ConfigurationError: No rule applies, or the format cannot hold the kind of corpus.
@@ -219,7 +220,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
     elif kind == "aligned" and source.links_path is not None:
         name = "bars"  # 5
     else:
-        name = _DEFAULTS.get(kind)  # 6
+        name = _USUAL_FORMAT.get(kind)  # 6
     if name is None and (message := foreign(source.path)):
         raise ConfigurationError(message)
     if name is None:
@@ -237,9 +238,10 @@ def resolve_format(source: Source, kind: Kind) -> str:
 
 
 def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
-    """Sources with their format filled in, globs replaced by the files that match, and all mistakes found at once.
+    """Complete sources, and find all mistakes at once.
 
-    The languages of a TMX file that nobody names are read from it.
+    A pattern (``*.tsv``) becomes a source for each file that matches; the format is filled in; the languages of a TMX
+    file that nobody names are read from the file.
     """
     problems: list[str | Problem] = []
     expanded: list[Source] = []
@@ -269,10 +271,10 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
 
 
 def _matching_files(source: Source) -> list[str]:
-    """The files that a path with ``*`` or ``?`` stands for, sorted; the path itself where nothing matches.
+    """The files that a path with ``*`` or ``?`` stands for, sorted; the path itself if no file matches.
 
-    A file that is really called so is meant itself, and so is the path of a Moses pair: its two patterns could match
-    different numbers of files.
+    1. If a file has exactly this name, that file is meant.
+    2. The path of a Moses pair is no pattern: the patterns of both sides could match different numbers of files.
     """
     if source.target_path or Path(source.path).exists() or not glob.has_magic(source.path):
         return [source.path]
@@ -280,7 +282,7 @@ def _matching_files(source: Source) -> list[str]:
 
 
 def _opposite_directions(sources: Sequence[Source]) -> Iterator[str]:
-    """Files whose languages were read from them, and are those of the first file in the other order."""
+    """Report files with the languages of the first file in reverse order; all languages were read from the files."""
     for source in sources[1:]:
         source_tag, target_tag = source.languages("bitext")
         if (target_tag, source_tag) == sources[0].languages("bitext"):
@@ -291,7 +293,7 @@ def _opposite_directions(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def _with_languages(source: Source) -> Source:
-    """A TMX file of which a language is not named, with the languages that it holds; any other source unchanged."""
+    """Add the languages that a TMX file holds, if the source lacks one; other sources are returned unchanged."""
     names = ("source_language", "target_language")
     tags = [getattr(source, name) for name in names]
     tags = ["" if tag is None or tag in UNNAMED else tag for tag in tags]
@@ -309,13 +311,13 @@ def _with_languages(source: Source) -> Source:
 
 
 def by_suffix(path: str) -> str | None:
-    """The format that a file's name tells; none of lines of text."""
+    """The format that the ending of a file's name tells; None for any other ending, such as that of ``train.en``."""
     suffix = bare_suffix(path)
     return next((name for name, info in FORMATS.items() if suffix in info.suffixes), None)
 
 
 def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]:
-    """Mistakes in one source that can be seen before it is read; ``named``: its format is."""
+    """Find mistakes in one source that can be seen before it is read; ``named``: The user named its format."""
     problems: list[str | Problem] = []
     # Not where the user names the format: a TSV file may be called `memory.po`.
     if not named:
@@ -323,7 +325,8 @@ def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]
         if not_readable:
             return [*not_readable]
     for path in source.files():
-        if path and (source.format == "huggingface" or path == "-"):  # an empty name is the current folder
+        # Neither is a file. An empty name would be the current folder, and is refused below.
+        if path and (source.format == "huggingface" or path == "-"):
             continue
         if not Path(path).exists():
             text = f"{path}: no such file; a path of a readable file is needed: check the name"
@@ -335,19 +338,19 @@ def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]
             )
     if "-" in source.files() and not FORMATS[source.format or ""].streamed:
         problems.append(f"-: {source.format} cannot be read from standard input; name a file")
-    for field in LANGUAGES[kind]:
-        tag = getattr(source, field)
+    for option_name in LANGUAGES[kind]:
+        tag = getattr(source, option_name)
         if not tag or not LANGUAGE_TAG.fullmatch(tag):
             what = f"is {tag!r}" if tag else "is missing"
             problems.append(
-                f"{source.path}: {field} {what}; a code such as en, deu, pt-BR or en-x-trans is needed: "
-                f"set [[{field}='en']]"
+                f"{source.path}: {option_name} {what}; a code such as en, deu, pt-BR or en-x-trans is needed: "
+                f"set [[{option_name}='en']]"
             )
-    fields = () if kind == "treebank" else (*ROLES[kind], "flags")
+    roles = () if kind == "treebank" else (*ROLES[kind], "flags")
     problems += [
-        f"{source.path}: columns: unknown column {field!r}; {did_you_mean(field, fields)}"
-        for field in source.columns
-        if field not in fields
+        f"{source.path}: columns: unknown column {role!r}; {did_you_mean(role, roles)}"
+        for role in source.columns
+        if role not in roles
     ]
     if source.format == "moses" and source.target_path is None:
         problems.append(f"{source.path}: a Moses corpus is two files, found one; set target_path: ...")
@@ -363,11 +366,15 @@ def _problems(source: Source, kind: Kind, *, named: bool) -> list[str | Problem]
 
 
 def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
-    """Options that no input has a use for; one that some input uses may be given for all."""
-    for field, info in Reading.model_fields.items():
-        formats = [name for name, format_info in FORMATS.items() if field in format_info.options]
-        using = [s for s in sources if getattr(s, field) != info.default]
-        if formats and using and not any(s.format in formats for s in using):
-            yield f"{using[0].path}: {field} is for {', '.join(formats)}, not for {using[0].format}; leave it out"
+    """Report options that are set and that no input has a use for.
+
+    Options are given once for all inputs, so one input that has a use for an option is enough.
+    """
+    for name, info in Reading.model_fields.items():
+        formats = [known for known, format_info in FORMATS.items() if name in format_info.options]
+        set_on = [source for source in sources if getattr(source, name) != info.default]
+        if formats and set_on and not any(source.format in formats for source in set_on):
+            first = set_on[0]
+            yield f"{first.path}: {name} is for {', '.join(formats)}, not for {first.format}; leave it out"
     if kind != "aligned" and any(s.one_based for s in sources):
         yield f"{sources[0].path}: one_based is for word links, and a {kind} corpus has none: leave it out"

@@ -1,6 +1,7 @@
-"""Pairs as rows of TSV, CSV and JSON lines, and as the two files of a Moses pair.
+"""Write pairs as rows of TSV, CSV and JSON lines, or as the two files of a Moses pair.
 
-A row that was a row of a table or an object of JSON lines comes out as it was, with our values behind it.
+A pair that was read from a row of a table, or from an object of JSON lines, is written as this row, with our values
+behind it.
 """
 
 from __future__ import annotations
@@ -17,21 +18,22 @@ from isoglot.runs.json_lines import json_line
 
 _LOG = logging.getLogger(__name__)
 _MARK = "\ufeff"
-_ENDS = str.maketrans("\t\n\r", "   ")
+_ENDS_AS_SPACES = str.maketrans("\t\n\r", "   ")
 
 
 class FreeNames:
     """Names for our values that are free beside the user's columns, with a warning for each that was changed."""
 
     def __init__(self, path: str) -> None:
-        self._path, self._said = path, set[str]()
+        self._path = path
+        self._reported = set[str]()
 
     def __call__(self, values: Sequence[str], taken: Sequence[str]) -> list[str]:
-        """Name values beside the columns that are ``taken``; a changed name is reported once."""
+        """Name values beside the columns whose names are ``taken``; a changed name is reported once."""
         names = free_names(values, taken)
         for name, free in zip(values, names, strict=True):
-            if name != free and name not in self._said:
-                self._said.add(name)
+            if name != free and name not in self._reported:
+                self._reported.add(name)
                 _LOG.warning(
                     "%s: the input has a column %r, which it keeps; ours is called %r", self._path, name, free
                 )
@@ -61,7 +63,7 @@ class RowWriter:
             return [json_line(row)]
 
     def warn(self) -> None:
-        """Say how many rows have numbers that JSON does not know."""
+        """Report how many rows have numbers that JSON does not know."""
         if self._not_finite:
             _LOG.warning(
                 "%s: numbers that JSON does not know (NaN, infinity), written as null, in rows: %d",
@@ -83,11 +85,11 @@ class TableWriter:
         self._moses = len(paths) == 2
         self._form: TableForm | None = None  # of the output, once its head is written
         self._width = -1  # cells of each row without our values; -1 before the first row
-        self._warned = False  # of what the file has no room for
+        self._has_warned = False  # of values for which the file has no room
         self._with_ends = 0  # cells in which a tab or line end became a space
 
     def lines(self, pair: SentencePair, values: Mapping[str, Any]) -> list[str]:
-        """The lines of a pair, before the first one those of the header."""
+        """The lines of a pair, one for each file; before the first pair also the header."""
         self._warn_of_lost(pair)
         if self._moses:
             return [f"{self._without_ends(text)}\n" for text in pair.texts]
@@ -98,8 +100,8 @@ class TableWriter:
         before = self.head(pair, list(values))
         if self._width < 0:
             self._width = len(cells)
-            # A byte order mark at the start of a file is no text: a reader would drop it. A text that begins with one,
-            # where nothing else stands before it, gets another one.
+            # A reader drops a byte order mark at the start of a file. If the first text begins with one, and nothing
+            # stands before it, another one is written, which is dropped in its place.
             if cells[0].startswith(_MARK) and not before:
                 before = _MARK
         first_names = self._form.names if self._form is not None else None
@@ -131,7 +133,7 @@ class TableWriter:
         return self._form.preamble + self._line([*header, *FreeNames(self._path)(names, header)])
 
     def warn(self) -> None:
-        """Say in how many cells tabs and line ends became spaces."""
+        """Report in how many cells tabs and line ends became spaces."""
         if self._with_ends:
             _LOG.warning(
                 "%s: tabs and line breaks inside text, written as spaces, in cells: %d; write a .jsonl file to keep "
@@ -141,30 +143,30 @@ class TableWriter:
             )
 
     def _form_of(self, table: TableForm | None) -> TableForm:
-        """The form of the output: that of the input, if both are CSV."""
+        """Choose the form of the output: the form of the input, if both are CSV."""
         names = table.names if table is not None else None
         if not self._comma:
             return TableForm(names)
         return table if table is not None and table.is_csv else TableForm(names, delimiter=",", is_csv=True)
 
     def _line(self, cells: Sequence[str]) -> str:
-        """A row as it is written: CSV puts tabs and line ends in quotes, TSV has no way to hold them."""
+        """Write a row: CSV puts tabs and line ends in quotes; TSV cannot hold them, so they become spaces."""
         if self._comma and self._form is not None:
             return csv_line(cells, self._form)
         return "\t".join(map(self._without_ends, cells)) + "\n"
 
     def _without_ends(self, text: str) -> str:
-        """A text with spaces in place of tabs and line ends, which would end its cell or line."""
+        """Replace tabs and line ends, which would end the cell or line, by spaces."""
         if text.isprintable():  # most text, and quick to tell
             return text
-        plain = text.translate(_ENDS)
+        plain = text.translate(_ENDS_AS_SPACES)
         self._with_ends += plain != text
         return plain
 
     def _warn_of_lost(self, pair: SentencePair) -> None:
-        """Warn once of what a pair has and the file has no room for; the columns of a table are all written."""
+        """Warn once of values of a pair for which the file has no room; of a table, all columns are written."""
         in_table = not self._moses and pair.given is not None and pair.given.table is not None
-        if self._warned or in_table:
+        if self._has_warned or in_table:
             return
         lost = [name for name in pair.more if not name.endswith("_language")]
         if pair.id is not None:
@@ -172,7 +174,7 @@ class TableWriter:
         if any(pair.tags):
             lost.append("in-line tags")
         if lost:
-            self._warned = True
+            self._has_warned = True
             _LOG.warning(
                 "%s: has no room for %s; write a .jsonl file to keep them", self._path, ", ".join(lost)
             )

@@ -27,15 +27,18 @@ _LETTERS = {
 }
 """Encodings of text in other letters than Latin ones, and the letters that most text in them has."""
 _HEAD = 1 << 16
-_SPACES, _FEWEST = " \n", 256
-"""Characters that hold a fourth of the NUL bytes of UTF-16 at least, and how many bytes have one NUL among them."""
+_SPACES = " \n"
+_BYTES_PER_NUL = 256
+"""Text is UTF-16 only if one of so many bytes is NUL, and a fourth of the NUL bytes belong to spaces or line ends."""
 
 
 def encoding_of(head: bytes, path: str = "") -> str:
-    """The encoding of a text that begins with these bytes, as Python calls it.
+    """Find the encoding of a text by its first bytes, as Python calls it.
 
-    A byte order mark counts most, with a warning that names ``path`` if XML declares another encoding; then what XML
-    declares; text without either is UTF-8, unless its NUL bytes show that it is not.
+    1. A byte order mark decides, with a warning that names ``path`` if XML declares another encoding.
+    2. NUL bytes show UTF-16 or UTF-32 (:func:`_wide`). Without a mark, only XML may be in these.
+    3. The declaration of XML decides.
+    4. Other text is UTF-8.
 
     Raises:
         InputError: XML declares an unknown encoding, or other text is UTF-16 or UTF-32 without a byte order mark.
@@ -50,8 +53,8 @@ def encoding_of(head: bytes, path: str = "") -> str:
             declared = _DECLARED.match(head.decode(name, "ignore").lstrip("\ufeff").encode())
             if declared is not None and not declared[1].decode().lower().replace("_", "-").startswith(name):
                 _warn_of_mark(path, declared[1].decode(), name)
-            return name
-    if name := _wide(head):
+            return name  # 1
+    if name := _wide(head):  # 2
         if head.decode(name, "ignore").lstrip().startswith("<?xml"):
             return name
         raise InputError(
@@ -59,7 +62,7 @@ def encoding_of(head: bytes, path: str = "") -> str:
             f"iconv -f {name} -t utf-8"
         )
     declared = _DECLARED.match(head)
-    # a declaration that is read byte by byte is in no encoding of several bytes a character, whatever it says
+    # A declaration that could be read byte by byte is not in UTF-16 or the like, even if it says so.
     if declared is None or re.match(rb"(?i)utf|ucs|iso-10646", declared[1]):
         return "utf-8"
     name = declared[1].decode()
@@ -73,11 +76,12 @@ def encoding_of(head: bytes, path: str = "") -> str:
 
 
 def likely_encoding(line: bytes) -> str:
-    r"""The encoding that a line which is not UTF-8 fits best, as iconv calls it; a guess for a message.
+    r"""Guess the encoding of a line that is not UTF-8, as iconv calls it, for a message.
 
-    Western text has few bytes above 0x7f: it is cp1252, whose apostrophes, quotes and dashes (0x80 to 0x9f) are control
-    characters in latin1. Where most letters are such bytes, the encoding wins whose letters are mostly of lower case,
-    or of Chinese, Japanese and Korean.
+    1. Text with few bytes above 0x7f is Western: cp1252, whose apostrophes, quotes and dashes (0x80 to 0x9f) are
+       control characters in latin1.
+    2. Other text is in the encoding in which most characters are small letters, or letters of Chinese, Japanese and
+       Korean (:data:`_LETTERS`).
 
     Example:
         >>> likely_encoding(b"I don\x92t know"), likely_encoding("Привет, мир".encode("cp1251"))
@@ -85,7 +89,7 @@ def likely_encoding(line: bytes) -> str:
     """
     high = sum(byte > 0x7F for byte in line)
     if high * 3 < sum(not chr(byte).isspace() for byte in line):
-        return "cp1252" if _decoded(line, "cp1252") else "latin1"
+        return "cp1252" if _decoded(line, "cp1252") else "latin1"  # 1
     texts = {name: _decoded(line, name) for name in _LETTERS}
     shares = {name: len(re.findall(_LETTERS[name], text)) / len(text) for name, text in texts.items() if text}
     best = max(shares, key=lambda name: shares[name], default="")
@@ -93,14 +97,14 @@ def likely_encoding(line: bytes) -> str:
 
 
 def _decoded(line: bytes, name: str) -> str:
-    """The line in an encoding; empty if it is not in it."""
+    """Decode a line; return an empty text if the line is not in this encoding."""
     try:
         return line.decode(name)
     except UnicodeDecodeError:
         return ""
 
 
-@lru_cache(64)  # a file is read more than once
+@lru_cache(64)  # a file may be read more than once, and is reported once
 def _warn_of_mark(path: str, declared: str, name: str) -> None:
     _LOG.warning(
         "%s: declares %s, but its byte order mark is that of %s, as which it is read", path, declared, name
@@ -108,21 +112,31 @@ def _warn_of_mark(path: str, declared: str, name: str) -> None:
 
 
 def _wide(head: bytes) -> str:
-    """UTF-16 or UTF-32 and its byte order, where NUL bytes show that; else empty."""
+    """Tell whether NUL bytes show that a text is UTF-16 or UTF-32, and in which byte order; else return empty.
+
+    1. UTF-32: of four bytes the highest one is always 0, and the next one is 3 at most, because no script has
+       characters above U+3FFFF.
+    2. UTF-16: many bytes are NUL, as in Western text; or some are, and a fourth of these belong to spaces or line ends,
+       as in Chinese. The byte order is that in which the text has more spaces and line ends; if that does not tell,
+       that in which more high bytes are NUL.
+    """
     if 0 not in head:
         return ""
-    whole = head[: len(head) // 4 * 4]
-    for name, first, second in (("utf-32le", 3, 2), ("utf-32be", 0, 1)):
-        if whole and not any(whole[first::4]) and max(whole[second::4]) <= 3:
-            return name
-    # where a script's characters have no NUL bytes, spaces and line ends still do
-    spaces, name = max(
-        (sum(map(head.decode(name, "ignore").count, _SPACES)), head[odd::2].count(0), name)
-        for name, odd in (("utf-16le", 1), ("utf-16be", 0))
-    )[::2]
+    characters = head[: len(head) // 4 * 4]
+    for name, highest, next_highest in (("utf-32le", 3, 2), ("utf-32be", 0, 1)):
+        if characters and not any(characters[highest::4]) and max(characters[next_highest::4]) <= 3:
+            return name  # 1
+    candidates = []
+    for name, high_byte in (("utf-16le", 1), ("utf-16be", 0)):
+        text = head.decode(name, "ignore")
+        spaces = sum(text.count(space) for space in _SPACES)
+        candidates.append((spaces, head[high_byte::2].count(0), name))
+    spaces, _, name = max(candidates)
     nuls = head.count(0)
-    if nuls * 4 < len(head) and (nuls * _FEWEST < len(head) or spaces * 4 < nuls):
-        return ""
+    has_many = nuls * 4 >= len(head)
+    has_some = nuls * _BYTES_PER_NUL >= len(head)
+    if not has_many and not (has_some and spaces * 4 >= nuls):
+        return ""  # 2
     try:
         codecs.getincrementaldecoder(name)().decode(head)  # the last character may be cut off
     except UnicodeDecodeError:

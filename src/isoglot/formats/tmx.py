@@ -1,4 +1,4 @@
-"""Sentence pairs of TMX translation memories: which translations of a unit are a pair.
+"""Read sentence pairs from TMX translation memories: decide which translations of a unit are a pair.
 
 A unit (``<tu>``) holds one sentence in any number of languages, each a variant (``<tuv xml:lang="de-AT">``):
 
@@ -22,6 +22,7 @@ from isoglot.formats.tmx_unit import TmxPair, TmxUnit, TmxVariant, row_values, w
 
 _LOG = logging.getLogger(__name__)
 _MOST_NAMED = 8
+"""Lines or languages that a message lists."""
 
 
 class TmxRow(NamedTuple):
@@ -42,16 +43,16 @@ def tmx_chunks(
     whole: bool = False,
     incomplete: bool = False,
 ) -> Iterator[Chunk]:
-    """Pairs of two languages, a few thousand at a time.
+    """Read the pairs of two languages, a few thousand at a time.
 
-    ``xml:lang="en-GB"`` counts as ``en``, unless a variant is asked for by its own name. A unit with several
-    translations in a language is several pairs: ``en, de-DE, de-AT`` is English with German of Germany, and English
-    with German of Austria. Text inside in-line codes (`bpt ept ph it ut`) is mark-up and left out; text inside `hi` is
-    kept.
+    1. A translation in ``en-GB`` counts as ``en``, unless ``en-GB`` is asked for.
+    2. A unit with several translations in a language is several pairs: ``en, de-DE, de-AT`` is English with German of
+       Germany, and English with German of Austria.
+    3. Text inside inline codes (`bpt ept ph it ut`) is code of another format, and left out; text inside `hi` is kept.
+    4. Units that lack one of the languages are left out, counted, and reported with their lines.
 
     ``whole``: Each row has its unit.
-    ``incomplete``: Units that lack one of the languages are rows too, without that side. Otherwise they are left out,
-    counted, and reported with their lines.
+    ``incomplete``: Units that lack one of the languages are rows too, without that side.
     """
     wanted = [language_tag(language) for language in languages]
     reader, lacking = TmxReader(path, meter), _IncompleteUnits()
@@ -64,7 +65,7 @@ def tmx_chunks(
         if not pairs:
             lacking.add(paired.line)
             if incomplete:
-                # One side at most has a translation.
+                # One side has no translation; perhaps neither has.
                 source = paired.sources[0] if paired.sources else None
                 target = paired.targets[0] if paired.targets else None
                 pairs = [TmxPair(paired, source, target)]
@@ -82,13 +83,13 @@ def tmx_chunks(
 
 
 def tmx_sentences(path: str, language: str) -> Iterator[tuple[TmxUnit, TmxVariant]]:
-    """Every translation in a language, in the order of the file; units without one are counted and reported."""
+    """Read every translation in one language; units without one are counted and reported."""
     wanted = language_tag(language)
     reader, lacking = TmxReader(path), _IncompleteUnits()
     found = _FoundLanguages(path, [wanted], reader)
     for unit in reader.units():
         numbers = _numbers_of(unit, wanted)
-        found.add(replace(unit, sources=numbers))
+        found.add(replace(unit, sources=numbers))  # the one language is the source
         if not numbers:
             lacking.add(unit.line)
         for number in numbers:
@@ -99,9 +100,9 @@ def tmx_sentences(path: str, language: str) -> Iterator[tuple[TmxUnit, TmxVarian
         warn_of_incomplete(path, (language,), lacking.total, tuple(lacking.lines))
 
 
-@lru_cache(64)  # a file is read more than once
+@lru_cache(64)  # a file may be read more than once, and is reported once
 def warn_of_incomplete(path: str, languages: tuple[str, ...], count: int, lines: tuple[int, ...]) -> None:
-    """Report units that were left out because they lack one of the languages, with the lines of the first."""
+    """Report units that were left out because they lack one of the languages; ``lines``: Those of the first units."""
     listed = ", ".join(map(str, lines)) + ", …" * (count > len(lines))
     _LOG.warning(
         "%s: units without %s are left out: %s (line%s %s)",
@@ -115,7 +116,7 @@ def warn_of_incomplete(path: str, languages: tuple[str, ...], count: int, lines:
 
 @lru_cache(64)
 def _warn_of_variants(path: str, language: str, tags: tuple[str, ...]) -> None:
-    """Report which variants a language stands for, where there are several."""
+    """Report the variants that a language stands for, where there are several."""
     _LOG.warning(
         "%s: %s stands for %s, each of which is read; name one of them to read it alone",
         path,
@@ -125,12 +126,12 @@ def _warn_of_variants(path: str, language: str, tags: tuple[str, ...]) -> None:
 
 
 class _IncompleteUnits:
-    """Units that lack a language."""
+    """Counts the units that lack a language."""
 
     def __init__(self) -> None:
         self.count = 0  # since the last call of `pop`
         self.total = 0
-        self.lines: list[int] = []  # of the first ones, which a warning names
+        self.lines: list[int] = []  # lines of the first units, which a warning names
 
     def add(self, line: int) -> None:
         self.count += 1
@@ -139,19 +140,22 @@ class _IncompleteUnits:
             self.lines.append(line)
 
     def pop(self) -> int:
-        """Return how many there were since the last call, and count from 0 again."""
+        """Return the count since the last call, and count from 0 again."""
         count, self.count = self.count, 0
         return count
 
 
 class _FoundLanguages:
-    """The languages that were asked for, and whether and as which variants the file has them."""
+    """Notes which of the languages that were asked for a file has, and in which variants.
+
+    After the last unit, :meth:`require` and :meth:`warn_of_variants` report what the user should know.
+    """
 
     def __init__(self, path: str, wanted: Sequence[str], reader: TmxReader) -> None:
         self._path, self._wanted, self._reader = path, wanted, reader
         self._seen: set[str] = set()  # tags of all translations, `de-at`
-        self._with_text: set[str] = set()  # languages that were asked for, of which a sentence was read
-        # Of each language that was asked for, the variants that were read: `de-at`, and as the file writes it `de-AT`.
+        self._with_text: set[str] = set()  # languages that were asked for, in which a sentence was read
+        # For each language that was asked for, the variants that were read: `de-at`, and `de-AT` as the file writes it.
         self._variants: dict[str, dict[str, str]] = {language: {} for language in wanted}
 
     def add(self, unit: TmxUnit) -> None:
@@ -165,7 +169,7 @@ class _FoundLanguages:
                 self._with_text.add(language)
 
     def require(self) -> None:
-        """Fail if a language that is asked for never occurs, or has no sentence."""
+        """Raise an error if a language that was asked for never occurs, or has no sentence."""
         missing = [language for language in self._wanted if language not in self._with_text]
         # Languages that occur, but in translations without a <seg>.
         without_sentence = [language for language in missing if any(_is(tag, language) for tag in self._seen)]
@@ -187,7 +191,7 @@ class _FoundLanguages:
 
 
 def _numbers_of(unit: TmxUnit, language: str) -> tuple[int, ...]:
-    """Numbers of the translations in a language that have a segment."""
+    """The numbers of the translations in a language that have a segment."""
     return tuple(
         number
         for number, variant in enumerate(unit.variants)
@@ -196,7 +200,7 @@ def _numbers_of(unit: TmxUnit, language: str) -> tuple[int, ...]:
 
 
 def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
-    """The unit with the numbers of its translations in the source and in the target language.
+    """Find the translations of a unit in the source and in the target language.
 
     1. One language twice (``en, en``: paraphrases): the first translation is the source of all others.
     2. One language is a variant of the other: a translation that could be on either side is on the side that names it
@@ -225,15 +229,15 @@ def _text(unit: TmxUnit, number: int | None) -> str:
 
 
 def tmx_languages(path: str, named: Sequence[str]) -> tuple[str, str]:
-    """Source and target language of a file of exactly two languages, which is read to its end.
+    """Find the source and the target language of a file of exactly two languages, which is read to its end.
 
     1. ``en-GB`` and ``en-US`` count as ``en``, unless the file has no other language: then both are languages.
     2. The source is the language that the header names (``srclang``), else the one that comes first.
-    3. A language that the user names is where the user has it; the other side is the other language.
+    3. If the user names one language, it is on the side that the user says; the other language is on the other side.
 
     Args:
         path: The file.
-        named: Source and target language as the user names them; empty for one that is open.
+        named: Source and target language as the user names them; empty for a side that the user does not name.
 
     Raises:
         InputError: There are more or fewer languages than two.
@@ -262,7 +266,7 @@ def tmx_languages(path: str, named: Sequence[str]) -> tuple[str, str]:
         first, second = second, first  # 2
     if not any(named):
         return first, second
-    # 3. One of both is named, the other one is empty.
+    # 3. One of both is named, and the other one is empty.
     named_tag = language_tag("".join(named))
     other = next((language for language in (first, second) if not _is(named_tag, language)), first)
     return named[0] or other, named[1] or other
@@ -275,9 +279,10 @@ def _is(tag: str, language: str) -> bool:
 
 @lru_cache(8)
 def _tags_of_file(path: str, size: int, time: int) -> tuple[str, Mapping[str, int]]:
-    """The source language that the header names, and the line of the first translation of each tag.
+    """Find the source language that the header names, and the line of the first translation of each tag.
 
-    ``size``, ``time``: Of the file; another one of them means that the file was changed and is read again.
+    ``size``, ``time``: Size of the file, and the time at which it was changed. They are here for the cache alone: a
+    file that was changed is read again.
     """
     del size, time
     header_language = ""

@@ -1,15 +1,15 @@
-"""Units of TMX files, read as events: no tree of the file is ever built, so size does not matter.
+"""Read the units of TMX files as events: no tree of the file is ever built, so its size does not matter.
 
-The parser calls :class:`TmxReader` at each start and end of an element and for each piece of text. What has begun and
-not ended yet is kept in one object a level, and an event belongs to the innermost one:
+The parser calls :class:`TmxReader` at each start and end of an element and for each piece of text. Each element that
+has begun and not ended yet is an object (``_Open...``), and an event belongs to the innermost one:
 
     <tmx> <header> note, prop                                    _OpenElement
           <body>   <tu> note, prop                               _OpenUnit, _OpenElement
                         <tuv> note, prop                         _OpenVariant, _OpenElement
                               <seg> text, <hi>, <ph> code </ph>  _OpenSegment
 
-A *code* is an in-line element whose content is code of another format (``<ph>{1}</ph>``): it is one tag with all that
-it holds. Other in-line elements (``<hi>``) are a start tag and an end tag, and the text between them is text.
+A *code* is an inline element whose content is code of another format (``<ph>{1}</ph>``): it is one tag with all that
+it holds. Other inline elements (``<hi>``) are a start tag and an end tag, and the text between them is text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 
 
 class TmxReader:
-    """Reads a file; ``units`` yields its units in their order, without knowing which languages are wanted.
+    """Reads the units of a file, with the translations in all languages.
 
     Comments and white space between elements are not kept; everything else of a unit is.
     """
@@ -42,11 +42,11 @@ class TmxReader:
         self.header = TmxHeader()
         self._path, self._meter = path, meter
         self._finished: list[TmxUnit] = []  # since `units` last yielded
-        self._count = 0
+        self._count = 0  # of the units so far
         self._unit: _OpenUnit | None = None
         self._variant: _OpenVariant | None = None
         self._segment: _OpenSegment | None = None
-        self._element: _OpenElement | None = None  # note, property or other, in a header, unit or translation
+        self._element: _OpenElement | None = None  # a note, property or unknown element, wherever it stands
         self._in_header = False
         self._header_content: list[str] = []
         self._parser = tmx_parser(path)
@@ -58,11 +58,11 @@ class TmxReader:
 
     @property
     def line(self) -> int:
-        """The line that is being read."""
+        """The line of the file that is read now."""
         return self._parser.CurrentLineNumber
 
     def units(self) -> Iterator[TmxUnit]:
-        """The units of the file, in bounded memory."""
+        """Yield the units of the file, in their order and in bounded memory."""
         with LineFile(self._path, self._meter) as file:
             for _, data in file.chunks():
                 feed(self._parser, data, self._path)
@@ -75,13 +75,13 @@ class TmxReader:
         return finished
 
     def _doctype(self, name: str, system: str | None, public: str | None, has_subset: int) -> None:
-        """Keep the declaration without its internal subset, which would declare what is not read."""
+        """Keep the declaration without its internal subset, which is not read, and so is not written again."""
         identifier = f" PUBLIC {quoteattr(public)}" if public else " SYSTEM" if system else ""
         location = f" {quoteattr(system)}" if system else ""
         self.header = TmxHeader(doctype=f"<!DOCTYPE {name}{identifier}{location}>")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        """Pass an element to the innermost thing that is open, or open what it begins."""
+        """Pass the start of an element to the innermost object that is open, or open an object for it."""
         if self._segment is not None:
             self._segment.start(name, attributes)
         elif self._element is not None:
@@ -108,7 +108,7 @@ class TmxReader:
             self._in_header = True
 
     def _end(self, name: str) -> None:
-        """End the innermost thing that is open, and give it to the one around it."""
+        """Pass the end of an element to the innermost object; if that is complete, give it to the object around it."""
         if self._segment is not None:
             if self._segment.end(name) and self._variant is not None:
                 self._variant.segment, self._segment = self._segment, None
@@ -164,7 +164,7 @@ class TmxReader:
 
 
 class _OpenUnit:
-    """A unit that has begun."""
+    """A unit that has begun and not ended."""
 
     def __init__(self, attributes: Mapping[str, str], line: int) -> None:
         self._attributes, self._line = dict(attributes), line
@@ -178,7 +178,7 @@ class _OpenUnit:
 
 
 class _OpenVariant:
-    """A translation that has begun."""
+    """A translation that has begun and not ended."""
 
     def __init__(self, attributes: Mapping[str, str]) -> None:
         self._attributes = dict(attributes)
@@ -200,14 +200,14 @@ class _OpenVariant:
 
 
 class _OpenElement:
-    """A note, a property or an unknown element that has begun, with all that it holds."""
+    """A note, a property or an unknown element that has begun and not ended, with all that it holds."""
 
     def __init__(self, name: str, attributes: Mapping[str, str]) -> None:
         self._name = name
         self._kind = attributes.get("type", "") if name == "prop" else ""
         self._text: list[str] = []
         self._xml = [f"<{name}{xml_attributes(attributes)}>"]
-        self._depth = 1  # how many elements are open, this one among them
+        self._depth = 1  # number of open elements: this one and those inside it
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._xml.append(f"<{name}{xml_attributes(attributes)}>")
@@ -233,7 +233,7 @@ class _OpenElement:
 
 
 class _OpenSegment:
-    """A segment that has begun: its text, and its in-line tags with their places in the text.
+    """A segment that has begun and not ended: its text, and its inline tags with their places in the text.
 
     ``R&amp;D <hi>now</hi> <ph x="1">{1}</ph>`` has the text ``R&D now `` and three tags: ``<hi>`` before character 4,
     ``</hi>`` before 7, and ``<ph x="1">{1}</ph>`` before 8.
@@ -244,18 +244,18 @@ class _OpenSegment:
         self.text: list[str] = []  # pieces
         self.tags: list[Tag] = []
         self._length = 0  # of the text so far
-        self._depth = 1  # how many elements are open, <seg> among them
-        self._depth_of_code = 0  # how many of them are a code or stand inside one
+        self._depth = 1  # number of open elements, <seg> among them
+        self._depth_of_code = 0  # number of open elements that are a code or stand inside one
+        # If the last event was the start of an element, its attributes: if the next event is its end, it is empty.
         self._just_opened: Mapping[str, str] | None = None
-        """Attributes of the element that the last event started, if it was a start: the element may be empty."""
 
     @property
     def in_code(self) -> bool:
-        """Whether an in-line code is open, whose text is no text of the segment."""
+        """Whether an inline code is open, whose text is no text of the segment."""
         return self._depth_of_code > 0
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Start an element: inside a code it is more of its tag, else it is a tag of its own."""
+        """Start an element: inside a code it belongs to the code's tag, else it is a tag of its own."""
         xml = f"<{name}{xml_attributes(attributes)}>"
         self._depth += 1
         self._just_opened = attributes
@@ -266,7 +266,7 @@ class _OpenSegment:
             self.tags.append(start_tag(self._length, xml, name, attributes, empty=name == "sub"))
             self._depth_of_code = 1
         else:
-            # Also <x>, a code of XLIFF, which is one only where it is empty: `end` sees that.
+            # A code of XLIFF, such as <x>, is none of TMX: it opens an element. If it is empty, `end` makes it a code.
             tag = start_tag(self._length, xml, name, attributes)
             self.tags.append(tag._replace(role="open", pair=""))
 
@@ -277,7 +277,7 @@ class _OpenSegment:
             return True
         attributes, self._just_opened = self._just_opened, None
         if attributes is not None:
-            # Nothing came after the start: the parser does not tell <br/> from <br></br>, and <br/> is usual.
+            # The element is empty. The parser does not tell <br/> from <br></br>, and <br/> is usual.
             tag = self.tags[-1]._replace(xml=f"{self.tags[-1].xml[:-1]}/>")
             if not self._depth_of_code:
                 tag = start_tag(tag.offset, tag.xml, name, attributes, empty=True)
@@ -315,8 +315,9 @@ def language_tag(language: str) -> str:
 
 
 def tmx_parser(path: str) -> expat.XMLParserType:
-    """A parser that refuses entity declarations, so that no file can make it fetch or blow up anything."""
-    parser = expat.ParserCreate("utf-8")  # which a LineFile gives, whatever the file declares
+    """Make a parser that refuses entity declarations: these could fetch other files, or grow without bound."""
+    # A LineFile yields UTF-8, whatever encoding the file declares.
+    parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
 
     def refuse(name: str, *_: object) -> None:

@@ -1,7 +1,10 @@
-"""A TMX file as data: its header, and units with every translation, so that it can be written again.
+"""A TMX file as data: its header, and units with every translation, so that the file can be written again.
 
-A pair that is read from a unit carries the unit (:class:`TmxPair`). Whoever writes TMX writes units, with all their
-translations, attributes, notes and properties; whoever writes another format writes the pair.
+    TmxUnit: en, de-DE, fr      one <tu>, with its attributes, notes and properties
+    TmxPair: that unit, 0, 1    the pair of its translations 0 (en) and 1 (de-DE)
+
+A :class:`~isoglot.formats.sentence_pair.SentencePair` that is read from TMX has a TmxPair as its ``unit``. TMX is
+written from the units, with all their translations; other formats are written from the pairs.
 """
 
 import logging
@@ -14,15 +17,16 @@ from xml.sax.saxutils import quoteattr
 from isoglot.formats.inline_tags import Tags
 
 _LOG = logging.getLogger(__name__)
-_NAMED = frozenset({"tuid", "xml:lang", "lang"})
-"""Attributes that have a place of their own in a row."""
+_ID_AND_LANGUAGE = frozenset({"tuid", "xml:lang", "lang"})
+"""Attributes that are columns of their own in a row."""
 
 
 class TmxNote(NamedTuple):
-    """An element beside a translation: a note, a property, or something that TMX does not know.
+    """An element of a header, unit or translation: a note, a property, or an element that TMX does not know.
 
-    ``kind``: The type of a property; empty of all others.
-    ``text``: Its text; None of elements that are neither note nor property.
+    ``kind``: The type of a property; empty for other elements.
+    ``text``: The text of a note or property; None for other elements.
+    ``xml``: The element as it is written.
     """
 
     kind: str
@@ -50,7 +54,7 @@ class TmxHeader:
 class TmxVariant:
     """One translation of a unit: a ``<tuv>``.
 
-    ``language``: Its tag in the form in which tags are compared, ``pt-br``.
+    ``language``: The tag of its language in the form in which tags are compared, ``pt-br``.
     ``text``: Text of its ``<seg>`` without in-line tags; None if it has no ``<seg>``.
     """
 
@@ -66,8 +70,9 @@ class TmxVariant:
 class TmxUnit:
     """A unit with all its translations.
 
-    ``sources``, ``targets``: Numbers of the translations in the source and in the target language.
-    ``reversed``: Whether the pairs of the unit were turned round after they were read.
+    ``number``: Number of the unit in its file, from 1.
+    ``sources``, ``targets``: Numbers of the translations in the source and in the target language, from 0.
+    ``reversed``: Whether the sides of its pairs were exchanged after they were read.
     """
 
     path: str
@@ -82,13 +87,13 @@ class TmxUnit:
     reversed: bool = False
 
     @property
-    def place(self) -> tuple[str, int]:
-        """File and number, which no other unit has."""
+    def key(self) -> tuple[str, int]:
+        """The file and number of the unit, which together no other unit has."""
         return self.path, self.number
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Numbers of the source and target translation of each pair of the unit.
+        """The numbers of the source and target translation of each pair of the unit.
 
         A unit of ``en, de-DE, de-AT`` has two pairs of English and German.
         """
@@ -107,7 +112,7 @@ class TmxUnit:
 
 @dataclass(frozen=True, slots=True)
 class TmxPair:
-    """The unit of a pair, and which of its translations are source and target; None for a side that it lacks."""
+    """Two translations of a unit that are a pair; None for a side that the unit lacks."""
 
     unit: TmxUnit
     source: int | None
@@ -130,20 +135,20 @@ class TmxPair:
 
 
 class OtherLanguages:
-    """A count of translations in other languages than those of a pair, which only TMX has room for."""
+    """Counts translations that are in no pair of their unit, for which only TMX has room."""
 
     def __init__(self) -> None:
         self._counts = Counter[str]()
-        self._place: tuple[str, int] | None = None
+        self._last_unit: tuple[str, int] | None = None
 
     def add(self, pair: TmxPair | None) -> None:
-        """Count those of the unit of a pair, once."""
-        if pair is not None and pair.unit.place != self._place:
-            self._place = pair.unit.place
+        """Count the other translations of a pair's unit; pairs of one unit follow one another, and count once."""
+        if pair is not None and pair.unit.key != self._last_unit:
+            self._last_unit = pair.unit.key
             self._counts.update(pair.unit.other_languages)
 
     def warn(self, path: str) -> None:
-        """Report how many translations a file has no room for."""
+        """Report how many translations were left out, because the file has no room for them."""
         if self._counts:
             counts = ", ".join(f"{language} {count:,}" for language, count in self._counts.items())
             _LOG.warning(
@@ -154,10 +159,11 @@ class OtherLanguages:
 
 
 def row_values(pair: TmxPair) -> dict[str, Any]:
-    """The values of a row of JSON lines beside the two texts of its pair, by name.
+    """Collect the values of a pair beside its two texts, by the names that they have in a row of JSON lines.
 
-    ``id, attributes, notes, properties`` are those of the unit; ``source_language, source_attributes, source_notes,
-    source_properties, source_segment_attributes, source_tags`` those of a translation, as far as there are any.
+    ``id, attributes, notes, properties`` are of the unit; ``source_language, source_attributes, source_notes,
+    source_properties, source_segment_attributes, source_tags`` are of the source translation, and the same with
+    ``target_``. A name without a value is left out.
     """
     unit = pair.unit
     values: dict[str, Any] = {}
@@ -171,7 +177,7 @@ def row_values(pair: TmxPair) -> dict[str, Any]:
 
 
 def variant_values(variant: TmxVariant) -> dict[str, Any]:
-    """The values of one translation beside its text, by name."""
+    """Collect the values of one translation beside its text, by name."""
     language = written_language(variant.attributes)
     values: dict[str, Any] = {"language": language} if language else {}
     values |= _attributes_and_notes(variant.attributes, variant.notes)
@@ -181,13 +187,13 @@ def variant_values(variant: TmxVariant) -> dict[str, Any]:
 
 
 def _attributes_and_notes(attributes: Mapping[str, str], notes: Sequence[TmxNote]) -> dict[str, Any]:
-    """Attributes, notes and properties of a unit or a translation, by these names.
+    """Collect the attributes, notes and properties of a unit or a translation, by these names.
 
     ``<note>ok</note><prop type="domain">law</prop><prop type="domain">EU</prop>`` becomes ``{"notes": ["ok"],
     "properties": {"domain": ["law", "EU"]}}``; a type that occurs once has its text alone: ``{"domain": "law"}``.
     """
     values: dict[str, Any] = {}
-    others = {name: value for name, value in attributes.items() if name not in _NAMED}
+    others = {name: value for name, value in attributes.items() if name not in _ID_AND_LANGUAGE}
     if others:
         values["attributes"] = others
     for note in notes:
@@ -208,7 +214,7 @@ def _attributes_and_notes(attributes: Mapping[str, str], notes: Sequence[TmxNote
 
 
 def written_language(attributes: Mapping[str, str]) -> str:
-    """The language of a translation as its file writes it; empty without one.
+    """The language of a translation as its file writes it; empty if the file does not say.
 
     TMX 1.4 says ``xml:lang``; older files have ``lang``.
     """
@@ -216,7 +222,7 @@ def written_language(attributes: Mapping[str, str]) -> str:
 
 
 def xml_attributes(attributes: Mapping[str, str]) -> str:
-    """Attributes, each with a space before it.
+    """Write attributes as XML, each with a space before it.
 
     Example:
         >>> xml_attributes({"type": "a&b", "x": "1"})

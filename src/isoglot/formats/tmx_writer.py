@@ -1,8 +1,8 @@
-"""Sentence pairs as units of TMX 1.4.
+"""Write sentence pairs as units of TMX 1.4.
 
 A pair that was read from a unit is written as this unit: with every translation, attribute, note and property, and with
-the text and the in-line tags that the pair has now. The pairs of one unit, which come one after the other, are one unit
-again. A pair from elsewhere is a unit of its own.
+the text and the inline tags that the pair has now. The pairs of one unit, which follow one another, become one unit
+again. A pair of another format becomes a unit of its own.
 
     (en, de-DE) of unit 1 ─┐
     (en, de-AT) of unit 1 ─┴─ _same_unit ──> <tu> en de-DE de-AT fr </tu>   fr is in no pair, but in unit 1
@@ -44,7 +44,7 @@ _NEW_HEADER = {
     "datatype": "plaintext",
 }
 _OWN = "x-isoglot-"
-"""How the types of our properties begin, so that they are never those of the file; TMX asks for ``x-``."""
+"""Beginning of the types of our properties, by which they differ from those of the file; TMX asks for ``x-``."""
 _ATTRIBUTES = frozenset(
     ["changedate", "changeid", "creationdate", "creationid", "creationtool", "creationtoolversion", "datatype",
      "lastusagedate", "o-encoding", "o-tmf", "segtype", "srclang", "usagecount", "xml:space"]
@@ -75,8 +75,8 @@ class _OpenPair(NamedTuple):
     """A pair of the unit that is not written yet."""
 
     pair: SentencePair
-    place: TmxPair  # which translations of the unit it is
-    values: Mapping[str, Any]  # what is known of it, written as properties
+    translations: TmxPair  # the unit, and the two translations in it
+    values: Mapping[str, Any]  # what is known of the pair, written as properties
 
 
 class TmxWriter:
@@ -97,7 +97,7 @@ class TmxWriter:
             self._begin(str(pair.row_values().get("source_language", self._languages[0])))
             self._file.write(self._legal(_new_unit(pair, values, self._path)))
             return
-        if self._open and self._open[0].place.unit.place != pair.unit.unit.place:
+        if self._open and self._open[0].translations.unit.key != pair.unit.unit.key:
             self._write_open_unit()
         self._open.append(_OpenPair(pair, pair.unit, values))
 
@@ -110,7 +110,7 @@ class TmxWriter:
 
     def _write_open_unit(self) -> None:
         if self._open:
-            self._begin(self._languages[0], self._open[0].place.unit)
+            self._begin(self._languages[0], self._open[0].translations.unit)
             self._file.write(self._legal(_same_unit(self._open)))
             self._open = []
 
@@ -123,7 +123,7 @@ class TmxWriter:
         header = TmxHeader() if unit is None else unit.header
         path = "" if unit is None else unit.path
         if self._header is not None:
-            # A file has one header: that of another memory is lost, which is said once for each memory.
+            # A file has one header. That of a later translation memory is left out, with one warning for each memory.
             if path and path != self._header_path and header != self._header:
                 _LOG.warning(
                     "%s: has the header of %s; that of %s differs and is left out",
@@ -140,7 +140,7 @@ class TmxWriter:
                 '<!DOCTYPE tmx SYSTEM "tmx14.dtd">', {"version": "1.4"}, _NEW_HEADER | {"srclang": source}
             )
         elif unit.reversed:
-            # The pairs were turned round: the source is the first translation of what is the source side now.
+            # The sides were exchanged: the source language is that of the first translation of the present source side.
             sources = (written_language(unit.variants[number].attributes) for number in unit.sources)
             attributes = {**header.attributes, "srclang": next(sources, source_language)}
             header = replace(header, attributes=attributes)
@@ -162,7 +162,7 @@ def _is_language(tag: str) -> bool:
 
 
 def _same_unit(pairs: Sequence[_OpenPair]) -> str:
-    """Write a unit that was read, with what its pairs have now.
+    """Write a unit that was read, with the texts, tags and values that its pairs have now.
 
     1. A translation has the text and tags of the first of its pairs that has changed them.
     2. Values of the only pair of a unit are properties of the unit; those of one of several pairs are properties of
@@ -170,22 +170,22 @@ def _same_unit(pairs: Sequence[_OpenPair]) -> str:
     3. A translation in one of the two languages is left out if none of the pairs that are written has it: a filter that
        drops German of Austria and keeps German of Germany writes the unit without German of Austria. Translations in
        other languages stay.
-    4. In a unit whose pairs were turned round the sources come first, then the targets, then other languages.
+    4. In a unit whose sides were exchanged, the sources come first, then the targets, then other languages.
     """
-    unit = pairs[0].place.unit
+    unit = pairs[0].translations.unit
     variants = list(unit.variants)
     notes = {number: list(variant.notes) for number, variant in enumerate(variants)}
     unit_notes = list(unit.notes)
     written: set[int] = set()
-    for pair, place, values in pairs:
-        for side, number in enumerate((place.source, place.target)):
+    for pair, translations, values in pairs:
+        for side, number in enumerate((translations.source, translations.target)):
             if number is not None:
                 written.add(number)
                 variants[number] = _changed(unit.variants[number], variants[number], pair, side)  # 1
         # 2
-        if len(unit.pairs) > 1 and place.target is not None:
-            suffix = f"-{(place.source or 0) + 1}" if len(unit.sources) > 1 else ""
-            _add_values(notes[place.target], values, suffix)
+        if len(unit.pairs) > 1 and translations.target is not None:
+            suffix = f"-{(translations.source or 0) + 1}" if len(unit.sources) > 1 else ""
+            _add_values(notes[translations.target], values, suffix)
         else:
             _add_values(unit_notes, values, "")
     # 3. A unit without a pair lacks one language, and is written as it is.
@@ -193,13 +193,16 @@ def _same_unit(pairs: Sequence[_OpenPair]) -> str:
     order = [number for number in range(len(variants)) if number not in left_out]
     if unit.reversed:  # 4
         order.sort(key=lambda number: 0 if number in unit.sources else 1 if number in unit.targets else 2)
-    translations = "".join(_translation(variants[number], notes[number]) for number in order)
-    about = "".join(note.xml for note in unit_notes)
-    return f"<tu{xml_attributes(unit.attributes)}>{about}{translations}</tu>\n"
+    written_variants = "".join(_translation(variants[number], notes[number]) for number in order)
+    written_notes = "".join(note.xml for note in unit_notes)
+    return f"<tu{xml_attributes(unit.attributes)}>{written_notes}{written_variants}</tu>\n"
 
 
 def _changed(read: TmxVariant, now: TmxVariant, pair: SentencePair, side: int) -> TmxVariant:
-    """A translation as a pair has it; ``now`` is the translation as earlier pairs of the unit left it."""
+    """Give a translation the text and tags of a pair, unless an earlier pair of the unit has changed it.
+
+    ``read``: The translation as it was read. ``now``: The translation as earlier pairs left it.
+    """
     text, tags = pair.texts[side], pair.tags[side]
     if now is not read or (text, tags) == (read.text, read.tags):
         return now
@@ -207,16 +210,17 @@ def _changed(read: TmxVariant, now: TmxVariant, pair: SentencePair, side: int) -
 
 
 def _translation(variant: TmxVariant, notes: Sequence[TmxNote]) -> str:
-    about = "".join(note.xml for note in notes)
+    """Write a translation, which may have no segment."""
+    written_notes = "".join(note.xml for note in notes)
     content = ""
     if variant.text is not None:
         attributes = xml_attributes(variant.segment_attributes)
         content = f"<seg{attributes}>{segment(variant.text, variant.tags)}</seg>"
-    return f"<tuv{xml_attributes(variant.attributes)}>{about}{content}</tuv>"
+    return f"<tuv{xml_attributes(variant.attributes)}>{written_notes}{content}</tuv>"
 
 
 def _add_values(notes: list[TmxNote], values: Mapping[str, Any], suffix: str) -> None:
-    """Add values as properties, in place of those that an earlier command wrote by the same names."""
+    """Add values as properties; those of the same names that an earlier command wrote are replaced."""
     own = {f"{_OWN}{name}{suffix}": _value(value) for name, value in values.items()}
     notes[:] = [note for note in notes if note.kind not in own]
     notes += [TmxNote(kind, text, _property(kind, text)) for kind, text in own.items()]
@@ -233,10 +237,10 @@ def _new_unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
     where TMX has them; every other column is a property of its name: ``{"year": 2011}`` is
     ``<prop type="year">2011</prop>``.
     """
-    rest = pair.row_values()  # each step takes from it what it writes
+    rest = pair.row_values()  # each step removes the columns that it writes
     own = {f"{_OWN}{name}": _value(value) for name, value in values.items()}
     properties = rest.get("properties")
-    if isinstance(properties, dict):  # values of an earlier command give way
+    if isinstance(properties, dict):  # values of an earlier command are replaced
         rest["properties"] = {kind: text for kind, text in properties.items() if kind not in own}
     name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
     sides = []
@@ -258,7 +262,7 @@ def _new_unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
 
 
 def _take_segment_attributes(rest: dict[str, Any], prefix: str) -> str:
-    """Attributes of a segment, taken from what a row says of a side: TMX allows ``xml:space`` alone."""
+    """Write the attributes of a segment and remove them from ``rest``: TMX allows ``xml:space`` alone."""
     name = f"{prefix}segment_attributes"
     given = rest.get(name)
     if isinstance(given, dict) and given in ({"xml:space": "preserve"}, {"xml:space": "default"}):
@@ -268,9 +272,12 @@ def _take_segment_attributes(rest: dict[str, Any], prefix: str) -> str:
 
 
 def _take_attributes_and_notes(rest: dict[str, Any], prefix: str) -> tuple[str, str]:
-    """Attributes, and notes and properties, taken from what a row says of its unit or of a side.
+    """Write attributes, and notes and properties, of the unit or of a side, and remove them from ``rest``.
 
-    A column that only has the name (``notes`` that is no list of texts) stays in ``rest``.
+    A column that has one of these names and something else in it (``notes`` that is no list of texts) stays in
+    ``rest``.
+
+    ``prefix``: Beginning of the names: ``source_``, ``target_``, or empty for the unit.
     """
     attributes = notes = ""
     given = rest.get(f"{prefix}attributes")

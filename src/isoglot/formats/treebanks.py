@@ -1,4 +1,4 @@
-"""CoNLL-U treebanks."""
+"""Read and write CoNLL-U treebanks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,12 +11,12 @@ _COLUMNS = 10
 
 
 def tree_fields(path: str, chunk: Chunk) -> Fields:
-    """Dependency trees. Multi-word ranges (`1-2`) and empty nodes (`8.1`) are left out."""
+    """Read dependency trees; multiword tokens (`1-2`) and empty nodes (`8.1`) are left out."""
     trees, numbers = [], []
     lines = decode_lines(chunk.payload[0], path, chunk.first_line)
     for block in blocks(enumerate(lines, chunk.first_line)):
-        words = list(zip(block, each(word_columns, block, path), strict=True))
-        rows = [(number, columns) for (number, _), columns in words if columns]
+        parsed_lines = zip(block, each(word_columns, block, path), strict=True)
+        rows = [(number, columns) for (number, _), columns in parsed_lines if columns]
         if [int(columns[0]) for _, columns in rows] != list(range(1, len(rows) + 1)):
             raise InputError("the words are not numbered 1, 2, 3, ...: fix this tree").at(path, block[0][0])
         for number, columns in rows:
@@ -39,7 +39,7 @@ def tree_fields(path: str, chunk: Chunk) -> Fields:
 
 
 def word_columns(line: str) -> list[str] | None:
-    """The columns of a word's line; ``None`` for a comment, a range (`1-2`) and an empty node (`8.1`)."""
+    """The columns of a word's line; ``None`` for a comment, a multiword token (`1-2`) and an empty node (`8.1`)."""
     if line.startswith("#"):
         return None
     columns = line.split("\t")
@@ -52,7 +52,7 @@ def word_columns(line: str) -> list[str] | None:
 
 
 def conllu(row: Mapping[str, Any], number: int, *, text: str, notes: Sequence[str] | None = None) -> str:
-    """The lines of a tree, the last one blank; ``notes`` are of its words."""
+    """Write the lines of a tree, the last one blank; ``notes``: The last column (MISC) of each word."""
     columns = (row["words"], row["upos"], row["heads"], row["deprels"], notes or ["_"] * len(row["words"]))
     lines = [f"# sent_id = {number}", f"# text = {text}"]
     for i, (word, tag, head, relation, note) in enumerate(zip(*columns, strict=True), 1):

@@ -1,4 +1,4 @@
-"""Words of raw text with their characters' places, and which word each piece of an encoding belongs to."""
+"""Find the words of raw text, the characters of given words in their text, and the word of each piece."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,8 +13,9 @@ from isoglot.core.checks import did_you_mean
 from isoglot.core.errors import ConfigurationError
 
 WordMode = Literal["unicode", "whitespace"]
-"""``unicode``: words, punctuation and single characters of scripts without spaces. ``whitespace``: as spaces cut."""
+"""``unicode``: words, punctuation and single characters of scripts without spaces. ``whitespace``: cut at spaces."""
 
+# Characters of scripts without spaces: each is a word.
 _SINGLE = (
     r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u30fc\uff70\p{Script=Bopomofo}"
     r"\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}--[\p{Nd}\p{M}]]"
@@ -43,9 +44,9 @@ _UNICODE_LATIN = re.compile(
     r"\w+(?:(?:\u00ad+|\u00ad*['\-·ʼ]\u00ad*|(?<=\d)[.,:](?=\d))\w+)*"
     rf"|([{_LATIN_MARKS}])\1*|[{_LATIN_SYMBOLS}]"
 )
-# The space and tab end a word for fast_align, Moses and Marian; a line end too, which no line of words can hold.
+# The space and tab end a word for fast_align, Moses and Marian. So does a line end, which a line of words cannot have.
 _WHITESPACE = re.compile(r"[^ \t\n]+")
-# Unicode calls ignorable what is drawn as nothing; the Braille pattern without a dot is drawn as a space.
+# Characters that are drawn as nothing, which Unicode calls ignorable, or as a space, as the Braille pattern U+2800.
 _INVISIBLE = (
     r"\s\p{Z}\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff9-\ufffb\u2800"
 )
@@ -55,7 +56,7 @@ _OTHER_SPACE = re.compile(r"[^\S \t\n]|\u200b")
 
 
 def require_mode(words: object) -> None:
-    """Refuse a way of cutting words that does not exist."""
+    """Refuse an unknown mode of cutting words."""
     if words not in get_args(WordMode):
         raise ConfigurationError(f"words: got {words!r}; {did_you_mean(words, get_args(WordMode))}")
 
@@ -87,7 +88,9 @@ def word_spans(text: str, *, mode: WordMode = "unicode") -> list[tuple[int, int]
 def joined_spans(
     text: str, spans: Sequence[tuple[int, int]], pieces: Iterable[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Words of :func:`word_spans`; single characters of scripts without spaces are joined where no piece starts.
+    """Join words that are single characters of scripts without spaces, unless a piece starts between them.
+
+    ``spans``: Words of :func:`word_spans`. ``pieces``: Start and end of the pieces of a tokenizer.
 
     Example:
         >>> text = "漢字と2 語"
@@ -96,14 +99,14 @@ def joined_spans(
     """
     starts = {start for start, _ in pieces}
     joined: list[tuple[int, int]] = []
-    single = False  # whether the word before consists of such characters
+    was_single = False  # whether the word before consists of such characters
     for start, end in spans:
         is_single = _ONE.match(text, start) is not None
-        if is_single and single and joined[-1][1] == start and start not in starts:
+        if is_single and was_single and joined[-1][1] == start and start not in starts:
             joined[-1] = joined[-1][0], end
         else:
             joined.append((start, end))
-        single = is_single
+        was_single = is_single
     return joined
 
 
@@ -125,7 +128,7 @@ def is_blank(text: str) -> bool:
 
 
 def sentence_words(text: str, *, mode: WordMode) -> list[str]:
-    """The words of a sentence to align: none where it :func:`is_blank`."""
+    """The words of a sentence that is to be aligned; a sentence that :func:`is_blank` has none."""
     return [] if is_blank(text) else split_words(text, mode=mode)
 
 
@@ -137,24 +140,30 @@ def split_words(text: str, *, mode: WordMode = "unicode") -> list[str]:
 
 
 def other_space(*texts: str) -> str | None:
-    """The first space of texts that ends no word in mode ``whitespace``, such as U+00A0; None without one."""
+    """Find the first space in texts that ends no word in mode ``whitespace``, such as U+00A0; None if there is none."""
     for text in texts:
-        # most text is printable, which is quick to tell
-        if not text.isprintable() and (match := _OTHER_SPACE.search(text)):
+        if text.isprintable():  # most text, and quick to tell
+            continue
+        match = _OTHER_SPACE.search(text)
+        if match is not None:
             return match[0]
     return None
 
 
 def note_of_spaces(lines: int, space: str) -> str:
-    """What to tell of lines with an :func:`other_space`; ``space`` is one of those."""
+    """Write the note on lines with an :func:`other_space`; ``space``: One such space, as an example."""
     return f"lines that contain other spaces (such as U+{ord(space):04X}), which do not end a word: {lines:,}"
 
 
 def locate_words(text: str, words: Sequence[str]) -> list[tuple[int, int]] | None:
-    """Where given words stand in their text, read from left to right.
+    """Find given words in their text, from left to right; ``None`` if the words do not spell the text.
 
     Only characters without meaning (white space, control and zero-width characters) may stand between two words. An
-    empty word gets an empty span. ``None`` if the words do not spell the text.
+    empty word gets an empty span.
+
+    Example:
+        >>> locate_words("a house.", ["a", "house", "."]), locate_words("a house.", ["a", "."])
+        ([(0, 1), (2, 7), (7, 8)], None)
     """
     spans: list[tuple[int, int]] = []
     position = 0
@@ -181,17 +190,21 @@ def word_of_piece(
     word_starts: NDArray[np.integer],
     word_ends: NDArray[np.integer],
 ) -> NDArray[np.int32]:
-    r"""The first word that shares a character with each piece; −1 where there is none.
+    r"""Find the first word that shares a character with each piece; −1 if there is none.
 
-    A piece that covers the space before its word gets that word, one that covers several words the first of them. For
-    many sentences in one call, shift each sentence's offsets past those before. Words are ascending and do not
-    overlap; an empty piece has no word.
+    1. A piece that covers the space before its word gets that word.
+    2. A piece that covers several words gets the first of them.
+    3. An empty piece has no word.
+
+    Words must ascend and not overlap. Many sentences take one call, if the characters of each are counted on from those
+    of the sentence before.
 
     **Shape**: pieces (n,), words (m,), result (n,).
     """
-    nonempty = np.flatnonzero(word_ends > word_starts)
+    nonempty = np.flatnonzero(word_ends > word_starts)  # empty words have no piece
     if len(nonempty) == 0:
         return np.full(len(starts), -1, dtype=np.int32)
+    # The first word that ends behind the start of the piece. It is the piece's word if it starts before the piece ends.
     first = np.searchsorted(word_ends[nonempty], starts, side="right")
     inside = np.minimum(first, len(nonempty) - 1)
     overlaps = (first < len(nonempty)) & (word_starts[nonempty][inside] < ends) & (ends > starts)

@@ -1,4 +1,4 @@
-"""Pairs of sentences by their vectors and word links: filter a bitext, mine two texts, align two documents.
+"""Sentence pairs: filter a bitext, mine two texts for translations, align the sentences of two documents.
 
     filter:          pairs ─> pair_rules.py ─> scored_windows.py (vector_scores.py, link_scores.py) ─> kept, dropped
     mine:            two texts ─> vectors.py ─> nearest neighbours ─> mine.py, `best_pairs` ─> pairs
@@ -8,7 +8,12 @@ Open ``filter_pairs.py``, ``mine.py`` or ``align_sentences.py`` first: each has 
 requests of all three, ``presets.py`` the presets of `filter`, ``duplicates.py`` its duplicates.
 
 - *margin*: similarity of two sentences in relation to that of their nearest neighbours.
-- *window*: the pairs among which `filter` searches neighbours, ``pool`` of them that pass the rules.
+- *chunk*: pairs to which `filter` applies the rules at a time.
+- *window*: pairs among which `filter` searches neighbours: consecutive pairs, of which ``pool`` pass the rules.
+- *batch*: texts that are encoded at a time.
+- *reasons*: names of the rules and low scores that drop a pair.
+- *label*: a pair as warnings call it, ``a.tsv:7, pair 3``.
+- *kept*: results that a run leaves beside its output, for a run that is resumed (:mod:`isoglot.runs.parts`).
+- *part*: of `align-sentences`, the lines between two blank ones; *run*: lines of a part that are encoded together.
 - *path*, *step*, *cost*: of `align-sentences`; a *random pair* of lines costs about 1.
-- *reasons*: names of the rules that drop a pair.
 """

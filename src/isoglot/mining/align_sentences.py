@@ -1,4 +1,7 @@
-"""`isoglot align-sentences`: which lines of two documents translate each other, by vectors of lines and their joins."""
+"""`isoglot align-sentences`: find the lines of two documents that translate each other, by vectors of lines.
+
+lines ─> parts (between blank lines) ─> vectors of runs of 1, 2, … lines ─> sentence_paths.py ─> groups of lines
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +22,13 @@ from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.words import is_blank
 from isoglot.mining.options import SentenceAlignRequest
-from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
+from isoglot.mining.sentence_paths import (
+    cheapest_groups,
+    length_ratio,
+    mutual_lines,
+    sample_lines,
+    usual_skip,
+)
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
 from isoglot.mining.vectors import (
     OnUnknownText,
@@ -34,12 +43,14 @@ from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks.text_vectors import LEFT_OUT
 
-Block = list[TextRow]
-"""Rows without a blank one between them."""
-Group = tuple[Block, Block, float]
-"""Rows that translate each other, and their score."""
-_LINES = 8192
-"""Lines of short documents that are encoded together."""
+Part = list[TextRow]
+"""Lines of a document between two blank ones; the whole document if it has no blank line."""
+PartPair = tuple[Part, Part]
+"""A part of the source, and the part of the target that translates it."""
+Group = tuple[list[TextRow], list[TextRow], float]
+"""Source lines and target lines that translate each other, and their score."""
+_LINES_TOGETHER = 8192
+"""Lines, of both sides, from which short parts that follow one another are enough to be encoded together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +104,21 @@ def align_sentences(
     Sources: Thompson and Koehn 2019 (Vecalign), Liu and Zhu 2023 (Bertalign).
     """
     request = validated(SentenceAlignRequest, {"model": model, **options})
-    sides = [
-        _blocks((TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1)), request)
-        for name, texts in (("source", source), ("target", target))
-    ]
+    sides = []
+    for name, texts in (("source", source), ("target", target)):
+        rows = (TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1))
+        sides.append(_parts(rows, request))
+    pairs = _paired(*sides)
+    encoder = sentence_encoder(request.model, request)
     return ResultList(
         SentenceGroup(
-            tuple(row.line for row in rows),
-            tuple(row.line for row in translations),
+            tuple(row.line for row in source_rows),
+            tuple(row.line for row in target_rows),
             score,
-            " ".join(row.text for row in rows),
-            " ".join(row.text for row in translations),
+            " ".join(row.text for row in source_rows),
+            " ".join(row.text for row in target_rows),
         )
-        for rows, translations, score in _groups(
-            _paired(*sides), sentence_encoder(request.model, request), request
-        )
+        for source_rows, target_rows, score in _groups(pairs, encoder, request)
     )
 
 
@@ -119,48 +130,58 @@ def align_sentence_files(
     languages: tuple[str, str] = ("", ""),
     progress: AnyReporter | None = None,
 ) -> dict[str, int]:
-    """Align two files and write the groups; how many there are of each size, such as ``1-2``.
+    """Align two files and write the groups.
 
     ``languages``: Codes of both languages, which JSON lines and TMX name.
+
+    Returns:
+        The number of groups by their numbers of source and target lines: ``{"1-1": 90, "1-2": 4, "0-1": 1}``.
     """
     check_outputs([out], paths)
     require_texts(paths)
     report, counts = reporter_of(progress).progress, Counter[str]()
     with pair_writer([out], languages) as write:
         sides = [
-            _blocks(text_rows(path, language), request)
+            _parts(text_rows(path, language), request)
             for path, language in zip(paths, languages, strict=True)
         ]
-        total, aligned = sum(map(len, sides[0])), 0
+        total, aligned = sum(map(len, sides[0])), 0  # source lines
         encoder = sentence_encoder(request.model, request)
         for source, target, score in _groups(_paired(*sides), encoder, request):
             counts[f"{len(source)}-{len(target)}"] += 1
-            lines = [",".join(str(row.line) for row in rows) for rows in (source, target)]
-            values = {"score": score, "source_lines": lines[0], "target_lines": lines[1]}
+            source_lines = ",".join(str(row.line) for row in source)
+            target_lines = ",".join(str(row.line) for row in target)
+            values = {"score": score, "source_lines": source_lines, "target_lines": target_lines}
             write(pair_of_rows(source, target, languages), values)
             aligned += len(source)
             report("aligning", aligned, total)
     return counts
 
 
-def _blocks(rows: Iterable[TextRow], options: SentenceAlignRequest) -> list[Block]:
-    """The rows between blank ones; of one document all."""
-    blocks: list[Block] = [[]]
+def _parts(rows: Iterable[TextRow], options: SentenceAlignRequest) -> list[Part]:
+    """Divide a document at its blank lines, which are left out; with ``one_document``, all lines are one part."""
+    parts: list[Part] = [[]]
     for row in rows:
         if not is_blank(row.cleaned):
-            blocks[-1].append(row)
-        elif blocks[-1] and not options.one_document:
-            blocks.append([])
-    return [block for block in blocks if block]
+            parts[-1].append(row)
+        elif parts[-1] and not options.one_document:
+            parts.append([])
+    return [part for part in parts if part]
 
 
-def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block]]:
-    """The parts of both sides that belong together."""
+def _paired(source: list[Part], target: list[Part]) -> list[PartPair]:
+    """Pair the parts of both sides, in their order.
+
+    If one side has no blank line inside, the blank lines of the other one count as nothing: all lines are one part.
+    """
     if min(len(source), len(target)) <= 1:
         return [(list(chain(*source)), list(chain(*target)))]
     if len(source) != len(target):
-        ratios = enumerate((len(a) / len(b) for a, b in zip(source, target, strict=False)), 1)
-        unlike = [number for number, ratio in ratios if not 1 / 3 <= ratio <= 3]
+        # A blank line too many shifts all parts behind it, so the first pair of unlike lengths is near.
+        unlike = []
+        for number, (source_part, target_part) in enumerate(zip(source, target, strict=False), 1):
+            if not 1 / 3 <= len(source_part) / len(target_part) <= 3:
+                unlike.append(number)
         hint = f"; part {unlike[0]} is the first of very different lengths" if unlike else ""
         raise ConfigurationError(
             f"blank lines divide the source into {len(source)} parts and the target into {len(target)}{hint}; make "
@@ -170,49 +191,63 @@ def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block
 
 
 def _groups(
-    pairs: Sequence[tuple[Block, Block]], encoder: SentenceEncoder, options: SentenceAlignRequest
+    pairs: Sequence[PartPair], encoder: SentenceEncoder, options: SentenceAlignRequest
 ) -> Iterator[Group]:
-    """The groups of all parts; short parts are encoded together."""
+    """Align the lines of each pair of parts; short parts wait for the next ones, to be encoded together."""
     unknown = UnknownWords(LEFT_OUT)
-    window: list[tuple[Block, Block]] = []
-    for number, pair in enumerate(pairs, 1):
-        window.append(pair)
-        if number == len(pairs) or sum(len(rows) for pair in window for rows in pair) >= _LINES:
-            yield from _window_groups(window, encoder, options, unknown)
-            window = []
+    waiting: list[PartPair] = []
+    waiting_lines = 0
+    for number, (source, target) in enumerate(pairs, 1):
+        waiting.append((source, target))
+        waiting_lines += len(source) + len(target)
+        if number == len(pairs) or waiting_lines >= _LINES_TOGETHER:
+            yield from _groups_together(waiting, encoder, options, unknown)
+            waiting, waiting_lines = [], 0
     unknown.warn()
 
 
-def _window_groups(
-    window: Sequence[tuple[Block, Block]],
+def _groups_together(
+    pairs: Sequence[PartPair],
     encoder: SentenceEncoder,
     options: SentenceAlignRequest,
     unknown: UnknownWords,
 ) -> Iterator[Group]:
-    vectors, lines, lengths = [], [], []
+    """Align the lines of several pairs of parts, which share sample lines, the cost of a skip and the length ratio."""
+    # By side, then by part.
+    runs: list[list[list[NDArray[np.float32]]]] = []
+    lengths: list[list[NDArray[np.float32]]] = []
+    # The vectors of all lines of a side.
+    lines: list[NDArray[np.float32]] = []
     for side, name in enumerate(("source", "target")):
-        texts = [[row.cleaned for row in pair[side]] for pair in window]
-        numbers = {row.cleaned: row.line for pair in reversed(window) for row in reversed(pair[side])}
-        vectors.append(_runs(encoder, texts, options, line_counter(unknown, name, numbers)))
-        lines.append(np.concatenate([runs[0] for runs in vectors[side]]))
-        # with the space that joins a line to the next one
+        texts = [[row.cleaned for row in pair[side]] for pair in pairs]
+        line_of_text: dict[str, int] = {}  # the first one of each text
+        for pair in pairs:
+            for row in pair[side]:
+                line_of_text.setdefault(row.cleaned, row.line)
+        runs.append(_runs(encoder, texts, options, line_counter(unknown, name, line_of_text)))
+        lines.append(np.concatenate([runs_of_part[0] for runs_of_part in runs[side]]))
+        # A line's length has the space that joins it to the next line.
         lengths.append([np.array([len(text) + 1 for text in part], np.float32) for part in texts])
+
     nearest = mutual_lines(lines[0], lines[1])
     skip = usual_skip(lines[0], lines[1], nearest) if options.skip is None else options.skip
     ratio = length_ratio(np.concatenate(lengths[0]), np.concatenate(lengths[1]), nearest)
-    samples = spaced(lines[0]), spaced(lines[1])
-    for number, (source, target) in enumerate(window):
+    samples = sample_lines(lines[0]), sample_lines(lines[1])
+
+    for number, (source, target) in enumerate(pairs):
         steps = cheapest_groups(
-            vectors[0][number],
-            vectors[1][number],
+            runs[0][number],
+            runs[1][number],
             max_size=options.max_size,
             skip=skip,
             samples=samples,
             lengths=(lengths[0][number], lengths[1][number] * ratio),
             length_weight=options.length_weight,
         )
-        for i, j, a, b, price in steps:
-            yield source[i : i + a], target[j : j + b], 1 - price / (a * b) if a * b else 0.0
+        for i, j, a, b, cost in steps:
+            # A group of a and b lines costs a b times the distance of its sides; a skipped line is no group.
+            score = 1 - cost / (a * b) if a * b else 0.0
+            yield source[i : i + a], target[j : j + b], score
 
 
 def _runs(
@@ -221,27 +256,56 @@ def _runs(
     options: SentenceAlignRequest,
     unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
-    """For each part, and each length of a run, unit vectors of the runs that end at each line."""
-    sizes = range(1, options.max_size)
-    if options.joined == "encode":
-        # a run that would begin before its part has a vector as well, which is not looked at
-        runs = [
-            [" ".join(part[max(0, end - size) : end]) for end in range(1, len(part) + 1)]
-            for size in sizes
-            for part in parts
-        ]
-        rows = {text: row for row, text in enumerate(dict.fromkeys(chain(*runs)))}
-        table = unit_vectors(encoder, list(rows), unknown).numpy()
-        vectors = [table[[rows[text] for text in run]] for run in runs]
-    else:
-        texts = list(chain(*parts))
-        raw = raw_vectors(encoder, texts, unknown)
-        lengths = torch.tensor([float(len(text)) for text in texts])
-        split = (raw * lengths[:, None]).double().split([len(part) for part in parts])
-        sums = [torch.nn.functional.pad(part.cumsum(0), (0, 0, 1, 0)) for part in split]
-        vectors = [
-            unit(part[1:] - part[(torch.arange(1, len(part)) - size).clamp(min=0)]).numpy()
-            for size in sizes
-            for part in sums
-        ]
-    return [vectors[number :: len(parts)] for number in range(len(parts))]
+    """Compute the vectors of the runs of lines of one side.
+
+    A part of the lines ``a, b, c`` has the runs ``a, b, c`` of one line and ``a, a b, b c`` of two: one for each line,
+    at which it ends. A run that would begin before its part is shorter, and is not looked at.
+
+    Returns:
+        For each part, and in it for 1, 2, … ``max_size - 1`` lines, the unit vectors of its runs.
+    """
+    if options.joined == "sum":
+        return _summed_runs(encoder, parts, options, unknown)
+    runs_of_parts: list[list[list[str]]] = []
+    for part in parts:
+        runs_of_part = []
+        for size in range(1, options.max_size):
+            ends = range(1, len(part) + 1)
+            runs_of_part.append([" ".join(part[max(0, end - size) : end]) for end in ends])
+        runs_of_parts.append(runs_of_part)
+
+    # Each text is encoded once. The lines of all parts come first, then the runs of two lines, and so on: texts that
+    # are encoded in one batch are about equally long.
+    row_of_text: dict[str, int] = {}
+    for runs_of_size in zip(*runs_of_parts, strict=True):
+        for text in chain(*runs_of_size):
+            row_of_text.setdefault(text, len(row_of_text))
+    table = unit_vectors(encoder, list(row_of_text), unknown).numpy()
+    return [
+        [table[[row_of_text[text] for text in runs]] for runs in runs_of_part]
+        for runs_of_part in runs_of_parts
+    ]
+
+
+def _summed_runs(
+    encoder: SentenceEncoder,
+    parts: Sequence[Sequence[str]],
+    options: SentenceAlignRequest,
+    unknown: OnUnknownText,
+) -> list[list[NDArray[np.float32]]]:
+    """Compute :func:`_runs` from the vectors of the lines alone: a run is the sum of its lines, weighted by length."""
+    texts = list(chain(*parts))
+    vectors = raw_vectors(encoder, texts, unknown)
+    lengths = torch.tensor([float(len(text)) for text in texts])
+    weighted = (vectors * lengths[:, None]).double()
+    runs_of_parts = []
+    for lines in weighted.split([len(part) for part in parts]):
+        # Row n is the sum of the first n lines, so a run is the difference of two rows.
+        sums = torch.nn.functional.pad(lines.cumsum(0), (0, 0, 1, 0))
+        ends = torch.arange(1, len(sums))
+        runs_of_part = []
+        for size in range(1, options.max_size):
+            starts = (ends - size).clamp(min=0)
+            runs_of_part.append(unit(sums[ends] - sums[starts]).numpy())
+        runs_of_parts.append(runs_of_part)
+    return runs_of_parts

@@ -1,4 +1,4 @@
-"""Pairs whose text is that of an earlier pair, found by hashes: 16 bytes a pair, whatever its length."""
+"""Find pairs whose text is that of an earlier pair, by hashes: 16 bytes per pair, however long it is."""
 
 from __future__ import annotations
 
@@ -19,45 +19,55 @@ Place = tuple[str | None, int]
 
 
 class FirstPairs:
-    """Remembers where each text first stood.
+    """Remembers the place at which each text first stood.
 
-    Different texts share a hash, so that one is lost as a false duplicate, with probability of at most n² / 2⁶⁵ for n
-    texts.
+    Texts and places are kept as numbers, in a list of *runs*, each sorted by hash, so that few are searched.
+
+    Two different texts may share a hash, and the second is lost as a false duplicate. For n texts this happens with a
+    probability of at most n² / 2⁶⁵.
+
+    Example:
+        >>> pairs = [SentencePair((text, text)) for text in ("a", "b", "a")]
+        >>> FirstPairs("source").earlier(pairs, [("x.tsv", 1), ("x.tsv", 2), ("x.tsv", 3)])
+        [None, None, ('x.tsv', 1)]
     """
 
     def __init__(self, compared: str) -> None:
         self._sides = _SIDES[compared]
-        self._runs: list[NDArray[np.uint64]] = []  # (hash, place) in columns, sorted by hash
-        self._paths: list[str | None] = []
+        self._runs: list[NDArray[np.uint64]] = []  # row 0: hashes, ascending; row 1: the place of each
+        self._paths: list[str | None] = []  # of the inputs so far, for `_pack`
 
     def earlier(self, pairs: Sequence[SentencePair], places: Sequence[Place]) -> list[Place | None]:
-        """Where the text of each pair stood before; None for a new one, which is remembered.
+        """Find the place at which the text of each pair stood before; None for a new text, which is remembered.
 
         Two texts are the same if they differ in white space or in Unicode normal form only, and have the same tags.
         """
         hashes = hash_texts(map(self._key, pairs))
         packed = np.array([self._pack(place) for place in places], np.uint64)
-        unique, first, back = np.unique(hashes, return_index=True, return_inverse=True)
-        known = packed[first]
-        new = np.ones(len(unique), bool)
-        for run in self._runs:
-            found, number = find_hashes(unique, run[0])
-            known = np.where(found, run[1][number], known)
-            new &= ~found
-        self._remember(np.stack([unique[new], known[new]]))
+        # The different hashes, the row at which each stands first, and the number of the hash of each row.
+        unique, first_row, number_of_hash = np.unique(hashes, return_index=True, return_inverse=True)
+        # The first place of each hash: in these pairs, unless an earlier run has it.
+        first_place = packed[first_row]
+        is_new = np.ones(len(unique), bool)
+        for run_hashes, run_places in self._runs:
+            found, at = find_hashes(unique, run_hashes)
+            first_place = np.where(found, run_places[at], first_place)
+            is_new &= ~found
+        self._remember(np.stack([unique[is_new], first_place[is_new]]))
         result: list[Place | None] = []
-        for row, key in enumerate(back.tolist()):
-            is_first = bool(new[key]) and first[key] == row
-            result.append(None if is_first else self._unpack(int(known[key])))
+        for row, number in enumerate(number_of_hash.tolist()):
+            is_first = bool(is_new[number]) and first_row[number] == row
+            result.append(None if is_first else self._unpack(int(first_place[number])))
         return result
 
     def _key(self, pair: SentencePair) -> str:
+        """The text by which a pair is compared: the sides that count, their tags, and the languages."""
         texts = (unicodedata.normalize("NFC", pair.texts[side]) for side in self._sides)
         tags = [pair.tags[side] for side in self._sides if pair.tags[side]]
         return "\x00".join([*texts, *map(str, tags), *pair.languages])
 
     def _remember(self, run: NDArray[np.uint64]) -> None:
-        """Add a sorted run; small runs are merged, so that there are few."""
+        """Add a sorted run; the last two are merged until each is more than twice as long as the next."""
         if not run.shape[1]:
             return
         self._runs.append(run)

@@ -1,4 +1,4 @@
-"""`isoglot filter`: pairs that are not translations, by sentence vectors, word links and the rules of `prepare`.
+"""`isoglot filter`: drop pairs that are not translations, by rules, sentence vectors and word links.
 
 Rules come first, and only pairs that pass them are scored. Pairs are scored a window at a time, so memory does not grow
 with the input; the last window, which may be short, is filled up with the pairs before it.
@@ -31,7 +31,7 @@ from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterRequest
 from isoglot.mining.pair_rules import check_pair_rules
 from isoglot.mining.pair_scores import Scores
-from isoglot.mining.scored_windows import Row, ScoredWindows, scores_made_from
+from isoglot.mining.scored_windows import PairWindow, ScoredWindows, scores_made_from
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.parts import kept_parts
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
@@ -41,17 +41,20 @@ if TYPE_CHECKING:
     from isoglot.mining.vectors import SentenceEncoder
 
 UNKNOWN = "unknown_text"
-"""Why a pair is dropped of which a side has no word that the encoder knows."""
+"""The reason of a pair of which a side has no word that the encoder knows."""
 DUPLICATE = "duplicate"
-"""Why a pair is dropped whose text an earlier kept pair has."""
+"""The reason of a pair whose text an earlier kept pair has."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair(Tabular):
-    """A pair, every rule or low score or :data:`UNKNOWN` that drops it, and its scores by name.
+    """A pair, the reasons to drop it, and its scores by name.
 
-    A kept pair has no reasons. A pair that a rule drops has no scores. ``duplicate_of`` is the file and line of the
-    earlier pair with the same text (of data in memory None and its number, from 1).
+    1. A kept pair has no reasons.
+    2. A pair that rules drop has the names of these rules, and no scores.
+    3. A pair with low scores has the names of these scores: ``("margin", "alignment")``.
+    4. Another reason comes alone: :data:`UNKNOWN`, without scores, or :data:`DUPLICATE`. The text of a duplicate stands
+       at ``duplicate_of``, the file and line of an earlier pair (of data in memory None and its number, from 1).
     """
 
     pair: SentencePair
@@ -63,7 +66,8 @@ class JudgedPair(Tabular):
         """The pair's row, the first reason and the scores by name; the user's columns keep their names."""
         row = self.pair.row()
         for name in ("source_language", "target_language"):
-            if name not in self.pair.more:  # an argument of the call, and no part of the row
+            # Languages that were named in the call are no part of the user's row.
+            if name not in self.pair.more:
                 row.pop(name, None)
         return with_values(row, {"reason": self.reason, **self.scores})
 
@@ -85,7 +89,7 @@ class JudgedPair(Tabular):
 
 @dataclass(slots=True)
 class FilterReport:
-    """What became of the pairs, and how the scores of those that pass the rules are spread."""
+    """Counts of pairs that were read, kept and dropped, and histograms of the scores of those that pass the rules."""
 
     read: int = 0
     kept: int = 0
@@ -153,7 +157,7 @@ def filter_pairs(
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
     source, target = tags
     check_pair_rules([Source(path="-", source_language=source, target_language=target)], request)
-    scored = ScoredWindows(request)
+    windows = ScoredWindows(request)
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
     paths = [pairs] if isinstance(pairs, str | Path) else pairs
@@ -167,21 +171,17 @@ def filter_pairs(
         held = pairs_in_memory(pairs, None, None, whole=True)
         read, length = _texts_alone(held), held.length
 
-    def rows() -> Iterator[SentencePair]:
+    def in_languages() -> Iterator[SentencePair]:
         for pair in read:
             pair.languages = (source, target) if source or target else pair.languages
             yield pair
 
-    judged = _judged(rows(), scored, request)
+    judged = _judged(in_languages(), windows, request)
     return with_progress(judged, reporter_of(progress), "filter", total=length or 0)
 
 
 def _texts_alone(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
-    """Pairs in memory that were given as texts.
-
-    Raises:
-        ConfigurationError: A side was given as words.
-    """
+    """Yield pairs in memory; refuse one whose sides were given as words, which rules and scores do not read."""
     for number, pair in enumerate(pairs, 1):
         if any(pair.words):
             raise ConfigurationError(
@@ -213,25 +213,27 @@ def filter_files(
     _note_preset(request, counts, progress)
     with ExitStack() as stack:
         made_from = partial(scores_made_from, request, inputs)
-        kept = kept_parts(out[0], made_from, what="filtering", resume=resume, engine=request.engine)
-        parts = stack.enter_context(kept)
+        kept = stack.enter_context(
+            kept_parts(out[0], made_from, what="filtering", resume=resume, engine=request.engine)
+        )
         write = stack.enter_context(pair_writer(out, corpus.languages))
         write_dropped = (
             stack.enter_context(pair_writer([str(dropped)], corpus.languages)) if dropped else None
         )
-        scored = ScoredWindows(request, parts)
+        windows = ScoredWindows(request, kept)
         several = len(corpus.inputs) > 1
-        for judged in _judged(corpus.pairs(incomplete=True), scored, request):
-            if not counts.read:  # both files have a header, whatever becomes of the pairs
-                write.begin(judged.pair, list(scored.names))
+        for judged in _judged(corpus.pairs(incomplete=True), windows, request):
+            # Both files have a header, even if no pair is kept, or none dropped.
+            if not counts.read:
+                write.begin(judged.pair, list(windows.score_names))
                 if write_dropped is not None:
-                    names = list(_verdict(judged, scored.names, request, several=several))
+                    names = list(_verdict(judged, windows.score_names, request, several=several))
                     write_dropped.begin(judged.pair, names)
             counts.add(judged)
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                write_dropped(judged.pair, _verdict(judged, scored.names, request, several=several))
+                write_dropped(judged.pair, _verdict(judged, windows.score_names, request, several=several))
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, total)
         if report is not None:
@@ -253,11 +255,11 @@ def _note_preset(request: FilterRequest, report: FilterReport, progress: Reporte
 
 
 def _verdict(
-    judged: JudgedPair, scores: Iterable[str], options: FilterRequest, *, several: bool
+    judged: JudgedPair, score_names: Iterable[str], options: FilterRequest, *, several: bool
 ) -> dict[str, Any]:
-    """What `--dropped` says of a pair: the same names for every pair.
+    """The values that `--dropped` writes behind a pair, by the same names for every pair.
 
-    ``scores``: Their names; those that a pair does not have are empty. ``several``: There are several inputs.
+    Scores that a pair does not have are empty. ``several``: There are several inputs, so places name the file too.
     """
     pair = judged.pair
     verdict: dict[str, Any] = {
@@ -268,44 +270,56 @@ def _verdict(
         verdict["path"] = pair.path or ""
     if options.duplicates != "keep":
         verdict["duplicate_of"] = _place_text(judged.duplicate_of, several=several)
-    return {**verdict, **dict.fromkeys(scores, ""), **judged.scores}
+    return {**verdict, **dict.fromkeys(score_names, ""), **judged.scores}
 
 
 def _judged(
-    pairs: Iterator[SentencePair], scored: ScoredWindows, options: FilterRequest
+    pairs: Iterator[SentencePair], windows: ScoredWindows, options: FilterRequest
 ) -> Iterator[JudgedPair]:
-    """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
+    """Judge pairs, in their order: by rules, then by scores, and at last as duplicates."""
     first_pairs = None if options.duplicates == "keep" else FirstPairs(options.duplicates)
-    for window, scores in scored.windows(pairs):
-        judged = _verdicts(window.rows, scores, options.thresholds)
-        yield from _without_duplicates(judged, window.rows, window.first, first_pairs)
+    for window, scores in windows.windows(pairs):
+        judged = _judged_window(window, scores, options.thresholds)
+        yield from judged if first_pairs is None else _without_duplicates(judged, window, first_pairs)
+
+
+def _judged_window(
+    window: PairWindow, scores: Iterator[Scores], thresholds: Mapping[str, float]
+) -> Iterator[JudgedPair]:
+    """Judge the pairs of a window by the rules that drop them, and by the scores of the other pairs."""
+    for row in window.rows:
+        if row.reasons:
+            yield JudgedPair(row.pair, tuple(row.reasons), {})
+            continue
+        scores_of_pair = next(scores)
+        if scores_of_pair is None:
+            yield JudgedPair(row.pair, (UNKNOWN,), {})
+            continue
+        low = tuple(name for name, least in thresholds.items() if scores_of_pair[name] < least)
+        yield JudgedPair(row.pair, low, scores_of_pair)
 
 
 def _without_duplicates(
     judged_pairs: Iterator[JudgedPair],
-    rows: Sequence[Row],
-    first: int,
-    first_pairs: FirstPairs | None,
+    window: PairWindow,
+    first_pairs: FirstPairs,
 ) -> Iterator[JudgedPair]:
-    """Drop pairs whose text an earlier kept pair has.
+    """Drop pairs of a window whose text an earlier kept pair has.
 
-    It is the last rule: a pair that a rule or a low score drops does not stand in the way of a later one.
-
-    ``first``: How many pairs came before these.
+    This rule comes last: a pair that another rule or a low score drops does not stand in the way of a later one.
     """
-    if first_pairs is None:
-        yield from judged_pairs
-        return
     every = list(judged_pairs)
-    kept = [row for row, judged in enumerate(every) if not judged.reasons]
-    cleaned = [replace(rows[row][0], texts=rows[row][1]) for row in kept]
+    kept = [number for number, judged in enumerate(every) if not judged.reasons]
+    cleaned: list[SentencePair] = []
     places: list[Place] = []
-    for row in kept:
-        pair = rows[row][0]
-        places.append((None, first + row + 1) if pair.line is None else (pair.path, pair.line))
+    for number in kept:
+        pair, texts, _ = window.rows[number]
+        cleaned.append(replace(pair, texts=texts))
+        in_memory = None, window.pairs_before + number + 1
+        places.append(in_memory if pair.line is None else (pair.path, pair.line))
     earlier = dict(zip(kept, first_pairs.earlier(cleaned, places), strict=True))
-    for row, judged in enumerate(every):
-        place = earlier.get(row)
+    for number, judged in enumerate(every):
+        place = earlier.get(number)
         if place is None:
             yield judged
         else:
@@ -318,16 +332,3 @@ def _place_text(place: Place | None, *, several: bool) -> str:
         return ""
     path, line = place
     return f"{path}:{line}" if several and path else str(line)
-
-
-def _verdicts(
-    rows: Sequence[Row], scores: Iterator[Scores], thresholds: Mapping[str, float]
-) -> Iterator[JudgedPair]:
-    """The pairs of a window with their reasons; ``scores`` are those of the pairs that no rule drops."""
-    for pair, _, rules in rows:
-        scores_of_pair = None if rules else next(scores)
-        if scores_of_pair is None:
-            yield JudgedPair(pair, tuple(rules) or (UNKNOWN,), {})
-            continue
-        low = tuple(name for name, least in thresholds.items() if scores_of_pair[name] < least)
-        yield JudgedPair(pair, low, scores_of_pair)

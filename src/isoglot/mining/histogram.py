@@ -1,5 +1,6 @@
 """A histogram of scores, counted as they come, for choosing a threshold."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -8,9 +9,9 @@ import numpy as np
 
 _LOW, _HIGH, _BINS = -1.0, 3.0, 1600
 """The range of cosines, margins and shares; what lies outside counts for the bin at that end."""
-_STEPS = (1, 2, 4, 10, 20, 40, 100)
-"""Bins that are joined in a row of the table: each row spans 0.0025, 0.005, 0.01, 0.025, ..."""
-_BAR = 40
+_BINS_PER_ROW = (1, 2, 4, 10, 20, 40, 100)
+"""Bins that a row of the table may join: then each row spans 0.0025, 0.005, 0.01, 0.025, ..."""
+_LONGEST_BAR = 40
 
 
 class Histogram:
@@ -33,33 +34,40 @@ class Histogram:
 
     def add(self, scores: Sequence[float]) -> None:
         """Count some scores."""
-        # a hair's breadth, so that a score on the border of two bins is in the upper one
-        bins = np.floor((np.asarray(scores, float) - _LOW) / (_HIGH - _LOW) * _BINS + 1e-6)
-        self._counts += np.bincount(np.clip(bins, 0, _BINS - 1).astype(np.int64), minlength=_BINS)
+        bins = (np.asarray(scores, float) - _LOW) / (_HIGH - _LOW) * _BINS
+        # A little is added, so that a score on the border of two bins is in the upper one despite rounding.
+        bins = np.clip(np.floor(bins + 1e-6), 0, _BINS - 1).astype(np.int64)
+        self._counts += np.bincount(bins, minlength=_BINS)
 
     def rows(self, most: int = 20) -> list[tuple[float, float, int]]:
-        """Lower bound, upper bound and count of bins of equal width, at most this many, none empty at either end."""
+        """Make rows of (lower bound, upper bound, count): at most ``most``, equally wide, none empty at either end."""
         filled = np.flatnonzero(self._counts)
         if not len(filled):
             return []
-        step = next(s for s in _STEPS if filled[-1] // s - filled[0] // s < most)
-        bounds = pairwise(np.linspace(_LOW, _HIGH, _BINS // step + 1).round(4).tolist())
-        counts = self._counts.reshape(-1, step).sum(1).tolist()
-        rows = [(low, high, n) for (low, high), n in zip(bounds, counts, strict=True)]
-        return rows[filled[0] // step : filled[-1] // step + 1]
+        first, last = filled[0], filled[-1]
+        # The narrowest rows of which there are not too many between the first and the last filled bin.
+        width = next(width for width in _BINS_PER_ROW if last // width - first // width < most)
+        bounds = pairwise(np.linspace(_LOW, _HIGH, _BINS // width + 1).round(4).tolist())
+        counts = self._counts.reshape(-1, width).sum(1).tolist()
+        rows = [(low, high, count) for (low, high), count in zip(bounds, counts, strict=True)]
+        return rows[first // width : last // width + 1]
 
     def text(self, name: str) -> str:
-        """A table for a terminal: bins, bars, counts, and the share of scores in a row and all above it."""
+        """Draw a table for a terminal.
+
+        A row has its bounds, a bar, its count, and the share of all scores that a threshold at its lower bound keeps.
+        """
         rows = self.rows()
-        tallest, left = max((n for *_, n in rows), default=1), self.count
-        lines = [f"{name:>16s}  {'':{_BAR}s}  {'pairs':>9s}  at least"]
-        for low, high, n in rows:
-            bar = "#" * -(-_BAR * n // tallest)
-            share = 100 * left / self.count
-            lines.append(f"{low:7.4g} – {high:<6.4g}  {bar:{_BAR}s}  {n:9,d}  {share:7.1f}%")
-            left -= n
+        largest = max((count for *_, count in rows), default=1)
+        lines = [f"{name:>16s}  {'':{_LONGEST_BAR}s}  {'pairs':>9s}  at least"]
+        at_least = self.count  # scores in this row and in the rows below it, whose scores are higher
+        for low, high, count in rows:
+            bar = "#" * math.ceil(_LONGEST_BAR * count / largest)
+            share = 100 * at_least / self.count
+            lines.append(f"{low:7.4g} – {high:<6.4g}  {bar:{_LONGEST_BAR}s}  {count:9,d}  {share:7.1f}%")
+            at_least -= count
         return "\n".join(lines)
 
     def recorded(self) -> list[dict[str, Any]]:
-        """The rows for a JSON file, finer than those of the table."""
-        return [{"from": low, "to": high, "pairs": n} for low, high, n in self.rows(100)]
+        """The rows for a JSON file, more and narrower than those of the table."""
+        return [{"from": low, "to": high, "pairs": count} for low, high, count in self.rows(100)]

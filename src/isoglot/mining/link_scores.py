@@ -1,4 +1,4 @@
-"""Scores of sentence pairs by word links: their mean value, and the share of each side's words that have one."""
+"""Scores of sentence pairs by word links: the mean value of the links, and the share of each side's linked words."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LinkScorer:
     """Scores pairs by the links of their words.
 
     Args:
-        aligner: Links words, or the name of its encoder, or the folder of a saved statistical model.
-        any_language: Whether an aligner may be used for other languages than its own.
+        aligner: An aligner, the folder or hub name of an encoder, or the folder of a saved statistical model.
+        any_language: Use the aligner for other languages than its own, too.
 
     Attributes:
         unlinked: Words of all pairs that an encoder's vocabulary does not know.
@@ -32,14 +32,17 @@ class LinkScorer:
         self._aligner = loaded(aligner_request(model=aligner), use)
         self._any_language = any_language
         self.unlinked = UnknownWords(UNLINKED)
-        self._names: Sequence[str] = ()  # of the pairs that are scored now
-        self._unknown: set[int] = set()  # those of them with a side of which no word is known
+        self._labels: Sequence[str] = ()  # of the pairs that are scored now
+        self._unknown_rows: set[int] = set()  # pairs scored now, with a side of which no word is known
 
     def __call__(
-        self, pairs: Sequence[tuple[str, str]], names: Sequence[str]
+        self, pairs: Sequence[tuple[str, str]], labels: Sequence[str]
     ) -> list[dict[str, float] | None]:
-        """Alignment and coverage of each pair; none for a pair with a side of which no word is known."""
-        self._names, self._unknown = names, set()
+        """Compute alignment and coverage of each pair; None for a pair with a side of which no word is known.
+
+        ``labels``: The pairs as warnings call them.
+        """
+        self._labels, self._unknown_rows = labels, set()
         scores = []
         for pair in self._aligner.align(SentencePair(texts) for texts in pairs):
             source_words, target_words = (max(1, len(words)) for words in pair.words)
@@ -50,14 +53,16 @@ class LinkScorer:
                     "target_coverage": len({j for _, j in pair.links}) / target_words,
                 }
             )
-        # Only after the last pair are all unknown words counted.
-        return [None if row in self._unknown else own for row, own in enumerate(scores)]
+        # The aligner works ahead, so a pair is known to be unknown only when all have been aligned.
+        return [
+            None if row in self._unknown_rows else scores_of_pair for row, scores_of_pair in enumerate(scores)
+        ]
 
-    def _receive(self, number: int, words: Sequence[str], whole: bool) -> None:
-        """Count unknown words of the pair of this number; ``whole``: no word of a side is known."""
-        self.unlinked.add(self._names[number - 1], words, whole)
-        if whole:
-            self._unknown.add(number - 1)
+    def _receive(self, number: int, words: Sequence[str], is_unknown: bool) -> None:
+        """Count unknown words of the pair of this number; ``is_unknown``: No word of a side is known."""
+        self.unlinked.add(self._labels[number - 1], words, is_unknown)
+        if is_unknown:
+            self._unknown_rows.add(number - 1)
 
     def require_languages(self, languages: tuple[str, str]) -> None:
         """Refuse text of other languages than those of the aligner.

@@ -1,4 +1,4 @@
-"""`isoglot mine`: translations among the sentences of two monolingual files, by the margin of their vectors.
+"""`isoglot mine`: find translations among the sentences of two monolingual files, by the margin of their vectors.
 
 Source: Artetxe and Schwenk 2019, *Margin-based parallel corpus mining with multilingual sentence embeddings*: the ratio
 margin, and retrieval forward, backward, by their intersection, or by the highest score.
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from isoglot.checkpoints.folder import BOX, checkpoint_folder
 from isoglot.core.checks import given_texts, validated
@@ -57,7 +58,7 @@ class MinedPair(Tabular):
 class MineReport:
     """Counts of a mining run."""
 
-    sentences: tuple[int, int]  # different ones of each side
+    sentences: tuple[int, int]  # different sentences of each side
     pairs: int
     histogram: Histogram
 
@@ -75,7 +76,7 @@ def mine(
     A sentence on several lines counts once, as its first line. Blank sentences are left out, and so are sentences
     without a word that the encoder's vocabulary knows. Of equal scores the pair whose lines come first is better.
 
-    In memory are the texts of both sides; their vectors lie in a temporary file.
+    The texts of both sides are in memory; their vectors are in temporary files.
 
     Args:
         source: Sentences of one language.
@@ -101,14 +102,16 @@ def mine(
     """
     request = validated(MineRequest, {"model": model, **options})
     require_package(request.search)
-    sides = [
-        _distinct(TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1))
-        for name, texts in (("source", source), ("target", target))
-    ]
-    mined = _mined(
-        sides[0], sides[1], sentence_encoder(request.model, request), request, reporter_of(progress).progress
+    sides = []
+    for name, texts in (("source", source), ("target", target)):
+        rows = (TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1))
+        sides.append(_distinct(rows))
+    encoder = sentence_encoder(request.model, request)
+    mined = _mined(sides[0], sides[1], encoder, request, reporter_of(progress).progress)
+    return ResultList(
+        MinedPair(score, source_row.text, target_row.text, source_row.line, target_row.line)
+        for score, source_row, target_row in mined
     )
-    return ResultList(MinedPair(score, s.text, t.text, s.line, t.line) for score, s, t in mined)
 
 
 def mine_files(
@@ -123,14 +126,14 @@ def mine_files(
     """Find translations among the lines of two files, and write them, the best first; see :func:`mine`.
 
     The encoder is loaded when the files have been read. ``languages``: Codes of both languages, which JSON lines and
-    TMX name. ``resume``: Take the vectors that a stopped run has kept beside the output.
+    TMX name. ``resume``: Use the vectors that a stopped run has kept beside the output.
     """
     check_outputs([out], paths)
     require_texts(paths)
     require_package(request.search)
     made_from = partial(_vectors_made_from, request, paths)
     with (
-        kept_parts(out, made_from, what="mining run", resume=resume, engine=request.engine) as parts,
+        kept_parts(out, made_from, what="mining run", resume=resume, engine=request.engine) as kept,
         pair_writer([out], languages) as write,
     ):
         sides = [
@@ -140,8 +143,7 @@ def mine_files(
             if not sentences:
                 raise InputError("has no sentence; one sentence per line is needed", path=path)
         encoder = sentence_encoder(request.model, request)
-        step = reporter_of(progress).progress
-        mined = _mined(sides[0], sides[1], encoder, request, step, parts)
+        mined = _mined(sides[0], sides[1], encoder, request, reporter_of(progress).progress, kept)
         for score, source, target in mined:
             values = {"score": score, "source_line": source.line, "target_line": target.line}
             write(pair_of_rows([source], [target], languages), values)
@@ -150,7 +152,7 @@ def mine_files(
 
 
 def _vectors_made_from(request: MineRequest, paths: Sequence[str]) -> dict[str, Any]:
-    """Values on which the vectors depend, beside the sentences: if one differs, kept vectors are not taken."""
+    """Collect what the vectors depend on, beside the sentences; if one value differs, kept vectors are not used."""
     named = isinstance(request.model, str)
     return {
         "model": str(request.model),
@@ -161,10 +163,11 @@ def _vectors_made_from(request: MineRequest, paths: Sequence[str]) -> dict[str, 
 
 
 def _distinct(rows: Iterable[TextRow]) -> dict[str, TextRow]:
-    """The first row of each different sentence, by its cleaned text. The row keeps the text as it was given."""
+    """Find the first row of each different sentence, by its cleaned text; blank sentences are left out."""
     sentences: dict[str, TextRow] = {}
     for row in rows:
-        if not is_blank(cleaned := row.cleaned):
+        cleaned = row.cleaned
+        if not is_blank(cleaned):
             sentences.setdefault(cleaned, row)
     return sentences
 
@@ -174,50 +177,53 @@ def _mined(
     target: Mapping[str, TextRow],
     encoder: SentenceEncoder,
     options: MineRequest,
-    step: Callable[[str, int, int], None],
-    parts: Parts | None = None,
+    report: Callable[[str, int, int], None],
+    kept: Parts | None = None,
 ) -> list[tuple[float, TextRow, TextRow]]:
-    """Pairs of sentences with their scores, the best first."""
+    """Encode the sentences of both sides, search their neighbours, and pair them, the best first.
+
+    ``source``, ``target``: The row of each sentence by its cleaned text. ``kept``: Vectors of a run that was stopped.
+    """
     if not source or not target:
         return []
     unknown = UnknownWords(LEFT_OUT)
-    sides = {"source": source, "target": target}
-    receive = [
-        line_counter(unknown, side, {text: row.line for text, row in rows.items()})
-        for side, rows in sides.items()
-    ]
+    counters = []
+    for name, rows in (("source", source), ("target", target)):
+        line_of_text = {text: row.line for text, row in rows.items()}
+        counters.append(line_counter(unknown, name, line_of_text))
     texts = list(source), list(target)
-    encoding = EncodingPlan(options, parts or Parts(None, dict, what="mining run"))
-    encoding_step = partial(step, "encoding")
-    with stored_vectors(encoder, texts, receive, encoding=encoding, progress=encoding_step) as stored:
+    encoding = EncodingPlan(options, kept or Parts(None, dict, what="mining run"))
+    progress = partial(report, "encoding")
+    with stored_vectors(encoder, texts, counters, encoding=encoding, progress=progress) as stored:
         unknown.warn()
-        # Sentences without a vector have none here: number n of `sources` is vector n of `source_vectors`.
+        # Sentences without a vector are left out: number n of `sources` is vector n of `source_vectors`.
         (source_vectors, source_numbers), (target_vectors, target_numbers) = stored
         sources, targets = [texts[0][i] for i in source_numbers], [texts[1][j] for j in target_numbers]
         if not sources or not targets:
             return []
-        k = options.neighbours
-        searching = partial(step, "searching")
-        if options.search == "faiss":
-            forward = by_faiss(source_vectors, target_vectors, k)
-            backward = by_faiss(target_vectors, source_vectors, k)
-        elif options.search == "ray":
-            with RayPool(fewer="CPUs") as pool:
-                forward, backward = by_parts(source_vectors, target_vectors, k, pool, progress=searching)
-        else:
-            device = resolve_device("auto")
-            forward, backward = nearest_both_ways(
-                source_vectors, target_vectors, k, device=device, progress=searching
-            )
+        forward, backward = _nearest(source_vectors, target_vectors, options, partial(report, "searching"))
     copies = None
     if options.drop_copies:
-        numbers = {text: number for number, text in enumerate(targets)}
-        copies = np.array([numbers.get(text, -1) for text in sources])
-    columns = best_pairs(forward, backward, options, copies=copies)
+        number_of_target = {text: number for number, text in enumerate(targets)}
+        copies = np.array([number_of_target.get(text, -1) for text in sources])
+    scores, i, j = best_pairs(forward, backward, options, copies=copies)
     return [
-        (score, source[sources[i]], target[targets[j]])
-        for score, i, j in zip(*(column.tolist() for column in columns), strict=True)
+        (score, source[sources[source_number]], target[targets[target_number]])
+        for score, source_number, target_number in zip(scores.tolist(), i.tolist(), j.tolist(), strict=True)
     ]
+
+
+def _nearest(
+    source: Tensor, target: Tensor, options: MineRequest, progress: Callable[[int, int], None]
+) -> tuple[Neighbours, Neighbours]:
+    """Search the nearest target vectors of each source vector, and the reverse."""
+    k = options.neighbours
+    if options.search == "faiss":
+        return by_faiss(source, target, k), by_faiss(target, source, k)
+    if options.search == "ray":
+        with RayPool(fewer="CPUs") as pool:
+            return by_parts(source, target, k, pool, progress=progress)
+    return nearest_both_ways(source, target, k, device=resolve_device("auto"), progress=progress)
 
 
 def best_pairs(
@@ -227,7 +233,7 @@ def best_pairs(
     *,
     copies: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
-    """Choose pairs among the neighbours of both sides: scores, source numbers and target numbers, the best first.
+    """Choose pairs among the neighbours of both sides.
 
     1. Forward, each source sentence proposes the neighbour with the highest score; backward, each target sentence does.
     2. ``retrieval`` says what counts: the proposals of one side (``forward``, ``backward``), those that both sides made
@@ -240,12 +246,15 @@ def best_pairs(
     pairs, ``intersection`` and ``max`` have (0, 5) alone.
 
     ``copies``: For each source number a target number that it is not paired with, or −1.
+
+    Returns:
+        Scores, source numbers and target numbers of the pairs, the best first.
     """
     source_means, target_means = forward.similarities.mean(1), backward.similarities.mean(1)
-    proposals = []  # of each direction one row a sentence: score, source number, target number
-    for neighbours, own_means, means_of_others in (
-        (forward, source_means, target_means),
-        (backward, target_means, source_means),
+    proposals = []  # of each direction: score, source number and target number, in a row per sentence
+    for is_forward, neighbours, own_means, means_of_others in (
+        (True, forward, source_means, target_means),
+        (False, backward, target_means, source_means),
     ):
         scores = compared(
             neighbours.similarities,
@@ -254,14 +263,15 @@ def best_pairs(
             similarity=options.similarity,
         )
         own = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
-        is_forward = neighbours is forward
         source, target = (own, neighbours.numbers) if is_forward else (neighbours.numbers, own)
         if copies is not None:
             is_copy = torch.from_numpy(copies).to(scores.device)[source] == target
             scores = scores.masked_fill(is_copy, -torch.inf)
         best = scores.argmax(1, keepdim=True)
-        columns = [part.gather(1, best).double() for part in (scores, source, target)]
+        # double: float32 would round numbers from 2²⁴ on.
+        columns = [values.gather(1, best).double() for values in (scores, source, target)]
         proposals.append(torch.cat(columns, 1).cpu().numpy())
+
     if options.retrieval == "forward":
         rows = proposals[0]
     elif options.retrieval == "backward":
@@ -271,12 +281,15 @@ def best_pairs(
     score, i, j = rows[:, 0].astype(np.float32), rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64)
 
     if options.retrieval == "intersection":
+        # A side proposes a pair once at most, so a pair that stands twice is a proposal of both.
         _, first, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
-        proposed_twice = first[times == 2]
-        score, i, j = score[proposed_twice], i[proposed_twice], j[proposed_twice]
-    # Without min_score only copies, whose score is -inf, are left out.
-    least = np.finfo(np.float32).min if options.min_score is None else options.min_score
+        by_both = first[times == 2]
+        score, i, j = score[by_both], i[by_both], j[by_both]
+
+    # lexsort sorts by its last key first: by score, then by source number, then by target number.
     order = np.lexsort((j, i, -score))
+    # Without min_score, only copies are left out, whose score is -inf.
+    least = np.finfo(np.float32).min if options.min_score is None else options.min_score
     order = order[score[order] >= least]
     if options.retrieval == "max":
         order = _greedily(order, i, j)
@@ -286,7 +299,7 @@ def best_pairs(
 def _greedily(
     order: NDArray[np.int64], sources: NDArray[np.int64], targets: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The rows, in their order, whose source and target are in no row before them."""
+    """Choose rows one by one, in their order; a row whose source or target was chosen before is left out."""
     used_sources, used_targets = set[int](), set[int]()
     chosen = []
     for row, source, target in zip(

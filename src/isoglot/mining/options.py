@@ -7,14 +7,14 @@ from pydantic import AfterValidator, field_validator, model_validator
 
 from isoglot.checkpoints.folder import BOX
 from isoglot.core.options import Options, Precision, Workers, one_or_more, option, text_of_path
-from isoglot.corpus.options import RULES, RowRules
+from isoglot.corpus.options import DROPPING, RowRules
 from isoglot.mining.presets import PRESETS, with_preset
 
 ENCODER, _SCORES, _SCALE = "Sentence vectors", "Scores", "On many machines"
 
 
 def _expression(pattern: str) -> str:
-    """A regular expression that can be compiled and matches something; else a ValueError."""
+    """Check that a regular expression can be compiled and does not match an empty text."""
     try:
         matches_nothing = regex.compile(pattern).fullmatch("") is not None
     except regex.error as error:
@@ -66,7 +66,7 @@ class SentenceEncoding(VectorOptions):
 
 
 class OnManyMachines(Options):
-    """Where a verb works."""
+    """Whether a verb works on this machine or on a Ray cluster."""
 
     engine: Literal["local", "ray"] = option(
         "local",
@@ -79,7 +79,7 @@ class OnManyMachines(Options):
 
 
 class MineRequest(SentenceEncoding, OnManyMachines):
-    """How translations are found among all sentences of both sides."""
+    """Options of `isoglot mine`: how sentences are encoded, compared and paired."""
 
     similarity: Literal["margin", "csls", "cosine"] = option(
         "margin",
@@ -104,7 +104,7 @@ class MineRequest(SentenceEncoding, OnManyMachines):
 
 
 class SentenceAlignRequest(SentenceEncoding):
-    """How two documents are aligned."""
+    """Options of `isoglot align-sentences`."""
 
     max_size: int = option(
         5, "Most lines of a group, source and target lines together: 5 allows 1-4, 2-3, 3-2, 4-1.",
@@ -133,47 +133,47 @@ class FilterRules(RowRules):
     duplicates: Literal["keep", "pair", "source", "target"] = option(
         "keep",
         "Drop pairs with the same text as an earlier one that passed: whole pair, or one side.",
-        group=RULES,
+        group=DROPPING,
     )
     max_copied: float | None = option(
         None, "Most words of the shorter side, as a share, that may stand on the other too: 0.6.",
-        group=RULES, ge=0, lt=1,
+        group=DROPPING, ge=0, lt=1,
     )  # fmt: skip
     min_language: float | None = option(
         None,
         "Least likelihood of a side's language, as a share of the likeliest one of its script: 0.8; 0 judges none.",
-        group=RULES, ge=0, le=1,
+        group=DROPPING, ge=0, le=1,
     )  # fmt: skip
     language_letters: int | None = option(
         None,
         "Letters of the shortest side whose language is judged, a Chinese, Japanese or Korean character as three; by "
         "default 20.",
         only_with="min_language",
-        group=RULES,
+        group=DROPPING,
         ge=1,
     )
     numbers: Literal["any", "changed", "missing"] = option(
         "any",
         "changed: drop pairs with a different number on either side; missing: also with one that only one side has.",
-        group=RULES,
+        group=DROPPING,
     )
     placeholders: bool = option(
         False,
         "Drop pairs whose placeholders, tags and addresses differ: {0}, %s, <ph/>, :name, $NAME$, \\n, URLs, &File.",
-        group=RULES,
+        group=DROPPING,
     )
     placeholder: tuple[Annotated[str, AfterValidator(_expression)], ...] = option(
         (),
         "Also compare what this regular expression matches: '@@\\w+'; repeatable.",
         metavar="REGEX",
-        group=RULES,
+        group=DROPPING,
     )
     _placeholder = field_validator("placeholder", mode="before")(one_or_more)
     mojibake: bool = option(
-        False, "Drop pairs with text that was read in a wrong encoding: fÃ¼r, donâ€™t.", group=RULES
+        False, "Drop pairs with text that was read in a wrong encoding: fÃ¼r, donâ€™t.", group=DROPPING
     )
     min_letters: int | None = option(
-        None, "Least letters of a side; 1 drops numbers and punctuation alone.", group=RULES, ge=1
+        None, "Least letters of a side; 1 drops numbers and punctuation alone.", group=DROPPING, ge=1
     )
     min_cosine: float | None = option(None, "Least cosine of the sentences' vectors.", group=_SCORES)
     min_margin: float | None = option(
@@ -196,7 +196,7 @@ class FilterRules(RowRules):
 
     @property
     def thresholds(self) -> dict[str, float]:
-        """The least value of each score that has one."""
+        """The minimum of each score for which one is set."""
         thresholds = {
             "cosine": self.min_cosine,
             "margin": self.min_margin,
@@ -208,13 +208,13 @@ class FilterRules(RowRules):
 
 
 class FilterRequest(SentenceEncoding, FilterRules, OnManyMachines):
-    """What drops a pair of sentences, and what scores it: an encoder of sentences, an aligner of words, or both."""
+    """Options of `isoglot filter`: rules, thresholds, and the encoder and aligner that compute scores."""
 
     preset: Literal["web", "tm", "ui"] | None = option(
         None,
         "Rules and thresholds for crawled text (web), translation memories (tm) or strings of programs (ui); options "
         "that are given beside it win.",
-        group=RULES,
+        group=DROPPING,
     )
     model: Any = option(
         None, "Encoder of sentences, for cosine and margin: box comes with isoglot; or a folder or hub name.",
@@ -239,7 +239,7 @@ class FilterRequest(SentenceEncoding, FilterRules, OnManyMachines):
 
     @property
     def preset_values(self) -> dict[str, Any]:
-        """The values that the options of the preset have, the user's own among them; empty without a preset."""
+        """The values in force of the options that the preset sets, the user's among them; empty without a preset."""
         names = PRESETS.get(self.preset or "", {})
         return {name: getattr(self, name) for name in names}
 

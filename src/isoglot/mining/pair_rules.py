@@ -1,7 +1,11 @@
-"""Rules of `isoglot filter`: those of `prepare`, and copies, languages, numbers and placeholders."""
+"""Rules of `isoglot filter`: the row rules of `isoglot prepare`, and rules that only `filter` has.
+
+The latter are about languages, letters, wrong encodings, copied words, numbers and placeholders. A rule that drops a
+pair is a *reason*, known by its name: ``copied``.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -19,56 +23,72 @@ from isoglot.formats.words import split_words
 from isoglot.mining.options import FilterRules
 
 _LETTER = regex.compile(r"\p{L}")
-_STAYS = regex.compile(r"(?<!\w)(?:\p{Lu}[\p{Lu}\p{Nd}]{1,4}(?!\w)|\p{Lu}\w*(?=\s\p{Nd}))")
-"""Names that a translation keeps: OK, USB, MP3, and Windows before its number."""
+_KEPT_NAME = regex.compile(r"(?<!\w)(?:\p{Lu}[\p{Lu}\p{Nd}]{1,4}(?!\w)|\p{Lu}\w*(?=\s\p{Nd}))")
+"""Names that most translations keep: OK, USB, MP3, and Windows before its number."""
 
 
 class PairRules:
-    """Names the rules that drop a pair."""
+    """Names the rules that drop a pair.
+
+    Example:
+        >>> PairRules(FilterRules(max_copied=0.6)).reasons([SentencePair(("Hello", "Hello"))], ("en", "de"))
+        [['copied']]
+    """
 
     def __init__(self, options: FilterRules) -> None:
         self._options = options
-        self._rows = RowTests.load(options)
+        self._row_rules = RowTests.load(options)
         self._identifiers = cache(partial(_identifiers, fewest_letters=options.language_letters))
         self._own_placeholders = [regex.compile(pattern) for pattern in options.placeholder]
 
     def reasons(self, pairs: Sequence[SentencePair], languages: tuple[str, str]) -> list[list[str]]:
-        """Every rule that drops each of the pairs, which are in the same languages."""
+        """Name every rule that drops each of the pairs, which are in the same languages."""
         options = self._options
         sides = [[pair.texts[side] for pair in pairs] for side in (0, 1)]
-        reasons = self._rows.every_reason(sides, languages)
+        reasons = self._row_rules.every_reason(sides, languages)
         if options.min_language:
-            identified = zip(self._identifiers(languages), sides, strict=True)
-            likelihoods = [identifier.likelihoods(texts) for identifier, texts in identified]
-            for row in np.flatnonzero(np.min(likelihoods, axis=0) < options.min_language):
+            source_identifier, target_identifier = self._identifiers(languages)
+            likelihoods = np.minimum(
+                source_identifier.likelihoods(sides[0]), target_identifier.likelihoods(sides[1])
+            )
+            for row in np.flatnonzero(likelihoods < options.min_language):
                 reasons[row].append("language")
-        fewest_letters = options.min_letters or 0
-        for pair, names in zip(pairs, reasons, strict=True):
-            if any(len(_LETTER.findall(text)) < fewest_letters for text in pair.texts):
-                names.append("letters")
-            if options.mojibake and any(map(is_mojibake, pair.texts)):
-                names.append("mojibake")
-            if options.max_copied is not None and copied_share(*pair.texts) > options.max_copied:
-                names.append("copied")
-            if options.numbers != "any":
-                missing = list(map(bool, changed_numbers(*pair.texts)))
-                if all(missing) or (options.numbers == "missing" and any(missing)):
-                    names.append("numbers")
-            if options.placeholders or options.placeholder:
-                source, target = (
-                    placeholders(text, (tag.xml for tag in tags), self._own_placeholders)
-                    for text, tags in zip(pair.texts, pair.tags, strict=True)
-                )
-                if source != target:
-                    names.append("placeholders")
+        for pair, reasons_of_pair in zip(pairs, reasons, strict=True):
+            reasons_of_pair.extend(self._reasons_of_texts(pair))
         return reasons
+
+    def _reasons_of_texts(self, pair: SentencePair) -> Iterator[str]:
+        """Name the rules that drop a pair by its texts and tags alone, in whatever languages they are."""
+        options = self._options
+        if options.min_letters is not None:
+            letters = [len(_LETTER.findall(text)) for text in pair.texts]
+            if min(letters) < options.min_letters:
+                yield "letters"
+        if options.mojibake and any(map(is_mojibake, pair.texts)):
+            yield "mojibake"
+        if options.max_copied is not None and copied_share(*pair.texts) > options.max_copied:
+            yield "copied"
+        if options.numbers != "any":
+            only_source, only_target = changed_numbers(*pair.texts)
+            is_changed = bool(only_source and only_target)
+            is_missing = bool(only_source or only_target)
+            if is_changed or (options.numbers == "missing" and is_missing):
+                yield "numbers"
+        compares_placeholders = options.placeholders or options.placeholder
+        if compares_placeholders and self._placeholders_of(pair, 0) != self._placeholders_of(pair, 1):
+            yield "placeholders"
+
+    def _placeholders_of(self, pair: SentencePair, side: int) -> Counter[str]:
+        tags = [tag.xml for tag in pair.tags[side]]
+        return placeholders(pair.texts[side], tags, self._own_placeholders)
 
 
 def check_pair_rules(sources: Sequence[Source], options: FilterRules) -> None:
     """Refuse rules that cannot work for these sources.
 
     Raises:
-        ConfigurationError: As of `prepare`; languages to identify that are not named, or that lingua does not know.
+        ConfigurationError: A rule cannot work, as for `prepare`; or a language whose likelihood is asked for is not
+            named, or not known to lingua.
     """
     languages = {tag for source in sources for tag in source.languages("bitext")}
     if options.min_script_share is not None and languages & {"", *UNNAMED} - options.scripts.keys():
@@ -85,7 +105,7 @@ def check_pair_rules(sources: Sequence[Source], options: FilterRules) -> None:
 def _identifiers(
     languages: tuple[str, str], fewest_letters: int | None = None
 ) -> tuple[LanguageIdentifier, LanguageIdentifier]:
-    """One for each side."""
+    """Make the identifiers of the source and of the target language."""
     if any(language in ("", *UNNAMED) for language in languages):
         raise ConfigurationError(
             "[[min_language]] compares texts with their languages, which are not known; add "
@@ -100,7 +120,7 @@ def _identifiers(
 
 
 def copied_share(source: str, target: str) -> float:
-    """The share of the shorter side's words that also stand on the other side; 0 where it has no word.
+    """Compute the share of the shorter side's words that also stand on the other side; 0 if it has no word.
 
     Words without a letter do not count, nor placeholders, nor words that stay in most translations: short words in
     capitals (OK, USB) and a capitalised word before a number (Windows 11).
@@ -116,6 +136,6 @@ def copied_share(source: str, target: str) -> float:
 
 
 def _counted_words(text: str) -> Counter[str]:
-    """The words of a text that may be copied, in lower case, with how often each stands there."""
-    words = split_words(_STAYS.sub(" ", without_placeholders(text)))
+    """Count the words of a text, in lower case, that a translation has no reason to keep."""
+    words = split_words(_KEPT_NAME.sub(" ", without_placeholders(text)))
     return Counter(word.casefold() for word in words if _LETTER.search(word))

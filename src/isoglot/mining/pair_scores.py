@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from isoglot.mining.vector_scores import VectorScorer
 
 SIMILARITIES, LINKS = ("cosine", "margin"), ("alignment", "source_coverage", "target_coverage")
-"""Scores of sentence vectors and of word links."""
+"""Names of the scores of sentence vectors and of word links."""
 Scores = dict[str, float] | None
-"""Scores by name; none where a side has no word that the encoder knows, or a null vector."""
+"""The scores of a pair by name; None where a side has no word that an encoder knows, or a null vector."""
 
 
 class PairScorer:
@@ -28,6 +28,9 @@ class PairScorer:
     Args:
         request: The encoder and the aligner; without an encoder there are no cosine and margin, without an aligner no
             alignment and coverage.
+
+    Attributes:
+        score_names: Names of the scores, in their order.
     """
 
     def __init__(self, request: FilterRequest) -> None:
@@ -41,32 +44,33 @@ class PairScorer:
             from isoglot.mining.vector_scores import VectorScorer  # noqa: PLC0415 - loads torch, transformers
 
             self._vectors = VectorScorer(request)
-        self.names = (*(SIMILARITIES if self._vectors else ()), *(LINKS if self._links else ()))
+        self.score_names = (*(SIMILARITIES if self._vectors else ()), *(LINKS if self._links else ()))
 
     def __call__(
         self,
         pairs: Sequence[tuple[str, str]],
-        names: Sequence[str] | None = None,
+        labels: Sequence[str] | None = None,
         earlier: Sequence[tuple[str, str]] = (),
     ) -> list[Scores]:
-        """The scores of each pair of a window.
+        """Compute the scores of each pair of a window.
 
-        ``names``: What warnings call the pairs, by default by number. ``earlier``: Pairs before these, which fill up a
-        short window for the margin.
+        ``labels``: The pairs as warnings call them, by default by number. ``earlier``: Pairs before these, which fill
+        up a short window for the margin.
         """
         every: list[Scores] = [{} for _ in pairs]
-        names = names or [f"pair {number}" for number in range(1, len(pairs) + 1)]
+        labels = labels or [f"pair {number}" for number in range(1, len(pairs) + 1)]
         if not pairs:
             return every
         found: list[Sequence[Scores]] = []
         if self._vectors is not None:
-            found.append(self._vectors(pairs, names, earlier))
+            found.append(self._vectors(pairs, labels, earlier))
         if self._links is not None:
-            found.append(self._links(pairs, names))
+            found.append(self._links(pairs, labels))
         for scores_of_pairs in found:
             for row, scores in enumerate(scores_of_pairs):
-                known = every[row]
-                every[row] = None if known is None or scores is None else {**known, **scores}
+                # A pair that one of both scorers does not know has no score of the other one either.
+                so_far = every[row]
+                every[row] = None if so_far is None or scores is None else {**so_far, **scores}
         return every
 
     def require_languages(self, languages: tuple[str, str]) -> None:
@@ -79,7 +83,10 @@ class PairScorer:
             self._links.require_languages(languages)
 
     def take_unknown(self) -> dict[str, dict[str, Any]]:
-        """The unknown words since the last call, by their effect; they are counted from the start again."""
+        """Return the counts of unknown words since the last call, and count from 0 again.
+
+        ``unlinked``: Words without links. ``left_out``: Words that are left out of sentence vectors.
+        """
         taken = {}
         if self._links is not None:
             taken["unlinked"] = asdict(self._links.unlinked)
@@ -91,13 +98,16 @@ class PairScorer:
 
 
 class UnknownOfPairs:
-    """Counts the unknown words of all windows, and warns once where both vocabularies lack the same."""
+    """Counts the unknown words of all windows, and warns of them.
+
+    Where the vocabularies of encoder and aligner lack the same words, one warning is enough.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[str, UnknownWords] = {}
 
     def add(self, taken: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add those of a window, as :meth:`PairScorer.take_unknown` gives them."""
+        """Add the counts of a window, as :meth:`PairScorer.take_unknown` returns them."""
         for name, values in taken.items():
             self._counts.setdefault(name, UnknownWords(values["effect"])).join(UnknownWords(**values))
 

@@ -46,14 +46,14 @@ PRESETS: dict[str, Values] = {
 }
 """Values of options by the name of a preset. A value that the user gives replaces that of the preset."""
 
-_NEEDS = {"model": ("min_cosine", "min_margin"), "aligner": ("min_alignment", "min_coverage")}
+_THRESHOLDS_OF = {"model": ("min_cosine", "min_margin"), "aligner": ("min_alignment", "min_coverage")}
 """Thresholds that make no sense without the encoder of sentences or the aligner of words."""
 
 
 def with_preset(given: Values) -> dict[str, Any]:
-    """Options with the values of the ``preset`` that they name; those that are given win.
+    """Add the values of the preset that options name; options that are given win.
 
-    ``model="none"`` and ``aligner="none"`` leave vectors or links out, and with them what the preset asks of their
+    ``model="none"`` and ``aligner="none"`` leave vectors or links out, and with them the preset's thresholds for their
     scores.
 
     Example:
@@ -64,7 +64,8 @@ def with_preset(given: Values) -> dict[str, Any]:
     """
     values = dict(given)
     preset = dict(PRESETS.get(str(values.get("preset")), {}))
-    for scorer, thresholds in _NEEDS.items():
+    for scorer, thresholds in _THRESHOLDS_OF.items():
+        # None is the default of `model`, and a choice of the user's for `aligner`, whose default is another.
         is_left_out = values.get(scorer) == "none" or (scorer == "aligner" and values.get(scorer, "") is None)
         if is_left_out:
             for name in thresholds:
@@ -72,5 +73,5 @@ def with_preset(given: Values) -> dict[str, Any]:
     if values.get("min_language", 1) in (0, None):
         preset.pop("language_letters", None)  # no language is judged
     if values.get("model") is None:
-        values.pop("model", None)  # Python's default, which asks for nothing
+        values.pop("model", None)  # Python's default: the preset decides
     return {**preset, **values}

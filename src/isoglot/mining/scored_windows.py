@@ -1,7 +1,9 @@
 """Windows of pairs with the rules that drop them and their scores, made here or on a Ray cluster, and kept as parts.
 
-With scores, this process reads the pairs and applies the rules, because the pairs that pass decide where a window ends;
-workers score windows. Rules alone need no windows, so workers apply them to chunks of pairs.
+    with scores:    pairs ─> chunks: rules, in this process ─> windows ─> scores, in workers
+    rules alone:    pairs ─> chunks ─> rules, in workers
+
+With scores, the rules are applied in this process, because the pairs that pass decide where a window ends.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isoglot.aligners.load_aligner import aligner_request, made_of
 from isoglot.aligners.options import SavedModel
@@ -29,27 +31,34 @@ from isoglot.runs.pool import WorkPool
 
 MISSING_LANGUAGE = "missing_language"
 """Why a unit of a translation memory is dropped that lacks one of the two languages."""
-Row = tuple[SentencePair, tuple[str, str], Sequence[str]]
-"""A pair as it was given, its clean text, and the rules that drop it."""
 _CHUNK = 4096
+"""Pairs to which the rules are applied at a time."""
 _MOST_IN_WINDOW = 16
 """A window ends with this many times ``pool`` pairs, even if few of them pass: all of its pairs are in memory."""
 _NO_SCORE = {"engine", "workers", "duplicates", "min_cosine", "min_margin", "min_alignment", "min_coverage"}
 """Options that change no score and no rule of a single pair."""
 
 
+class RuledPair(NamedTuple):
+    """A pair to which the rules were applied."""
+
+    pair: SentencePair  # as it was given
+    texts: tuple[str, str]  # clean, as rules and scores see them
+    reasons: Sequence[str]  # names of the rules that drop it
+
+
 @dataclass(frozen=True)
 class PairWindow:
-    """Consecutive pairs, and how many come before them.
+    """Consecutive pairs: a window to score, or a chunk for the rules.
 
     Args:
-        first: Number of pairs before these.
+        pairs_before: Number of pairs of the input before these.
         rows: The pairs.
         earlier: Texts of pairs before these, which fill up a short window.
     """
 
-    first: int
-    rows: list[Row]
+    pairs_before: int
+    rows: list[RuledPair]
     earlier: Sequence[tuple[str, str]] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -58,8 +67,8 @@ class PairWindow:
         for pair, texts, reasons in self.rows:
             sent = SentencePair(pair.texts, languages=pair.languages, tags=pair.tags, path=pair.path)
             sent.line = pair.line
-            bare.append((sent, texts, reasons))
-        return PairWindow, (self.first, bare, self.earlier)
+            bare.append(RuledPair(sent, texts, reasons))
+        return PairWindow, (self.pairs_before, bare, self.earlier)
 
     def content(self) -> str:
         """A hash of the pairs and of the rules that drop them."""
@@ -67,8 +76,8 @@ class PairWindow:
         return content_of([*rows, list(self.earlier)])
 
     def passing(self) -> Iterator[tuple[str, tuple[str, str]]]:
-        """The pairs that no rule drops: what warnings call each of them, and its clean texts."""
-        for number, (pair, texts, reasons) in enumerate(self.rows, self.first + 1):
+        """Yield the pairs that no rule drops: their labels in warnings (``a.tsv:7, pair 3``), and their clean texts."""
+        for number, (pair, texts, reasons) in enumerate(self.rows, self.pairs_before + 1):
             if not reasons:
                 place = "" if pair.line is None else f"{pair.path}:{pair.line}, "
                 yield f"{place}pair {number}", texts
@@ -77,24 +86,26 @@ class PairWindow:
 def scores_of(scorer: PairScorer, window: PairWindow) -> BlockResult:
     """Score the pairs of a window that no rule drops."""
     passing = list(window.passing())
-    scores = scorer([texts for _, texts in passing], [name for name, _ in passing], window.earlier)
-    columns: dict[str, list[Any]] = {"known": [known is not None for known in scores]}
-    for name in scorer.names:
-        columns[name] = [None if known is None else known[name] for known in scores]
-    kinds = {"known": "flags", **dict.fromkeys(scorer.names, "numbers")}
+    scores = scorer([texts for _, texts in passing], [label for label, _ in passing], window.earlier)
+    # A table, as results are kept. `known` is false for a pair of which a side has no known word.
+    columns: dict[str, list[Any]] = {"known": [of_pair is not None for of_pair in scores]}
+    for name in scorer.score_names:
+        columns[name] = [None if of_pair is None else of_pair[name] for of_pair in scores]
+    kinds = {"known": "flags", **dict.fromkeys(scorer.score_names, "numbers")}
     return BlockResult(columns, kinds, {"unknown": scorer.take_unknown()})
 
 
 def reasons_of(rules: PairRules, chunk: PairWindow) -> BlockResult:
     """Name the rules that drop each pair of a chunk."""
-    rows = _with_reasons([pair for pair, _, _ in chunk.rows], rules)
+    ruled = _with_reasons([row.pair for row in chunk.rows], rules)
+    reasons = []
+    for given, found in zip(chunk.rows, ruled, strict=True):
+        # _chunks has named the units that lack a language: a worker does not receive the unit of a pair.
+        reasons.append(list(given.reasons or found.reasons))
     columns = {
-        # A unit that lacks a language has been noticed by whoever reads the pairs.
-        "reasons": [
-            list(given or found) for (_, _, given), (_, _, found) in zip(chunk.rows, rows, strict=True)
-        ],
-        "source": [texts[0] for _, texts, _ in rows],
-        "target": [texts[1] for _, texts, _ in rows],
+        "reasons": reasons,
+        "source": [row.texts[0] for row in ruled],
+        "target": [row.texts[1] for row in ruled],
     }
     return BlockResult(columns, {"reasons": "lists of texts", "source": "texts", "target": "texts"})
 
@@ -125,23 +136,23 @@ class ScoredWindows:
     """Applies rules and scores to pairs.
 
     Args:
-        request: The rules, and what scores.
-        parts: Where finished windows are kept; by default nowhere.
+        request: The rules, and the encoder and aligner that score.
+        kept: Results of finished windows, which a run that is resumed takes again; by default none are kept.
 
     Attributes:
-        names: Names of the scores.
+        score_names: Names of the scores.
     """
 
-    def __init__(self, request: FilterRequest, parts: Parts | None = None) -> None:
+    def __init__(self, request: FilterRequest, kept: Parts | None = None) -> None:
         self._request = request
-        self._parts = parts or Parts(None, dict, what="filtering")
+        self._kept = kept or Parts(None, dict, what="filtering")
         self._rules, self._scorer = PairRules(request), PairScorer(request)
-        self.names = self._scorer.names
+        self.score_names = self._scorer.score_names
         self._here = request.engine == "local"
 
     def windows(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[PairWindow, Iterator[Scores]]]:
-        """Windows of the pairs in their order, with the scores of the pairs that no rule drops."""
-        if self.names:
+        """Yield the pairs in their order, a window at a time, with the scores of the pairs that no rule drops."""
+        if self.score_names:
             yield from self._scored(pairs)
         else:
             yield from self._ruled(pairs)
@@ -151,7 +162,7 @@ class ScoredWindows:
         work = partial(scores_of, self._scorer) if self._here else score_window
         with self._pool(loads=True) as pool:
             windows = self._windows_to_score(pairs)
-            for window, found in self._parts.results(windows, work, pool, PairWindow.content):
+            for window, found in self._kept.results(windows, work, pool, PairWindow.content):
                 unknown.add(found.reports["unknown"])
                 yield window, self._scores_in(found)
         unknown.warn()
@@ -159,14 +170,14 @@ class ScoredWindows:
     def _ruled(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[PairWindow, Iterator[Scores]]]:
         work = partial(reasons_of, self._rules) if self._here else apply_rules
         with self._pool(loads=False) as pool:
-            for window, found in self._parts.results(_chunks(pairs), work, pool, PairWindow.content):
+            for chunk, found in self._kept.results(_chunks(pairs), work, pool, PairWindow.content):
                 columns = [found.columns[name] for name in ("reasons", "source", "target")]
-                rows: list[Row] = [
-                    (pair, (source, target), reasons)
-                    for (pair, _, _), reasons, source, target in zip(window.rows, *columns, strict=True)
-                ]
-                ruled = PairWindow(window.first, rows)
-                yield ruled, iter([{} for _ in ruled.passing()])
+                rows = []
+                for given, reasons, source, target in zip(chunk.rows, *columns, strict=True):
+                    rows.append(RuledPair(given.pair, (source, target), reasons))
+                ruled = PairWindow(chunk.pairs_before, rows)
+                no_scores: list[Scores] = [{} for _ in ruled.passing()]
+                yield ruled, iter(no_scores)
 
     def _windows_to_score(self, pairs: Iterator[SentencePair]) -> Iterator[PairWindow]:
         """Cut pairs into windows of ``pool`` pairs that pass the rules, among which neighbours are searched.
@@ -176,16 +187,18 @@ class ScoredWindows:
            few pairs a margin would mean little.
         """
         pool = self._request.pool
-        waiting: list[Row] = []
-        earlier: list[tuple[str, str]] = []
-        passed = first = 0
+        waiting: list[RuledPair] = []
+        passed = 0  # of the pairs that wait
+        pairs_before = 0  # of the pairs that wait
+        earlier: list[tuple[str, str]] = []  # texts of passing pairs before these, at most `pool`
 
         def window() -> PairWindow:
-            """The window of the pairs that wait; earlier pairs fill it up if it is short."""
+            """Make a window of the pairs that wait; earlier pairs fill it up if it is short."""
             missing = pool - passed
-            filling = earlier[-missing:] if missing > 0 and passed and self._request.model is not None else []
-            made = PairWindow(first, waiting, filling)
-            texts = [texts for _, texts, reasons in waiting if not reasons]
+            has_margin = self._request.model is not None
+            filling = earlier[-missing:] if has_margin and passed and missing > 0 else []
+            made = PairWindow(pairs_before, waiting, filling)
+            texts = [row.texts for row in waiting if not row.reasons]
             if texts:
                 earlier[:] = [*filling, *texts][-pool:]
             return made
@@ -195,20 +208,24 @@ class ScoredWindows:
             while chunk := list(islice(run, _CHUNK)):
                 for row in _with_reasons(chunk, self._rules):
                     waiting.append(row)
-                    passed += not row[2]
+                    passed += not row.reasons
                     if passed == pool or len(waiting) == _MOST_IN_WINDOW * pool:
                         yield window()
-                        first, waiting, passed = first + len(waiting), [], 0
+                        pairs_before += len(waiting)
+                        waiting, passed = [], 0
         yield window()
 
     def _scores_in(self, found: BlockResult) -> Iterator[Scores]:
-        """The scores of a table, pair by pair."""
-        columns = [found.columns[name] for name in self.names]
+        """Yield the scores of each pair of a table that :func:`scores_of` made."""
+        columns = [found.columns[name] for name in self.score_names]
         for is_known, *values in zip(found.columns["known"], *columns, strict=True):
-            yield dict(zip(self.names, values, strict=True)) if is_known else None
+            yield dict(zip(self.score_names, values, strict=True)) if is_known else None
 
     def _pool(self, *, loads: bool) -> WorkPool:
-        """This process, which has loaded all, or a cluster."""
+        """Choose where the work is done: in this process, which has loaded all, or on a cluster.
+
+        ``loads``: The work needs models, so each worker stays alive with them.
+        """
         request = self._request
         if self._here:
             return WorkPool(1)
@@ -220,38 +237,38 @@ class ScoredWindows:
 
 
 def _chunks(pairs: Iterator[SentencePair]) -> Iterator[PairWindow]:
-    """Pairs of the same languages, some thousand at a time."""
-    first = 0
+    """Yield chunks of pairs of the same languages, to which the rules are not applied yet."""
+    pairs_before = 0
     for _, run in groupby(pairs, key=attrgetter("languages")):
         while chunk := list(islice(run, _CHUNK)):
-            yield PairWindow(first, [(pair, pair.texts, _lacking(pair)) for pair in chunk])
-            first += len(chunk)
+            rows = [RuledPair(pair, pair.texts, _missing_language(pair)) for pair in chunk]
+            yield PairWindow(pairs_before, rows)
+            pairs_before += len(chunk)
 
 
-def _with_reasons(pairs: Sequence[SentencePair], rules: PairRules) -> list[Row]:
-    """Pairs of the same languages with their clean texts and the rules that drop them."""
-    # Rules and scores see clean text. The pair itself stays as it was given.
+def _with_reasons(pairs: Sequence[SentencePair], rules: PairRules) -> list[RuledPair]:
+    """Apply the rules to the clean texts of pairs of the same languages."""
     cleaned = [_cleaned(pair) for pair in pairs]
-    rows: list[Row] = []
+    rows = []
     reasons_of_pairs = rules.reasons(cleaned, pairs[0].languages)
     for pair, clean_pair, reasons in zip(pairs, cleaned, reasons_of_pairs, strict=True):
-        rows.append((pair, clean_pair.texts, _lacking(pair) or reasons))
+        rows.append(RuledPair(pair, clean_pair.texts, _missing_language(pair) or reasons))
     return rows
 
 
-def _lacking(pair: SentencePair) -> list[str]:
-    """The reason to drop a pair whose unit of a translation memory lacks a language; of other pairs no reason."""
+def _missing_language(pair: SentencePair) -> list[str]:
+    """The reason to drop a pair whose unit of a translation memory lacks a language; no reason for other pairs."""
     return [MISSING_LANGUAGE] if pair.unit is not None and not pair.unit.complete else []
 
 
 def _cleaned(pair: SentencePair) -> SentencePair:
-    """The pair with the text that is judged: on one line, single spaces, no control characters."""
+    """Clean the texts of a pair: one line, single spaces, no control characters; the pair given is not changed."""
     source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
     return pair if (source, target) == pair.texts else replace(pair, texts=(source, target))
 
 
 def scores_made_from(request: FilterRequest, inputs: Iterable[str | Path]) -> dict[str, Any]:
-    """Values on which scores depend, beside the text of the pairs: if one differs, kept scores are not taken."""
+    """Collect what scores depend on, beside the texts of the pairs; if one value differs, kept scores are not used."""
     aligner, model = request.aligner, request.model
     options = request.model_dump(exclude={"aligner", "model", *_NO_SCORE})
     recorded: dict[str, Any] = {"options": options, "inputs": input_sizes(inputs)}

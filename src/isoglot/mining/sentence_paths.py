@@ -35,9 +35,6 @@ Lengths = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 Step = tuple[int, int, int, int, float]
 """A step of a path: first source line, first target line, how many lines of each, and the cost."""
-Band = tuple[Numbers, Numbers]
-"""The cells that are searched: for each number i of source lines that a path has passed, the smallest and the largest
-number of target lines that it may have passed. **Shape** of each: (source lines + 1)."""
 
 _SKIP, _SKIP_SHARE = 0.2, 0.75
 """Cost of a skipped line: the first number, and this share of the cost of a usual pair."""
@@ -46,13 +43,27 @@ _FEW = 16
 _SMALL = 256
 """Lines of a level at which all cells are searched."""
 _WIDTH = 12
-"""Cells on either side of the path through the coarser level."""
+"""Cells that a band has on either side of the path through the coarser level."""
 _SAMPLES = 128
 """Sample lines that show how similar random pairs are."""
 _ROUNDING = 1e-3
 """Vectors of the same text differ by less, even in bfloat16. A lower cost counts as 0, so that ties are ties."""
 _ROWS = 64
 """Source lines whose costs are computed as one matrix product."""
+
+
+class Band(NamedTuple):
+    """The cells that are searched; a path is in cell (i, j) when it has passed i source and j target lines.
+
+    The cells of a band are numbered row by row: (0, low[0]) … (0, high[0]), (1, low[1]) … With ``low`` 0 0 1 and
+    ``high`` 1 2 2, the rows have 2, 3 and 2 cells, and ``first_cells`` is 0 2 5 7.
+    """
+
+    low: Numbers  # the smallest j of each row i. Shape: (source lines + 1)
+    high: Numbers  # the largest j of each row. Shape: (source lines + 1)
+    first_cells: (
+        Numbers  # number of each row's first cell; then the number of all cells. Shape: (source lines + 2)
+    )
 
 
 class Runs(NamedTuple):
@@ -63,19 +74,19 @@ class Runs(NamedTuple):
     lengths: Lengths  # in units that both sides share. Shape: (lines)
     present: NDArray[np.bool_]  # False: the vector is null, and the run pairs with nothing. Shape: (lines)
 
-    def part(self, start: int, stop: int) -> "Runs":
+    def ending_in(self, start: int, stop: int) -> "Runs":
         """The runs that end with the lines from ``start`` to ``stop`` − 1."""
         rows = slice(start, stop)
         return Runs(self.vectors[rows], self.random_distance[rows], self.lengths[rows], self.present[rows])
 
 
 def _runs_of_side(vectors: Sequence[Vectors], samples: Vectors, lengths: Lengths) -> list[Runs]:
-    """The runs of 1, 2, … lines of a side.
+    """Compute the random distances and lengths of the runs of 1, 2, … lines of a side.
 
-    ``vectors``: For 1, 2, … lines, the vectors of the runs. ``samples``: Lines of the other side. ``lengths``: Of each
-    line of this side.
+    ``vectors``: For 1, 2, … lines, the vectors of the runs. ``samples``: Lines of the other side. ``lengths``: Length
+    of each line of this side.
     """
-    # Of all lines before each line.
+    # The length of all lines before each line, and of all lines.
     length_before = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
     ends = np.arange(1, len(length_before))
     runs = []
@@ -125,61 +136,71 @@ def cheapest_groups(
     coarser: list[Step] = []
     if max(counts) > _SMALL and min(counts) > 1:
         coarser = cheapest_groups([_halved(source[0])], [_halved(target[0])], max_size=2, skip=skip)
-    low, high = _around(coarser, *counts)
-    # The cells of the band stand in one row, source line by source line.
-    offsets = starts_and_end(high - low + 1)
-    source_samples, target_samples = samples or (spaced(source[0]), spaced(target[0]))
+    band = _around(coarser, *counts)
+
+    source_samples, target_samples = samples or (sample_lines(source[0]), sample_lines(target[0]))
     source_lengths, target_lengths = lengths or [np.ones(count, np.float32) for count in counts]
     source_runs = _runs_of_side(source, target_samples, source_lengths)
     target_runs = _runs_of_side(target, source_samples, target_lengths)
+
+    # The kinds of groups: a source and b target lines. Smaller groups come first: of equal costs the search takes the
+    # first.
     sizes = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
-    sizes.sort(key=sum)  # smaller groups first: of equal costs the search takes the first
-    costs = _costs(source_runs, target_runs, sizes, (low, high), offsets, weight=length_weight)
-    source_sizes, target_sizes = (np.array(column, np.int64) for column in zip(*sizes, strict=True))
-    steps, step_costs = _search(costs, source_sizes, target_sizes, (low, high, offsets), skip)
+    sizes.sort(key=sum)
+    costs = _costs(source_runs, target_runs, sizes, band, weight=length_weight)
+    source_sizes = np.array([a for a, _ in sizes], np.int64)
+    target_sizes = np.array([b for _, b in sizes], np.int64)
+    # numba knows plain tuples only.
+    steps, step_costs = _search(costs, source_sizes, target_sizes, tuple(band), skip)
     return [(*step, float(cost)) for step, cost in zip(steps.tolist(), step_costs, strict=True)]
 
 
 def mutual_lines(source: Vectors, target: Vectors) -> tuple[Numbers, Numbers]:
-    """Pairs of sample lines that are each other's nearest: numbers of source lines, and of their target lines."""
+    """Pair sample lines of the source with target lines, where each is the nearest line of the other.
+
+    Returns:
+        The numbers of the source lines, and the number of the target line of each.
+    """
     if not (len(source) and len(target)):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    sampled = _spaced_places(len(source))
+    sampled = _sample_places(len(source))
     nearest = (source[sampled] @ target.T).argmax(1)
-    back = (source @ target[nearest].T).argmax(0)
-    is_mutual = (source[back] == source[sampled]).all(1)  # the same text on another line is as good
+    nearest_of_nearest = (source @ target[nearest].T).argmax(0)
+    # Vectors are compared, and not numbers of lines: the same text on another line is as good.
+    is_mutual = (source[nearest_of_nearest] == source[sampled]).all(1)
     is_mutual &= _present(source[sampled]) & _present(target[nearest])
     return sampled[is_mutual], nearest[is_mutual]
 
 
 def usual_skip(source: Vectors, target: Vectors, pairs: tuple[Numbers, Numbers]) -> float:
-    """The cost of a line without a translation, from the median cost of :func:`mutual_lines`.
+    """Choose the cost of a line without a translation, from the median cost of mutual lines (``pairs``).
 
-    Encoders differ in how similar they make translations, and so do languages: such a pair costs 0.2 to 0.6 of a
-    random pair.
+    A fixed cost would not do: encoders and languages differ in how similar translations are, so mutual lines cost
+    0.2 to 0.6 times as much as random pairs.
     """
     first, second = source[pairs[0]], target[pairs[1]]
     if not len(first):
         return _SKIP
-    of_random_pairs = _random_distance(first, spaced(target)) + _random_distance(second, spaced(source))
+    of_random_pairs = _random_distance(first, sample_lines(target))
+    of_random_pairs += _random_distance(second, sample_lines(source))
     costs = 2 * np.maximum(1 - (first * second).sum(1), 0) / np.maximum(of_random_pairs, np.float32(1e-9))
     return _SKIP + _SKIP_SHARE * float(np.median(costs))
 
 
 def length_ratio(source: Lengths, target: Lengths, pairs: tuple[Numbers, Numbers]) -> float:
-    """How many times as long source lines are: the median of :func:`mutual_lines`; of few pairs, by the totals.
+    """Estimate how many times as long source lines are as target lines: the median of mutual lines (``pairs``).
 
-    The totals alone would be wrong for documents of which one lacks a chapter.
+    If these are few, the total lengths decide, which are wrong where one document lacks a chapter.
     """
     if len(pairs[0]) < _FEW:
         return float(source.sum() / max(1.0, target.sum()))
     return float(np.median(source[pairs[0]] / target[pairs[1]]))
 
 
-def spaced(lines: Vectors) -> Vectors:
-    """Sample lines at equal distances, of the lines that have a vector."""
+def sample_lines(lines: Vectors) -> Vectors:
+    """Take sample lines at equal distances, among the lines whose vector is not null."""
     present = np.flatnonzero(_present(lines))
-    return lines[present[_spaced_places(len(present))]] if len(present) else lines[:0]
+    return lines[present[_sample_places(len(present))]] if len(present) else lines[:0]
 
 
 def _present(vectors: Vectors) -> NDArray[np.bool_]:
@@ -187,7 +208,7 @@ def _present(vectors: Vectors) -> NDArray[np.bool_]:
     return np.asarray(vectors.any(axis=1))
 
 
-def _spaced_places(count: int) -> Numbers:
+def _sample_places(count: int) -> Numbers:
     """At most :data:`_SAMPLES` numbers from 0 to ``count`` − 1, at equal distances."""
     return np.unique(np.linspace(0, count - 1, _SAMPLES).astype(np.int64))
 
@@ -200,7 +221,7 @@ def _halved(vectors: Vectors) -> Vectors:
 
 
 def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
-    """The band around the path through the level with half the lines; all cells where there is no such level.
+    """Make the band around the path through the level with half the lines; a band of all cells without a path.
 
     Args:
         path: Steps through the coarser level, of one line a side at most.
@@ -208,7 +229,7 @@ def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
         columns: Target lines of this level.
     """
     if not path:
-        return np.zeros(rows + 1, np.int64), np.full(rows + 1, columns, np.int64)
+        return _band(np.zeros(rows + 1, np.int64), np.full(rows + 1, columns, np.int64))
     # Line i of the coarser level is lines 2 i and 2 i + 1 of this one.
     steps = np.array([step[:4] for step in path], np.int64)
     first_row, first_column = 2 * steps[:, 0], 2 * steps[:, 1]
@@ -225,7 +246,12 @@ def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
     high = maximum_filter1d(high, size, mode="nearest") + _WIDTH
     low, high = np.clip(low, 0, columns), np.clip(high, 0, columns)
     low[0], high[-1] = 0, columns  # the path begins and ends in the corners
-    return low, high
+    return _band(low, high)
+
+
+def _band(low: Numbers, high: Numbers) -> Band:
+    """A band with its cells numbered."""
+    return Band(low, high, starts_and_end(high - low + 1))
 
 
 def _costs(
@@ -233,44 +259,48 @@ def _costs(
     target: Sequence[Runs],
     sizes: Sequence[tuple[int, int]],
     band: Band,
-    offsets: Numbers,
     *,
     weight: float,
 ) -> NDArray[np.float32]:
-    """The cost of each group that ends in each cell of the band; infinite where no group can end.
+    """Compute the cost of each kind of group that ends in each cell of the band; infinite where no group can end.
 
-    ``sizes``: Source and target lines of each kind of group. ``offsets``: Where the cells of each row begin.
+    ``sizes``: Source and target lines of each kind of group. ``weight``: The λ of the formula.
     **Shape**: (cells, sizes).
     """
-    low, high = band
-    costs = np.full((offsets[-1], len(sizes)), np.inf, np.float32)
-    # Blocks of rows: the band of a block is computed as one rectangle, of which the cells of the band are taken.
+    low, high, first_cells = band
+    costs = np.full((first_cells[-1], len(sizes)), np.inf, np.float32)
+    # Costs are matrix products, so they are computed for rectangles: for some rows at a time, from the smallest to the
+    # largest column of the band there. The cells outside the band are thrown away.
     for top in range(1, len(low), _ROWS):
         end = min(top + _ROWS, len(low))
         left, right = max(int(low[top:end].min()), 1), int(high[top:end].max())
         if right < left:
             continue
-        # Row, column and number of each cell of the band in this block. In column 0 no group ends.
+        # Number of each cell of the band in these rows, and its row and column. In column 0 no group ends.
         widths = high[top:end] - low[top:end] + 1
-        row = np.repeat(np.arange(end - top), widths)
-        cell = np.arange(offsets[top], offsets[end])
-        first_cells = np.repeat(offsets[top:end], widths)
-        column = np.repeat(low[top:end], widths) + cell - first_cells
+        cell = np.arange(first_cells[top], first_cells[end])
+        row = np.repeat(np.arange(top, end), widths)
+        column = low[row] + cell - first_cells[row]
         has_group = column > 0
-        row, cell, column = row[has_group], cell[has_group], column[has_group] - left
+        row, cell, column = row[has_group], cell[has_group], column[has_group]
         for number, (a, b) in enumerate(sizes):
-            source_runs = source[a - 1].part(top - 1, end - 1)
-            target_runs = target[b - 1].part(left - 1, right)
+            # In cell (i, j) ends the group whose last lines are i − 1 and j − 1.
+            source_runs = source[a - 1].ending_in(top - 1, end - 1)
+            target_runs = target[b - 1].ending_in(left - 1, right)
             cost = _cost_of_groups(source_runs, target_runs, weight=weight)
             cost *= a * b
-            cost[: max(0, a - top)] = np.inf  # a run does not begin before the document
+            # A run of a lines cannot end in a row before a: it would begin before the document.
+            cost[: max(0, a - top)] = np.inf
             cost[:, : max(0, b - left)] = np.inf
-            costs[cell, number] = cost[row, column]
+            costs[cell, number] = cost[row - top, column - left]
     return costs
 
 
 def _cost_of_groups(source: Runs, target: Runs, *, weight: float) -> NDArray[np.float32]:
-    """The cost of each source run with each target run, without the factor a b. **Shape**: (source, target)."""
+    """Compute the cost of each source run with each target run, without the factor a b.
+
+    **Shape**: (source runs, target runs).
+    """
     distance = 1 - source.vectors @ target.vectors.T
     of_random_pairs = source.random_distance[:, None] + target.random_distance[None]
     cost: NDArray[np.float32] = 2 * distance / np.maximum(of_random_pairs, np.float32(1e-9))
@@ -288,26 +318,29 @@ def _cost_of_groups(source: Runs, target: Runs, *, weight: float) -> NDArray[np.
 def _search(costs, source_sizes, target_sizes, band, skip):
     """Find the cheapest path, and return its steps (first lines and numbers of lines) and their costs.
 
-    Cell (i, j) of the band is reached when i source and j target lines are passed. Among ways into a cell that cost the
-    same, groups win over skips, in the order of their sizes, and a skipped source line over a skipped target line.
+    For each cell of the band, row by row, the search keeps the cost of the cheapest path to the cell, and the last step
+    of that path (``choices``): the number of a group's kind, or one of the two skips. Of last steps that cost the same,
+
+    1. a group wins over a skip, and the first kind of group over later ones;
+    2. a skipped source line wins over a skipped target line.
     """
-    low, high, offsets = band
+    low, high, first_cells = band
     count = len(source_sizes)
     skip_source, skip_target = count, count + 1  # the choices after those of groups
     total = np.full(len(costs), np.inf)
     choices = np.full(len(costs), -1, np.int16)
     for i in range(len(low)):
         for j in range(low[i], high[i] + 1):
-            cell = offsets[i] + j - low[i]
+            cell = first_cells[i] + j - low[i]
             best, choice = (0.0 if i == 0 and j == 0 else np.inf), -1
             for number in range(count):
                 a, b = i - source_sizes[number], j - target_sizes[number]
                 if a >= 0 and b >= 0 and low[a] <= b <= high[a]:
-                    cost = total[offsets[a] + b - low[a]] + costs[cell, number]
+                    cost = total[first_cells[a] + b - low[a]] + costs[cell, number]
                     if cost < best:
                         best, choice = cost, number
             if i > 0 and low[i - 1] <= j <= high[i - 1]:
-                cost = total[offsets[i - 1] + j - low[i - 1]] + skip
+                cost = total[first_cells[i - 1] + j - low[i - 1]] + skip
                 if cost < best:
                     best, choice = cost, skip_source
             if j > low[i]:
@@ -315,16 +348,17 @@ def _search(costs, source_sizes, target_sizes, band, skip):
                 if cost < best:
                     best, choice = cost, skip_target
             total[cell], choices[cell] = best, choice
-    # Back from the end of both documents to their beginning, by what was chosen for each cell.
+    # Follow the last steps back from the end of both documents to their beginning.
     row, column = np.int64(len(low) - 1), high[len(low) - 1]
     steps, step_costs = np.empty((row + column, 4), np.int64), np.empty(row + column)
     size = 0
     while row > 0 or column > 0:
-        cell = offsets[row] + column - low[row]
+        cell = first_cells[row] + column - low[row]
         chosen = choices[cell]
         if chosen < count:
             a, b, cost = source_sizes[chosen], target_sizes[chosen], costs[cell, chosen]
         else:
+            # One line of one side, and none of the other: (1, 0) or (0, 1).
             a, b, cost = np.int64(chosen == skip_source), np.int64(chosen == skip_target), skip
         row, column = row - a, column - b
         steps[size, 0], steps[size, 1], steps[size, 2], steps[size, 3] = row, column, a, b

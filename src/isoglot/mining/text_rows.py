@@ -1,4 +1,4 @@
-"""Sentences of one language from a file: lines, or rows of JSON lines, which keep what else they say."""
+"""Sentences of one language, read from a file: lines of text, JSON lines, or one language of a TMX file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,20 +15,20 @@ from isoglot.formats.tmx_unit import variant_values
 
 
 class TextRow(NamedTuple):
-    """A sentence, where it stands, and what else its row says."""
+    """A sentence, its line, and what else its row says."""
 
     line: int
     text: str
-    more: Mapping[str, Any] = {}
+    more: Mapping[str, Any] = {}  # keys of JSON lines, notes and properties of TMX
 
     @property
     def cleaned(self) -> str:
-        """The text with single spaces, as it is compared with others; what is written is the text itself."""
+        """The text as it is encoded and compared, on one line and with single spaces; ``text`` is what is written."""
         return clean(self.text.replace("\n", " "))
 
 
 def require_texts(paths: Sequence[str]) -> None:
-    """Refuse files whose names say that a line is more than a sentence."""
+    """Refuse files that do not have one sentence per line, as far as their names tell."""
     for path in paths:
         if message := foreign(path):
             raise ConfigurationError(message)
@@ -40,7 +40,10 @@ def require_texts(paths: Sequence[str]) -> None:
 
 
 def text_rows(path: str, language: str) -> Iterator[TextRow]:
-    """The sentences of a file in their order, blank ones among them."""
+    """Read the sentences of a file, in their order; a blank line is a blank sentence.
+
+    ``language``: The translations to read from TMX; the language that rows of JSON lines may name.
+    """
     form = by_suffix(path)
     if form is None:
         yield from (TextRow(line, text) for line, text in numbered_lines(path))
@@ -51,9 +54,9 @@ def text_rows(path: str, language: str) -> Iterator[TextRow]:
                 f"{path}: whose sentences are read from a translation memory? Add [[languages=('en', 'de')]]"
             )
         for unit, variant in tmx_sentences(path, language):
-            name = {"id": unit.attributes["tuid"]} if "tuid" in unit.attributes else {}
-            values = {key: value for key, value in variant_values(variant).items() if value}
-            yield TextRow(unit.line, variant.text or "", name | values)
+            more = {"id": unit.attributes["tuid"]} if "tuid" in unit.attributes else {}
+            more |= {key: value for key, value in variant_values(variant).items() if value}
+            yield TextRow(unit.line, variant.text or "", more)
         return
     for line, row in numbered_objects(path):
         text, tag = row.pop("text", None), row.get("language")
@@ -75,23 +78,36 @@ def text_rows(path: str, language: str) -> Iterator[TextRow]:
 def pair_of_rows(
     source: Sequence[TextRow], target: Sequence[TextRow], languages: tuple[str, str]
 ) -> SentencePair:
-    """Rows of both sides as a pair, their texts joined by spaces, with what else they say.
+    """Make a pair of the rows of both sides: their texts joined by spaces, and what else the rows say.
 
-    A value that differs between the rows of a side is a list of one value for each.
+    1. A value of the rows of a side is named by the side: ``id`` of the source rows is ``source_id``.
+    2. If the rows of a side have different values, the pair has a list with the value of each row.
+    3. Inline tags are joined as the texts are: a tag of the second row stands behind the first row's text and a space.
     """
-    sides = dict(zip(("source", "target"), (source, target), strict=True))
     values: dict[str, Any] = {}
-    for side, rows in sides.items():
-        tags, length = [], 0
-        for row in rows:
-            tags += [[length + offset, xml] for offset, xml, *_ in row.more.get("tags", ())]
-            length += len(row.text) + 1
-        if any("tags" in row.more for row in (*source, *target)):
-            values[f"{side}_tags"] = tags
-        for name in dict.fromkeys(name for row in rows for name in row.more if name != "tags"):
+    has_tags = any("tags" in row.more for row in (*source, *target))
+    for side, rows in (("source", source), ("target", target)):
+        if has_tags:
+            values[f"{side}_tags"] = _joined_tags(rows)  # 3
+        names = dict.fromkeys(name for row in rows for name in row.more)  # each once, in their order
+        for name in names:
+            if name == "tags":
+                continue
             every = [row.more.get(name) for row in rows]
-            values[f"{side}_{name}"] = every[0] if all(value == every[0] for value in every) else every
+            is_same = all(value == every[0] for value in every)
+            values[f"{side}_{name}"] = every[0] if is_same else every  # 1, 2
     texts = (" ".join(row.text for row in source), " ".join(row.text for row in target))
     pair = SentencePair(texts, languages=languages)
     take_row_values(pair, values)
     return pair
+
+
+def _joined_tags(rows: Sequence[TextRow]) -> list[list[Any]]:
+    """The inline tags of rows as offset and XML; offsets count characters of the joined text."""
+    tags = []
+    start = 0  # of the row in the joined text
+    for row in rows:
+        for offset, xml, *_ in row.more.get("tags", ()):
+            tags.append([start + offset, xml])
+        start += len(row.text) + 1
+    return tags

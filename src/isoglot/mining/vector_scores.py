@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
+from torch import Tensor
 
 from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.mining.options import FilterRequest
@@ -19,7 +18,7 @@ class VectorScorer:
     """Scores windows of pairs by the vectors of their sentences.
 
     Args:
-        request: The encoder, and of the margin the number of ``neighbours``.
+        request: The encoder, and the number of ``neighbours`` of the margin.
 
     Attributes:
         left_out: Words of all windows that the encoder's vocabulary does not know.
@@ -33,43 +32,58 @@ class VectorScorer:
     def __call__(
         self,
         pairs: Sequence[tuple[str, str]],
-        names: Sequence[str],
+        labels: Sequence[str],
         earlier: Sequence[tuple[str, str]] = (),
     ) -> list[dict[str, float] | None]:
-        """Cosine and margin of each pair; ``None`` for a pair with a null vector.
+        """Compute cosine and margin of each pair; ``None`` for a pair with a null vector.
 
         A text that stands several times in a window is one neighbour; a text with a null vector is no neighbour.
 
-        ``names``: What warnings call the pairs. ``earlier``: Pairs before these, which fill up a short window.
+        ``labels``: The pairs as warnings call them. ``earlier``: Pairs before these, which fill up a short window.
         """
-        sides = []  # of each side the vectors of its different texts, and the number of each pair's vector, or −1
-        for side in (0, 1):
-            texts = [pair[side] for pair in pairs]
-            before = [pair[side] for pair in earlier]
-            rows = {text: row for row, text in enumerate(dict.fromkeys([*texts, *before]))}
-            where: dict[str, list[str]] = {}
-            for name, text in zip(names, texts, strict=True):
-                where.setdefault(text, []).append(name)
-
-            def count(text: str, words: Sequence[str], whole: bool, where: Any = where) -> None:
-                for name in where.get(text, ()):  # earlier windows counted theirs
-                    self.left_out.add(name, words, whole)
-
-            vectors = unit_vectors(self._encoder, list(rows), count)
-            present = vectors.any(1)
-            numbers = torch.where(present, present.cumsum(0) - 1, -1)
-            sides.append((vectors[present], numbers[[rows[text] for text in texts]]))
-        (first, x), (second, y) = sides
-        values = torch.full((2, len(pairs)), torch.nan)
-        both = (x >= 0) & (y >= 0)
-        if bool(both.any()):
-            forward, backward = nearest_both_ways(first, second, self._options.neighbours)
-            x, y = x[both], y[both]
-            means = forward.similarities.mean(1)[x], backward.similarities.mean(1)[y]
-            cosine = (first[x] * second[y]).sum(1)
-            values[:, both] = torch.stack([cosine, compared(cosine, *means, similarity="margin")])
-        scores: list[dict[str, float] | None] = []
-        for cosine_of_pair, margin in zip(*values.tolist(), strict=True):
-            known = not math.isnan(cosine_of_pair)
-            scores.append({"cosine": cosine_of_pair, "margin": margin} if known else None)
+        source_vectors, x = self._vectors_of_side(pairs, labels, earlier, 0)
+        target_vectors, y = self._vectors_of_side(pairs, labels, earlier, 1)
+        scores: list[dict[str, float] | None] = [None] * len(pairs)
+        scored = torch.nonzero((x >= 0) & (y >= 0))[:, 0]
+        if not len(scored):
+            return scores
+        forward, backward = nearest_both_ways(source_vectors, target_vectors, self._options.neighbours)
+        x, y = x[scored], y[scored]
+        cosines = (source_vectors[x] * target_vectors[y]).sum(1)
+        source_means, target_means = forward.similarities.mean(1)[x], backward.similarities.mean(1)[y]
+        margins = compared(cosines, source_means, target_means, similarity="margin")
+        for row, cosine, margin in zip(scored.tolist(), cosines.tolist(), margins.tolist(), strict=True):
+            scores[row] = {"cosine": cosine, "margin": margin}
         return scores
+
+    def _vectors_of_side(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        labels: Sequence[str],
+        earlier: Sequence[tuple[str, str]],
+        side: int,
+    ) -> tuple[Tensor, Tensor]:
+        """Encode each different text of a side once.
+
+        Returns:
+            The vectors that are not null; and for each pair the number of its vector among these, or −1 if its vector
+            is null.
+        """
+        texts = [pair[side] for pair in pairs]
+        earlier_texts = [pair[side] for pair in earlier]
+        different = list(dict.fromkeys([*texts, *earlier_texts]))
+        row_of_text = {text: row for row, text in enumerate(different)}
+        labels_of_text: dict[str, list[str]] = {}
+        for label, text in zip(labels, texts, strict=True):
+            labels_of_text.setdefault(text, []).append(label)
+
+        def count(text: str, words: Sequence[str], is_unknown: bool) -> None:
+            # An earlier text has no label here: its words were counted in its own window.
+            for label in labels_of_text.get(text, ()):
+                self.left_out.add(label, words, is_unknown)
+
+        vectors = unit_vectors(self._encoder, different, count)
+        is_present = vectors.any(1)
+        number_of_row = torch.where(is_present, is_present.cumsum(0) - 1, -1)
+        rows = [row_of_text[text] for text in texts]
+        return vectors[is_present], number_of_row[rows]

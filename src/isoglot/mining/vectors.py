@@ -1,11 +1,11 @@
-"""Unit vectors of sentences, a window at a time, from an encoder or any function that has vectors of texts."""
+"""Vectors of sentences, a batch at a time, from an encoder or any function from texts to vectors."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,18 @@ from isoglot.tasks.text_vectors import TextEncoder
 SentenceEncoder = Callable[[Sequence[str]], Any]
 """Texts in, one vector per text out (a tensor or an array): a :class:`isoglot.tasks.text_vectors.TextEncoder`."""
 OnUnknownText = Callable[[str, Sequence[str], bool], None]
-"""Receives a text, unknown words of it, and whether it has no word that is known."""
+"""Receives a text, its unknown words, and whether it has no known word."""
 Progress = Callable[[int, int], None]
+"""Receives how many texts are encoded, and how many there are."""
 
-_WINDOW = 4096
+_BATCH = 4096
+"""Texts whose vectors are in memory at a time, and that a worker of a cluster receives at a time."""
 
 
 def sentence_encoder(
     model: str | Path | SentenceEncoder, options: VectorOptions | None = None
 ) -> SentenceEncoder:
-    """The encoder of a folder or hub name with options; a function is taken as it is."""
+    """Load the encoder of a folder or hub name, with options; return a function unchanged."""
     if isinstance(model, torch.nn.Module) or not (isinstance(model, str | Path) or callable(model)):
         raise ConfigurationError(
             f"model: expected a folder, a hub name or a function of texts, got {type(model).__name__}; a model object "
@@ -49,11 +51,16 @@ def sentence_encoder(
 
 
 def line_counter(unknown: UnknownWords, side: str, lines: Mapping[str, int]) -> OnUnknownText:
-    """Counts the unknown words of texts that are lines of a side; those of lines that are joined have been counted."""
+    """Make the function that counts the unknown words of texts that are lines of a side.
 
-    def count(text: str, words: Sequence[str], whole: bool) -> None:
+    A text that is several lines joined is not in ``lines``: its words were counted line by line.
+
+    ``lines``: The number of each line by its text.
+    """
+
+    def count(text: str, words: Sequence[str], is_unknown: bool) -> None:
         if text in lines:
-            unknown.add(f"line {lines[text]} of the {side}", words, whole)
+            unknown.add(f"line {lines[text]} of the {side}", words, is_unknown)
 
     return count
 
@@ -61,33 +68,39 @@ def line_counter(unknown: UnknownWords, side: str, lines: Mapping[str, int]) -> 
 def raw_vectors(
     encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None = None
 ) -> Tensor:
-    """Vectors as the encoder has them, null for texts without a known word.
+    """Encode texts; the vector of a text without a known word is null.
 
     ``unknown`` receives unknown words; by default the encoder warns of them.
 
     **Shape**: (texts, hidden), float32, on the CPU.
     """
-    return torch.cat([*_windows(encoder, texts, unknown)] or [torch.zeros(0, 1)])
+    batches = [_encoded(encoder, batch, unknown) for batch in _batches(texts)]
+    return torch.cat(batches) if batches else torch.zeros(0, 1)
 
 
-def _windows(
-    encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None
-) -> Iterator[Tensor]:
-    for start in range(0, len(texts), _WINDOW):
-        yield _encoded(encoder, texts[start : start + _WINDOW], unknown)
+def _batches(texts: Sequence[str]) -> list[Sequence[str]]:
+    return [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
 
 
-def _encoded(encoder: SentenceEncoder, window: Sequence[str], unknown: OnUnknownText | None) -> Tensor:
-    """The vectors of some texts."""
+def _encoded(encoder: SentenceEncoder, batch: Sequence[str], unknown: OnUnknownText | None) -> Tensor:
+    """Encode the texts of a batch, and check what the encoder returns."""
     if unknown is None or not isinstance(encoder, TextEncoder):
-        vectors = torch.as_tensor(encoder(window)).detach()
+        vectors = torch.as_tensor(encoder(batch)).detach()
     else:
-        vectors = torch.as_tensor(encoder(window, unknown=partial(_by_text, window, unknown))).detach()
-    if vectors.dim() != 2 or len(vectors) != len(window):
+        # A TextEncoder reports unknown words by the number of their text.
+        vectors = torch.as_tensor(encoder(batch, unknown=partial(_by_text, batch, unknown))).detach()
+    if vectors.dim() != 2 or len(vectors) != len(batch):
         raise ConfigurationError(
-            f"model: expected one vector per text, got shape {tuple(vectors.shape)} for {len(window)} texts"
+            f"model: expected one vector per text, got shape {tuple(vectors.shape)} for {len(batch)} texts"
         )
     return require_finite(vectors, "sentence vectors").float().cpu()
+
+
+def _by_text(
+    texts: Sequence[str], unknown: OnUnknownText, number: int, words: Sequence[str], is_unknown: bool
+) -> None:
+    """Report unknown words by their text in place of its number, which counts from 1."""
+    unknown(texts[number - 1], words, is_unknown)
 
 
 class _VectorWorker:
@@ -97,43 +110,47 @@ class _VectorWorker:
 
 
 def start(encoder: SentenceEncoder | tuple[str, VectorOptions]) -> None:
-    """Take an encoder, or load one by its name."""
+    """Set a worker up with an encoder, or with the name and options of one to load."""
     _VectorWorker.encoder = sentence_encoder(*encoder) if isinstance(encoder, tuple) else encoder
 
 
-def encode_window(texts: Sequence[str]) -> BlockResult:
-    """Encode some texts in a worker."""
-    return _found_vectors(_VectorWorker.encoder, texts)
+def encode_batch(texts: Sequence[str]) -> BlockResult:
+    """Encode a batch in a worker."""
+    return _vectors_and_unknown(_VectorWorker.encoder, texts)
 
 
-def _found_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> BlockResult:
-    """The vectors of some texts, and their unknown words."""
+def _vectors_and_unknown(encoder: SentenceEncoder, texts: Sequence[str]) -> BlockResult:
+    """Encode a batch; return its vectors, and its unknown words as a report."""
     unknown: list[tuple[str, list[str], bool]] = []
-    vectors = _encoded(encoder, texts, lambda text, words, whole: unknown.append((text, list(words), whole)))
+
+    def note(text: str, words: Sequence[str], is_unknown: bool) -> None:
+        unknown.append((text, list(words), is_unknown))
+
+    vectors = _encoded(encoder, texts, note)
     return BlockResult({"vectors": vectors.numpy()}, {"vectors": "vectors"}, {"unknown": unknown})
 
 
 @dataclass(frozen=True)
 class EncodingPlan:
-    """Where texts are encoded, and where their vectors are kept until the run is over.
+    """Encodes texts in this process or on a Ray cluster, and keeps their vectors until the run is over.
 
     Args:
         request: The encoder by name, and the engine.
-        parts: Where the vectors of finished windows are kept.
+        kept: Vectors of finished batches, which a run that is resumed takes again.
     """
 
     request: Any
-    parts: Parts
+    kept: Parts
 
-    def windows(
+    def batches(
         self, encoder: SentenceEncoder, sides: Sequence[Sequence[str]]
     ) -> Iterator[tuple[Sequence[str], BlockResult]]:
-        """The texts of all sides, some thousand at a time, with their vectors."""
-        texts = [side[n : n + _WINDOW] for side in sides for n in range(0, len(side), _WINDOW)]
+        """Yield the batches of the first side, then those of the next one, with their vectors."""
+        batches = list(chain.from_iterable(map(_batches, sides)))
         here = self.request.engine == "local"
-        work = partial(_found_vectors, encoder) if here else encode_window
+        work = partial(_vectors_and_unknown, encoder) if here else encode_batch
         with self._pool(encoder) as pool:
-            yield from self.parts.results(texts, work, pool, content_of)
+            yield from self.kept.results(batches, work, pool, content_of)
 
     def _pool(self, encoder: SentenceEncoder) -> WorkPool:
         request = self.request
@@ -141,20 +158,15 @@ class EncodingPlan:
             return WorkPool(1)
         from isoglot.runs.cluster import ResidentPool  # noqa: PLC0415 - the usual run does without
 
+        # A worker loads an encoder with a name itself; a function is sent to it.
         named = isinstance(request.model, str | Path)
         return ResidentPool(request.workers, start, (request.model, request) if named else encoder)
-
-
-def _by_text(
-    texts: Sequence[str], unknown: OnUnknownText, number: int, words: Sequence[str], whole: bool
-) -> None:
-    unknown(texts[number - 1], words, whole)
 
 
 def unit_vectors(
     encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None = None
 ) -> Tensor:
-    """As :func:`raw_vectors`, of length 1."""
+    """Encode texts as :func:`raw_vectors`, and give each vector that is not null the length 1."""
     return unit(raw_vectors(encoder, texts, unknown))
 
 
@@ -167,31 +179,39 @@ def stored_vectors(
     encoding: EncodingPlan,
     progress: Progress | None = None,
 ) -> Iterator[list[tuple[Tensor, NDArray[np.int64]]]]:
-    """Unit vectors of the sentences of each side that have one, and their numbers.
+    """Encode the sentences of both sides, and store their unit vectors in temporary files while the block runs.
 
-    They are in temporary files that are mapped into memory. The files have no name, so that the system takes them back
-    however the process ends. ``unknown`` receives unknown words, one for each side.
+    Sentences without a known word have a null vector, and are left out.
+
+    Yields:
+        For each side, the unit vectors, and the number of the sentence of each: 0, 2 if sentence 1 is left out. The
+        vectors are files that are mapped into memory. The files have no name, so that the system takes them back
+        however the process ends.
+
+    ``unknown``: For each side, the function that receives its unknown words.
     """
-    total, done, size = sum(map(len, sides)), 0, 0
+    total, done, hidden = sum(map(len, sides)), 0, 0
     with full_disk_named(tempfile.gettempdir()), ExitStack() as stack:
         stored = []
-        windows = encoding.windows(encoder, sides)
+        batches = encoding.batches(encoder, sides)
         for texts, receive in zip(sides, unknown, strict=True):
             file = stack.enter_context(tempfile.TemporaryFile())
-            known = [np.zeros(0, bool)]
-            for _, found in islice(windows, -(-len(texts) // _WINDOW)):
+            has_vector = [np.zeros(0, bool)]  # of each sentence, batch by batch
+            for _, found in islice(batches, len(_batches(texts))):
                 for unknown_words in found.reports["unknown"]:
                     receive(*unknown_words)
-                window = torch.from_numpy(np.array(found.columns["vectors"]))
-                known.append(window.any(1).numpy())
-                file.write(unit(window)[known[-1]].numpy().tobytes())
-                size, done = window.shape[1], done + len(window)
+                vectors = torch.from_numpy(np.array(found.columns["vectors"]))
+                is_present = vectors.any(1).numpy()
+                file.write(unit(vectors)[is_present].numpy().tobytes())
+                has_vector.append(is_present)
+                hidden, done = vectors.shape[1], done + len(vectors)
                 if progress is not None:
                     progress(done, total)
             file.flush()
-            numbers = np.concatenate(known).nonzero()[0]
-            vectors = torch.zeros(0, size)
-            if len(numbers):  # copied on writing, for a tensor has to be writable
-                vectors = torch.from_numpy(np.memmap(file, np.float32, "c", shape=(len(numbers), size)))
-            stored.append((vectors, numbers))
+            numbers = np.concatenate(has_vector).nonzero()[0]
+            mapped = torch.zeros(0, hidden)
+            if len(numbers):
+                # Mode c, copy on write: a tensor has to be writable.
+                mapped = torch.from_numpy(np.memmap(file, np.float32, "c", shape=(len(numbers), hidden)))
+            stored.append((mapped, numbers))
         yield stored

@@ -1,7 +1,9 @@
 """Encode one batch of a corpus as one batch of a stream.
 
-The pieces of all sentences of a batch are one flat array, with the number of pieces of each sentence beside it
-(:class:`~isoglot.corpus.encode.pieces.SidePieces`), so that numpy works on the whole batch at once.
+The pieces of all sentences of a side are one flat array, with the number of pieces of each sentence beside it
+(:class:`~isoglot.corpus.encode.pieces.SidePieces`), so that numpy works on the whole batch at once. Here, a *length* is
+always a number of pieces: ``side.lengths`` before any limit, ``fitting`` within the limits, ``kept`` with 0 for rows
+that are dropped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,18 +32,19 @@ class EncodeOptions(Options):
     """Options by which a corpus becomes a stream.
 
     Attributes:
-        kind: ``text``, ``bitext``, ``aligned`` or ``lexicon``; read from the columns if not given (a lexicon has a
-            bitext's columns, so it must be named).
-        max_length: longest example in pieces, both sides together, specials included; ``None`` for no limit, as text
-            that is packed into blocks afterwards wants it.
-        max_side: longest side of a pair in pieces, without specials (XLM-Align's data: 254).
+        kind: ``text``, ``bitext``, ``aligned`` or ``lexicon``; by default the columns tell. A lexicon has the columns
+            of a bitext, so it must be named.
+        max_length: Longest example in pieces, both sides together, special tokens included; ``None`` for no limit, if
+            the stream is packed into blocks afterwards.
+        max_side: Longest side of a pair in pieces, without special tokens (XLM-Align's data: 254).
         overlong: ``drop`` the example, or ``truncate``: each side to ``max_side``, then the longer side until the pair
             fits. Links to pieces that were cut off are dropped and counted.
-        pair_template: whose specials are counted: the tokenizer's own (``hf``) or one separator (``single``).
-        words: what a word of raw text is: ``unicode`` or ``whitespace``.
-        subword: which pieces of linked words are linked (:func:`isoglot.corpus.encode.links.project_links`).
+        pair_template: Special tokens of a pair that count: those of the tokenizer (``hf``), or one separator
+            (``single``).
+        words: Way of cutting raw text into words: ``unicode`` or ``whitespace``.
+        subword: Pieces of linked words that are linked (:func:`isoglot.corpus.encode.links.project_links`).
         align_on: ``words`` for links between words; ``pieces`` for links that were made between pieces already.
-        drop_identical: drop links between words that are spelt alike (Cao et al. 2020).
+        drop_identical: Drop links between words that are spelt alike (Cao et al. 2020).
     """
 
     kind: Kind | None = None
@@ -83,67 +86,73 @@ class BatchEncoder:
         """
         names = ("text",) if self.kind == "text" else ("source", "target")
         sides = [self._side(name, columns) for name in names]
-        fitted = self._fitted_lengths(sides)
 
-        # Which rows are kept, and how many pieces each of their sides keeps.
-        filled = np.all([side.lengths > 0 for side in sides], axis=0)
-        is_cut = np.any([fit != side.lengths for side, fit in zip(sides, fitted, strict=True)], axis=0)
-        too_long = filled & is_cut
+        # Rows that are kept: both sides have pieces, and nothing is too long, or what is too long is cut.
+        fitting = self._fitting_lengths(sides)
+        has_pieces = np.all([side.lengths > 0 for side in sides], axis=0)
+        exceeds = np.zeros(len(has_pieces), dtype=bool)
+        for side, fitting_lengths in zip(sides, fitting, strict=True):
+            exceeds |= fitting_lengths != side.lengths
+        too_long = has_pieces & exceeds
         drops = self.options.overlong == "drop"
-        keep = filled & ~too_long if drops else filled
-        rows = np.flatnonzero(keep)
-        lengths = [np.where(keep, fit, 0) for fit in fitted]
+        is_kept = has_pieces & ~too_long if drops else has_pieces
+        rows = np.flatnonzero(is_kept)
+        kept = [np.where(is_kept, fitting_lengths, 0) for fitting_lengths in fitting]
 
         counts = {
-            "examples": len(filled),
+            "examples": len(has_pieces),
             "kept": len(rows),
-            "empty": int((~filled).sum()),
+            "empty": int((~has_pieces).sum()),
             "overlong": int(too_long.sum()) if drops else 0,
             "truncated": 0 if drops else int(too_long.sum()),
-            "pieces": int(sum(length.sum() for length in lengths)),
+            "pieces": int(sum(kept_lengths.sum() for kept_lengths in kept)),
+            # Sentences, not words; the name is that in manifests.
             "words_not_located": sum(side.not_located for side in sides),
         }
-        stream = {"length": pa.array(np.sum(lengths, axis=0)[rows]), "row": pa.array(rows + first_row)}
-        for name, side, length in zip(names, sides, lengths, strict=True):
+        stream = {"length": pa.array(np.sum(kept, axis=0)[rows]), "row": pa.array(rows + first_row)}
+        for name, side, kept_lengths in zip(names, sides, kept, strict=True):
             # Each sentence keeps its first pieces.
             first_pieces = np.cumsum(side.lengths) - side.lengths
             place_in_sentence = np.arange(len(side.ids)) - np.repeat(first_pieces, side.lengths)
-            kept_pieces = place_in_sentence < np.repeat(length, side.lengths)
+            kept_pieces = place_in_sentence < np.repeat(kept_lengths, side.lengths)
             prefix = "" if self.kind == "text" else f"{name}_"
             ids_name = "input_ids" if self.kind == "text" else f"{name}_ids"
             stream[f"{prefix}language"] = columns[f"{prefix}language"].take(pa.array(rows))
-            stream[ids_name] = list_array(side.ids[kept_pieces], length[rows])
-            stream[f"{prefix}word_ids"] = list_array(side.word_ids[kept_pieces], length[rows])
+            stream[ids_name] = list_array(side.ids[kept_pieces], kept_lengths[rows])
+            stream[f"{prefix}word_ids"] = list_array(side.word_ids[kept_pieces], kept_lengths[rows])
 
         if self.kind == "aligned":
             source, target = sides
             links = self._piece_links(columns, source, target, first_row, counts)
+            # Links to pieces that are not kept are dropped. Of a dropped row no piece is kept.
             row, source_piece, target_piece = links.T
-            source_lengths, target_lengths = lengths
-            inside = (source_piece < source_lengths[row]) & (target_piece < target_lengths[row])
-            counts["links_cut"] = int((~inside & keep[row]).sum())
-            counts["piece_links"] = int(inside.sum())
-            links_per_row = np.bincount(row[inside], minlength=len(keep))
-            stream["links"] = list_array(links[inside, 1:], links_per_row[rows], width=2)
+            kept_of_source, kept_of_target = kept
+            is_inside = (source_piece < kept_of_source[row]) & (target_piece < kept_of_target[row])
+            counts["links_cut"] = int((~is_inside & is_kept[row]).sum())
+            counts["piece_links"] = int(is_inside.sum())
+            links_per_row = np.bincount(row[is_inside], minlength=len(is_kept))
+            stream["links"] = list_array(links[is_inside, 1:], links_per_row[rows], width=2)
         return stream, counts
 
     def _side(self, name: str, columns: Mapping[str, Any]) -> SidePieces:
         """Cut one side of the batch (``text``, ``source`` or ``target``) into pieces.
 
-        The words of the corpus are used where links count them, or where it has no text. Links between pieces count the
-        pieces of the raw text, so the words are of no use then.
+        1. If links count the words of the corpus, or the corpus has no text, these words are used. Links between pieces
+           count the pieces of the raw text, so then the text is.
+        2. An entry of a lexicon is encoded as a word inside a sentence.
+        3. Any other text is encoded as it is.
         """
         texts = columns[name].to_pylist() if name in columns else None
         links_count_words = self.kind == "aligned" and self.options.align_on == "words"
         if texts is None or links_count_words:
             words = columns["words" if name == "text" else f"{name}_words"]
-            return self.pieces.word_lists(words.to_pylist(), texts)
+            return self.pieces.word_lists(words.to_pylist(), texts)  # 1
         if self.kind == "lexicon":
-            return self.pieces.entries(texts)
-        return self.pieces.texts(texts)
+            return self.pieces.entries(texts)  # 2
+        return self.pieces.texts(texts)  # 3
 
-    def _fitted_lengths(self, sides: Sequence[SidePieces]) -> list[_Int]:
-        """The number of pieces that each sentence may keep, for each side."""
+    def _fitting_lengths(self, sides: Sequence[SidePieces]) -> list[_Int]:
+        """The number of pieces of each sentence that are within the limits, for each side."""
         max_length, max_side = self.options.max_length, self.options.max_side
         budget = None if max_length is None else max(max_length - self.specials, 0)
         if len(sides) == 2:
@@ -163,7 +172,9 @@ class BatchEncoder:
         first_row: int,
         counts: dict[str, int],
     ) -> _Int:
-        """The batch's links between pieces, before any piece is cut off; ``counts`` receives counts of the links.
+        """Read the links of the batch, and turn them into links between pieces, before any piece is cut off.
+
+        ``counts`` receives the numbers of links.
 
         **Shape**: (links, 3), as in :mod:`isoglot.corpus.encode.links`.
         """
@@ -197,7 +208,7 @@ class BatchEncoder:
 
 
 def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None) -> tuple[_Int, _Int]:
-    """Cut the lengths of pairs to limits.
+    """Limit the lengths of pairs.
 
     1. Each side keeps at most ``side`` pieces.
     2. If both together exceed ``budget``, the longer side is cut until they fit: 9 and 3 become 5 and 3 of 8.
@@ -211,7 +222,7 @@ def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None
     if budget is None:
         return source, target
     larger_half = budget - budget // 2
-    # The source may use its half, and all that the target leaves; then the target gets the rest.
+    # The source keeps its half, or more if the target is shorter than its own half; the target gets the rest.
     source = np.minimum(source, np.maximum(budget - target, larger_half))
     return source, np.minimum(target, budget - source)
 
@@ -228,8 +239,8 @@ def _read_links(column: Any, first_row: int) -> _Int:
         raise InputError(
             f"corpus row {row}: a link has {width} numbers; it must be [source word, target word]"
         )
-    ends = pairs.flatten().to_numpy(zero_copy_only=False).astype(np.int64).reshape(-1, 2)
-    return np.column_stack([rows, ends])
+    source_and_target = pairs.flatten().to_numpy(zero_copy_only=False).astype(np.int64).reshape(-1, 2)
+    return np.column_stack([rows, source_and_target])
 
 
 def _check_links(links: _Int, sizes: tuple[_Int, _Int], *, unit: str, first_row: int) -> None:

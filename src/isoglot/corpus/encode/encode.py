@@ -44,11 +44,14 @@ STREAMS: dict[Kind, Features] = {
     "lexicon": Features(_PAIR_FEATURES),
     "aligned": Features({**_PAIR_FEATURES, "links": List(List(Value("int32")))}),
 }
-"""Columns of a stream by kind of corpus. Ids are without specials; ``row`` is the corpus row an example came from."""
+"""Columns of a stream by kind of corpus.
+
+Ids are without special tokens; ``row`` is the row of the corpus from which an example was made.
+"""
 
 
 def detect_kind(corpus: Dataset) -> Kind:
-    """Tell the kind of a corpus by its columns; a lexicon has a bitext's, so it counts as one."""
+    """Tell the kind of a corpus by its columns; a lexicon has the columns of a bitext, so it counts as a bitext."""
     columns = set(corpus.column_names)
     if {"source", "target"} <= columns:
         return "aligned" if {"links", "source_words", "target_words"} <= columns else "bitext"
@@ -69,23 +72,23 @@ def encode_stream(
 ) -> Dataset:
     """Tokenise a corpus once and keep the result, or open what an earlier call kept.
 
-    The stream is named by a hash of the corpus's content, the tokenizer's content and the options, so any change of
-    them makes another stream and none makes the same again. :func:`~isoglot.corpus.encode.store.stream_manifest`
-    reads what was dropped.
+    The folder of the stream is named by a hash of the contents of the corpus and the tokenizer, and of the options: if
+    one of them changes, another stream is made. :func:`~isoglot.corpus.encode.store.stream_manifest` returns counts of
+    the examples that were dropped.
 
     Args:
         corpus: TEXT (or with ``words`` instead of ``text``), BITEXT, ALIGNED or LEXICON.
-        tokenizer: any fast tokenizer.
-        options: defaults of :class:`EncodeOptions` if not given.
-        cache_dir: where streams are kept; by default :func:`~isoglot.runs.cache.cache_folder`.
-        progress: called with (rows done, rows in all).
+        tokenizer: Any fast tokenizer.
+        options: Defaults of :class:`EncodeOptions` if not given.
+        cache_dir: Folder of the streams; by default :func:`~isoglot.runs.cache.cache_folder`.
+        progress: Receives (rows done, rows in all).
 
     Returns:
         The stream, memory-mapped, with the columns of :data:`STREAMS`.
 
     Raises:
-        ConfigurationError: a slow tokenizer, missing columns, or nothing left after the length limits.
-        InputError: links outside their sentence.
+        ConfigurationError: The tokenizer is slow, columns are missing, or no example is within the length limits.
+        InputError: A link is outside its sentence.
     """
     options = options or EncodeOptions()
     kind = options.kind or detect_kind(corpus)
@@ -104,8 +107,8 @@ def encode_stream(
             f"max_length={options.max_length} does not fit {specials} specials and one piece per side; raise it"
         )
     encoder = BatchEncoder(kind, options, pieces, specials=specials)
-    # All that the stream depends on, for its name in the cache.
-    parts = (
+    # The values on which the stream depends, for its name in the cache.
+    made_from = (
         f"isoglot-encode-{_VERSION}",
         kind,
         content_hash(corpus, corpus.column_names),
@@ -135,4 +138,4 @@ def encode_stream(
         made_with = options.model_dump(exclude={"kind"})
         return {"kind": kind, "options": made_with, "specials": specials, "counts": counts}
 
-    return cached_stream(kind, parts, make, cache_dir=cache_dir)
+    return cached_stream(kind, made_from, make, cache_dir=cache_dir)

@@ -18,25 +18,24 @@ _Int = NDArray[np.int64]
 class WordPieces(NamedTuple):
     """An index from the words of a batch to their pieces.
 
-    The sentences "a cat" and "a", cut into ``▁a ▁c at`` and ``▁a``, have the pieces ``0 1 2 0``; the ``starts``
-    ``0 1 3`` and the ``counts`` ``1 2 1`` of their three words; and the ``first_words`` ``0 2 3``.
+    The sentences "a cat" and "a" are cut into ``▁a ▁c at`` and ``▁a``. Then ``pieces`` is 0 1 2 0. Their three words
+    have the ``starts`` 0 1 3 and the ``counts`` 1 2 1; ``first_words`` is 0 2 3.
     """
 
     pieces: _Int  # piece numbers in their sentence, sorted by sentence, word and place
     starts: _Int  # for each word of the batch, the place of its first piece in ``pieces``
     counts: _Int  # for each word of the batch, the number of its pieces (0: it tokenised to nothing)
-    first_words: (
-        _Int  # for each sentence, the number of its first word in the batch; then the number of all words
-    )
+    # For each sentence, the number of its first word in the batch; then the number of all words.
+    first_words: _Int
 
     def counts_of(self, sentence: _Int, word: _Int) -> _Int:
-        """The number of pieces of words, given by their sentences and their numbers in them."""
+        """The number of pieces of each word, which is given by its sentence and its number there."""
         counts: _Int = self.counts[self.first_words[sentence] + word]
         return counts
 
 
 def index_words(word_ids: NDArray[np.integer], lengths: _Int, word_counts: _Int) -> WordPieces:
-    """Index the pieces of a batch of sentences by word (−1: none), all sentences one behind another.
+    """Index the pieces of a batch by word; ``word_ids``: The word of each piece in its sentence, or −1.
 
     **Shape**: word_ids (pieces,); lengths and word_counts (sentences,).
     """
@@ -73,7 +72,7 @@ def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subwor
     source_words, target_words = source_words[have_pieces], target_words[have_pieces]
     m, n = source.counts[source_words], target.counts[target_words]
 
-    # The number of piece links that each word link becomes.
+    # Number of piece links that each word link becomes.
     if subword == "all":
         fan_out = m * n
     elif subword == "monotone":
@@ -81,11 +80,11 @@ def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subwor
     else:
         fan_out = np.ones_like(m)
 
-    # For each piece link its word link, and k, its number among the piece links of this word link, from 0.
+    # For each piece link, the number of its word link, and k: its number among the piece links of that word link.
     link = np.repeat(np.arange(len(sentences)), fan_out)
     k = np.arange(len(link)) - np.repeat(np.cumsum(fan_out) - fan_out, fan_out)
 
-    # The pieces of both words that it links, by their numbers in the word.
+    # Of both words, the piece that is linked, by its number in the word.
     if subword == "all":
         a, b = k // n[link], k % n[link]
     elif subword == "last":

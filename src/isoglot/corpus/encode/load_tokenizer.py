@@ -1,4 +1,4 @@
-"""Load a tokenizer: with transformers, fast and without remote code; or plain, without the library."""
+"""Load a tokenizer with transformers (fast, without remote code), or without transformers (plain)."""
 
 from __future__ import annotations
 

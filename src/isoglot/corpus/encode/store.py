@@ -26,7 +26,7 @@ def content_hash(dataset: Dataset, columns: Sequence[str]) -> str:
     of its strings or lists and one for their values, which run through all chunks.
     """
     total = hashlib.blake2b(digest_size=16)
-    digests: dict[str, Any] = {}  # hashers by column and part: `source/lengths`, `source/values`
+    digests: dict[str, Any] = {}  # hashers, such as `source/lengths` and `source/values`
     chosen = dataset.select_columns(list(columns)).with_format("arrow")
     for table in chosen.iter(batch_size=_READ_ROWS):
         for name in columns:
@@ -39,10 +39,10 @@ def content_hash(dataset: Dataset, columns: Sequence[str]) -> str:
 
 
 def _update(digests: dict[str, Any], name: str, array: Any) -> None:
-    """Feed an array's lengths and values into the hashers of its column. A null has the length −1."""
+    """Add the lengths and values of an array to the hashers of its column; a null has the length −1."""
 
-    def feed(part: str, data: bytes) -> None:
-        digests.setdefault(f"{name}/{part}", hashlib.blake2b(digest_size=16)).update(data)
+    def feed(what: str, data: bytes) -> None:
+        digests.setdefault(f"{name}/{what}", hashlib.blake2b(digest_size=16)).update(data)
 
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         array = array.cast(pa.large_string())
@@ -105,7 +105,7 @@ def write_batches(batches: Iterable[Mapping[str, Any]], path: Path, features: Fe
 
 def cached_stream(
     kind: str,
-    parts: Sequence[str],
+    made_from: Sequence[str],
     make: Callable[[Path], Mapping[str, Any]],
     *,
     cache_dir: str | Path | None,
@@ -114,20 +114,20 @@ def cached_stream(
 
     Args:
         kind: Beginning of the name of the stream's folder.
-        parts: All that the stream depends on; the name of the folder ends in their hash.
-        make: Writes ``*.arrow`` files into the folder it is given, and returns the manifest.
+        made_from: Values on which the stream depends; the name of the folder ends in their hash.
+        make: Writes ``*.arrow`` files into the folder that it receives, and returns the manifest.
         cache_dir: Folder of the streams; by default :func:`~isoglot.runs.cache.cache_folder`.
     """
     root = cache_folder() if cache_dir is None else Path(cache_dir)
-    folder = root / f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
+    folder = root / f"{kind}-{hashlib.blake2b('|'.join(made_from).encode(), digest_size=10).hexdigest()}"
     Record(folder, {}, what="stream").make(make, cached=True)
     return open_stream(folder)
 
 
 def open_stream(folder: Path) -> Dataset:
     """Open the folder of a complete stream, memory-mapped."""
-    parts = [Dataset.from_file(str(file)) for file in sorted(folder.glob("*.arrow"))]
-    return concatenate_datasets(parts) if len(parts) > 1 else parts[0]
+    files = [Dataset.from_file(str(file)) for file in sorted(folder.glob("*.arrow"))]
+    return concatenate_datasets(files) if len(files) > 1 else files[0]
 
 
 def stream_manifest(stream: Dataset) -> dict[str, Any]:

@@ -20,11 +20,13 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Template:
-    """The special tokens around one sentence (``middle`` empty) or two: ``[CLS] A [SEP] B [SEP]``.
+    """The special tokens around one sentence (``middle`` is empty) or two.
 
-    A sentence owns the specials that close it: the first half of ``middle`` (rounded up) belongs to the first
-    sentence, the rest to the second. In ``<s> A </s></s> B </s>`` the second sentence begins with a ``</s>``. Segments,
-    languages and restarting positions follow that border.
+    In ``[CLS] A [SEP] B [SEP]``, ``[CLS]`` is the prefix, the first ``[SEP]`` the middle, the last one the suffix.
+
+    The first half of ``middle`` (rounded up) belongs to the first sentence, the rest to the second: in
+    ``<s> A </s></s> B </s>`` the second sentence begins with the second ``</s>``. Segments, languages and restarting
+    positions change at that border.
     """
 
     prefix: IntArray
@@ -37,21 +39,23 @@ class Template:
         return self.prefix.size + self.middle.size + self.suffix.size
 
     def border(self, first: int) -> int:
-        """The position at which the second sentence's part begins, if the first has so many pieces."""
+        """The position at which the second sentence begins, with its specials, if the first one has so many pieces."""
         return self.prefix.size + first + (self.middle.size + 1) // 2
 
     def sequence(self, first: IntArray, second: IntArray | None = None) -> IntArray:
-        """Put the specials around the ids of one sentence or two."""
+        """Put the special tokens around the ids of one sentence or two."""
         if second is None:
             return np.concatenate((self.prefix, first, self.suffix))
         return np.concatenate((self.prefix, first, self.middle, second, self.suffix))
 
     def surround(self, first: IntArray, second: IntArray | None = None, *, fill: int) -> IntArray:
-        """Lay out other values of the pieces as :meth:`sequence` lays out their ids, with ``fill`` at the specials.
+        """Put ``fill`` around other values of the pieces, in the place of the special tokens of :meth:`sequence`.
 
-        The word ids 0 and 1 of a sentence become −1, 0, 1, −1.
+        With ``fill=-1``, the word ids 0 and 1 of a sentence become −1, 0, 1, −1.
         """
-        filled = Template(*(np.full_like(part, fill) for part in (self.prefix, self.middle, self.suffix)))
+        filled = Template(
+            np.full_like(self.prefix, fill), np.full_like(self.middle, fill), np.full_like(self.suffix, fill)
+        )
         return filled.sequence(first, second)
 
 
@@ -93,32 +97,35 @@ def as_array(values: Any) -> IntArray:
 
 
 def _trial_texts(tokenizer: PreTrainedTokenizerBase) -> Iterator[str]:
-    """Yield texts that are pieces of most vocabularies, then all pieces of this one, which take a while to list."""
+    """Yield texts that any tokenizer might cut into a piece: usual ones first, then all pieces of its vocabulary."""
     yield from ("a", "0", ".")
     special = set(tokenizer.all_special_tokens)
     yield from (token for token in tokenizer.get_vocab() if token not in special)
 
 
 def _specials(tokenizer: PreTrainedTokenizerBase, *, sides: int) -> list[list[int]]:
-    """Find the ids before, between and behind the sides of an input, by a trial: ``[[101], [102], [102]]`` for BERT."""
+    """Find the ids before, between and behind the sides of an input: ``[[101], [102], [102]]`` for a pair of BERT.
+
+    The tokenizer does not tell them, so it encodes a text, whose pieces are then taken out.
+    """
     if not tokenizer.is_fast:
         raise ConfigurationError(
             f"tokenizer: {type(tokenizer).__name__} is a slow tokenizer; load a fast one with AutoTokenizer"
         )
-    for text in islice(_trial_texts(tokenizer), 1000):  # any tokenizer cuts one of them into a piece
+    # One of the first thousand texts is enough: most tokenizers cut "a" into a piece.
+    for text in islice(_trial_texts(tokenizer), 1000):
         encoding = tokenizer(text, text if sides == 2 else None, truncation=False, padding=False)
         ids = list(encoding["input_ids"])
-        side_of_position = encoding.sequence_ids(0)  # None for specials
+        side_of_position = encoding.sequence_ids(0)  # None at special tokens
+        if any(side not in side_of_position for side in range(sides)):
+            continue  # the text has no piece in this tokenizer
         specials: list[list[int]] = []
-        behind_side = 0  # position behind the side before
+        end_of_side = 0  # position behind the side before
         for side in range(sides):
-            positions = [at for at, of_side in enumerate(side_of_position) if of_side == side]
-            if not positions:
-                break
-            specials.append(ids[behind_side : positions[0]])
-            behind_side = positions[-1] + 1
-        else:
-            return [*specials, ids[behind_side:]]
+            positions = [position for position, at in enumerate(side_of_position) if at == side]
+            specials.append(ids[end_of_side : positions[0]])
+            end_of_side = positions[-1] + 1
+        return [*specials, ids[end_of_side:]]
     raise ConfigurationError(
         "tokenizer: it produces no pieces; check its vocabulary with tokenizer.tokenize('a')"
     )

@@ -41,12 +41,12 @@ class TokenizerOptions(Options):
 
     Attributes:
         algorithm: ``wordpiece``, ``bpe``, ``byte_bpe`` or ``unigram``.
-        vocab_size: pieces in all, special tokens included (ALIGN-MLM: 40,000). Fewer if the texts hold no more.
+        vocab_size: Number of pieces, special tokens included (ALIGN-MLM: 40,000); fewer if the texts have no more.
         family: ``bert`` (``[CLS] A [SEP] B [SEP]``, segment ids 0 and 1) or ``roberta``
             (``<s> A </s></s> B </s>``, no segment ids), for RoBERTa and XLM-R.
-        lowercase: lower-case all text.
-        min_frequency: least count of a pair to be merged (not Unigram's).
-        model_max_length: longest input that the tokenizer announces.
+        lowercase: Lower-case all text.
+        min_frequency: Minimum count of a pair of pieces to be merged (not of Unigram).
+        model_max_length: Longest input that the tokenizer announces.
     """
 
     algorithm: Algorithm = "wordpiece"
@@ -62,22 +62,23 @@ def train_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on texts, ready for an encoder from scratch and for ``save_pretrained``.
 
-    The same texts give the same tokenizer in every process: WordPiece is trained in two rounds, the first only to fix
-    the order of its alphabet, which the trainer else takes from a hash table. Unigram's scores are sums in the order
-    of a hash table too; they are rounded to four decimals and ties are sorted, which leaves a difference only where
-    two pieces tie at the cut.
+    The same texts give the same tokenizer in every process, although the trainers depend on the order of hash tables:
+
+    1. WordPiece is trained in two rounds. The first one finds the alphabet, whose order the second one is given.
+    2. Unigram's scores are rounded to four decimals, and ties are sorted. A difference remains only where two pieces
+       tie for the last place in the vocabulary.
 
     Args:
-        texts: sentences. Read once, or for WordPiece twice: something that can only be read once is then kept in
-            memory.
-        options: what to train.
-        **settings: fields of :class:`TokenizerOptions`, instead of ``options``.
+        texts: Sentences. They are read once, or twice for WordPiece, which keeps them in memory if they can only be
+            read once.
+        options: The tokenizer to train.
+        **settings: Fields of :class:`TokenizerOptions`, instead of ``options``.
 
     Returns:
         The tokenizer; ``AutoTokenizer`` reads it back from a folder, also from beside a model's ``config.json``.
 
     Raises:
-        ConfigurationError: no text at all, or a vocabulary smaller than the alphabet.
+        ConfigurationError: There is no text, or the vocabulary is smaller than the alphabet.
 
     Example:
         >>> tokenizer = train_tokenizer(["a river", "a rivet"], algorithm="bpe", vocab_size=20, min_frequency=1)
@@ -87,7 +88,7 @@ def train_tokenizer(
     options = options or validated(TokenizerOptions, settings, owner="the tokenizer")
     is_read_once = iter(texts) is texts
     if options.algorithm == "wordpiece" and is_read_once:
-        texts = list(texts)  # it is trained in two rounds
+        texts = list(texts)  # for the second round
     counted = _CountedTexts(texts)
     specials = list(_SPECIALS[options.family].values())
     trained = _TRAINERS[options.algorithm](counted, options, specials)
@@ -97,7 +98,7 @@ def train_tokenizer(
     for token in specials:
         lstrip = token == _SPECIALS["roberta"]["mask"]  # RoBERTa's mask takes the space before it with it
         core.add_special_tokens([AddedToken(token, special=True, normalized=False, lstrip=lstrip)])
-    # Where the characters need more pieces than there are, the trainer exceeds the size or drops special tokens.
+    # If the alphabet is larger than the vocabulary, the trainer exceeds the size or drops special tokens.
     size = core.get_vocab_size()
     specials_come_first = all(core.token_to_id(token) == i for i, token in enumerate(specials))
     if size > options.vocab_size or not specials_come_first:
@@ -116,7 +117,7 @@ def train_tokenizer(
 
 
 class _CountedTexts:
-    """Texts with a count of the characters that were read of them so far."""
+    """Texts that count their characters as they are read, so that a corpus without any text is noticed."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = texts

@@ -1,6 +1,6 @@
-"""Reduce a tokenizer to the pieces that given text uses, so that this text is cut as before.
+"""Reduce a tokenizer to the pieces that a given text uses, so that this text is cut as before.
 
-1. :func:`count_pieces` counts the pieces of the text, in each of the forms in which programs give text to an encoder
+1. :func:`count_pieces` counts the pieces of the text, in each form in which programs give text to an encoder
    (:func:`_forms`).
 2. :func:`chosen_pieces` adds the pieces without which the text would be cut differently.
 3. :func:`trimmed_tokenizer` removes all others and renumbers.
@@ -45,9 +45,9 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 class Usage:
     """The pieces and characters of a tokenizer that text uses."""
 
-    counts: NDArray[np.int64]  # occurrences of each id, in the form of the text that has most of them
+    counts: NDArray[np.int64]  # occurrences of each id in the form of the text in which it occurs most often
     tried: set[int] = field(default_factory=set)  # pieces that WordPiece finds in words that it cannot cut
-    characters: set[str] = field(default_factory=set)  # of words that have unknown pieces
+    characters: set[str] = field(default_factory=set)  # characters of words that have unknown pieces
 
 
 def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
@@ -77,7 +77,7 @@ def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
                 _add(form_counts, backend.encode_batch_fast(literal, add_special_tokens=False))
                 backend.encode_special_tokens = False
 
-            if is_unigram:  # its cut does not depend on pieces that it did not take
+            if is_unigram:  # pieces that are on no best path do not change its cut
                 continue
             for text, encoding in zip(written, encodings, strict=True):
                 if unknown not in encoding.ids:
@@ -90,7 +90,7 @@ def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
 
 
 def _forms(backend: Tokenizer, texts: list[str], unknown: int | None) -> tuple[list[str], ...]:
-    """Texts in the forms in which programs give them to an encoder; a form that changes no text may be left out.
+    """Write texts in the forms in which programs give them to an encoder; unchanged texts may be left out of a form.
 
     ``Hi, 北京.`` is given
 
@@ -132,14 +132,14 @@ def _words_of_model(backend: Tokenizer, text: str) -> list[str]:
 
 
 def pieces_at(usage: Usage, times: float) -> int:
-    r"""Estimate, by Heaps' law, how many pieces this many times as much text of the same kind would use.
+    r"""Estimate by Heaps' law the number of pieces that ``times`` as much text of the same kind would use.
 
     .. math:: V(t\,n) = V(n)\, t^{\,V_1 / V(n)}
 
-    with :math:`V` the pieces in n tokens and :math:`V_1` those that occur once. The next token is a new piece at a rate
-    of :math:`V_1 / n` (Baayen 2001, *Word Frequency Distributions*), so :math:`V_1 / V` is the exponent here. From a
-    tenth of 15 corpora, at random or the first, the whole was estimated 19 % too low to 37 % too high, in the median
-    12 % too high.
+    with :math:`V` the number of different pieces in n tokens, and :math:`V_1` the number of pieces that occur once. The
+    next token is a new piece with probability :math:`V_1 / n` (Baayen 2001, *Word Frequency Distributions*), so
+    :math:`V_1 / V` is the exponent here. For 15 corpora, estimates from a tenth of the text (random or the first) were
+    between 19 % too low and 37 % too high; the median was 12 % too high.
     """
     used = int((usage.counts > 0).sum())
     once = int((usage.counts == 1).sum())
@@ -153,7 +153,7 @@ def chosen_pieces(backend: Tokenizer, usage: Usage, *, always: Collection[int] =
     Args:
         backend: The tokenizer.
         usage: The pieces that :func:`count_pieces` found.
-        always: Ids to keep in any case.
+        always: Ids to keep even if the text does not use them.
 
     Returns:
         The ids, ascending.
@@ -203,7 +203,7 @@ def trimmed_tokenizer(backend: Tokenizer, pieces: NDArray[np.int64]) -> Tokenize
 
 
 def cut_differences(before: Tokenizer, after: Tokenizer, texts: Iterable[str]) -> tuple[int, int]:
-    """Count the pieces of texts, and how many of these a second tokenizer cuts differently.
+    """Count the pieces of texts, and the pieces that a second tokenizer cuts differently.
 
     Where ``▁river s`` becomes ``▁riv ers``, two of two pieces differ.
     """

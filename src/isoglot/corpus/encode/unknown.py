@@ -1,6 +1,6 @@
-"""Words that a tokenizer's vocabulary does not know: find them, leave out their pieces, and warn of them once a run.
+"""Find words that a tokenizer's vocabulary does not know, leave out their pieces, and warn of them once per run.
 
-:class:`KnownPieces` finds them in a text, :class:`UnknownWords` counts them and warns.
+:class:`KnownPieces` finds unknown words in a text, :class:`UnknownWords` counts them and warns.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 OnUnknown = Callable[[int, Sequence[str], bool], None]
-"""Receives the number of a text or pair, its unknown words, and whether it has no word that is known."""
+"""Receives the number of a text or pair, its unknown words, and whether it is unknown: has no known word."""
 UNLINKED = "get no links"
-"""The effect on unknown words where words are aligned, as the warning says it."""
+"""The effect of being unknown on words that are to be aligned, as the warning says it."""
 _TWO_WORDS = {"Linear", "New", "Ol", "Old", "Other", "Tai"}
-"""First words of the names of scripts that have two words, such as Old Persian."""
-_NAMES = {"Cjk": "Han"}
-"""Names of scripts that Unicode's names of letters call differently."""
+"""First words of the names of scripts that consist of two words, such as Old Persian."""
+_SCRIPT_NAMES = {"Cjk": "Han"}
+"""Names of scripts, where Unicode's names of letters begin with another word."""
 
 
 class KnownText(NamedTuple):
-    """The known and unknown parts of a text of which the vocabulary does not know all."""
+    """The known and unknown words of a text that has unknown pieces."""
 
     counts: list[bool]  # for each piece, whether it counts
     unknown_words: list[str]
@@ -40,7 +40,7 @@ class KnownText(NamedTuple):
 
 
 class KnownPieces:
-    """Tells which pieces of a text have a vector that says something about it.
+    """Decides which pieces of a text count: those whose vectors say something about the text.
 
     The vector of an unknown piece says which words stand around it, and nothing about its own word. So:
 
@@ -60,7 +60,7 @@ class KnownPieces:
 
     def letters(self, piece: int) -> int:
         """Count the letters and digits of a piece; the unknown piece has none."""
-        return 0 if piece == self.unknown else letters(self._piece(piece) or "")
+        return 0 if piece == self.unknown else letters_and_digits(self._piece(piece) or "")
 
     def __call__(
         self, pieces: Sequence[int], words: Sequence[int | None], text_of: Callable[[int | None], str]
@@ -74,14 +74,15 @@ class KnownPieces:
         """
         if self.unknown not in pieces:
             return None
-        # Words that have an unknown piece, and the letters of their other pieces.
+        # For each word that has an unknown piece, the letters and digits of its other pieces.
         known_letters = {word: 0 for piece, word in zip(pieces, words, strict=True) if piece == self.unknown}
         for piece, word in zip(pieces, words, strict=True):
             if word in known_letters:
                 known_letters[word] += self.letters(piece)
         unknown_words = set()
         for word, count in known_letters.items():
-            if count == 0 or 2 * count < letters(text_of(word)):
+            # Rules 2 and 3.
+            if count == 0 or 2 * count < letters_and_digits(text_of(word)):
                 unknown_words.add(word)
         return [
             piece != self.unknown and word not in unknown_words
@@ -89,7 +90,7 @@ class KnownPieces:
         ]
 
     def of_text(self, text: str, encoding: Any, start: int) -> KnownText | None:
-        """Find the known and unknown parts of a text; ``None`` if all its pieces are known.
+        """Find the known and unknown words of a text; ``None`` if all its pieces are known.
 
         Args:
             text: The text as it was encoded.
@@ -100,27 +101,33 @@ class KnownPieces:
         pieces, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets
 
         def text_of(word: int | None) -> str:
-            spans = [span for span, of_piece in zip(offsets, words, strict=True) if of_piece == word]
-            return text[min(first for first, _ in spans) : max(end for _, end in spans)]
+            spans = [
+                span for span, word_of_piece in zip(offsets, words, strict=True) if word_of_piece == word
+            ]
+            first = min(first for first, _ in spans)
+            end = max(end for _, end in spans)
+            return text[first:end]
 
         counts = self(pieces, words, text_of)
         if counts is None:
             return None
 
-        # The characters of each word of which no piece counts. Pieces without letters are left out, such as the full
-        # stop in `집.`, and a piece that belongs to no word is one of its own.
+        # The characters of each unknown word: of each word of which no piece counts. Pieces without letters are left
+        # out, such as the full stop in `집.`. A piece that belongs to no word is taken for a word of its own, with a
+        # negative number.
         known_words = {word for word, is_counted in zip(words, counts, strict=True) if is_counted}
         spans: dict[int, tuple[int, int]] = {}
         for index, (piece, word, (first, end)) in enumerate(zip(pieces, words, offsets, strict=True)):
             has_text = piece == self.unknown or self.letters(piece) > 0
             if word not in known_words and has_text:
-                key = -1 - index if word is None else word
-                word_start, _ = spans.get(key, (first, end))
-                spans[key] = word_start, end
+                number = -1 - index if word is None else word
+                word_start, _ = spans.get(number, (first, end))
+                spans[number] = word_start, end
         unknown_words: list[str] = []
         for first, end in spans.values():
             unknown_words += split_words(text[first:end])
 
+        # A known word behind the prefix, which ends at `start`.
         has_known_word = any(
             is_counted and end > start and self.letters(piece) > 0
             for piece, is_counted, (_, end) in zip(pieces, counts, offsets, strict=True)
@@ -135,9 +142,9 @@ class UnknownWords:
     Args:
         effect: What happens to unknown words, such as ``get no links``.
         count: Number of unknown words so far.
-        texts: Number of texts without a known word.
+        texts: Number of unknown texts so far: texts without a known word.
         scripts: Number of unknown words by script.
-        first: The first unknown word and its place: ``pair 3: '집'``.
+        first: The first unknown word with the label of its text: ``pair 3: '집'``.
     """
 
     effect: str
@@ -146,17 +153,17 @@ class UnknownWords:
     scripts: dict[str, int] = field(default_factory=dict)
     first: str = ""
 
-    def add(self, location: str, words: Sequence[str], whole: bool) -> None:
-        """Count the unknown words of a text; ``whole``: The text has no known word."""
+    def add(self, label: str, words: Sequence[str], is_unknown: bool) -> None:
+        """Count the unknown words of a text; ``is_unknown``: The text has no known word."""
         if words:
-            self.first = self.first or f"{location}: {words[0][:60]!r}"
+            self.first = self.first or f"{label}: {words[0][:60]!r}"
             self.count += len(words)
-            self.texts += whole
+            self.texts += is_unknown
             self._add_scripts(Counter(map(script_of, words)))
 
-    def add_pair(self, number: int, words: Sequence[str], whole: bool) -> None:
+    def add_pair(self, number: int, words: Sequence[str], is_unknown: bool) -> None:
         """Count the unknown words of one side of a pair, by the number of the pair."""
-        self.add(f"pair {number}", words, whole)
+        self.add(f"pair {number}", words, is_unknown)
 
     def join(self, later: UnknownWords) -> None:
         """Add the counts of a later part of the same run."""
@@ -173,15 +180,15 @@ class UnknownWords:
         if not self.count:
             return
         scripts = ", ".join(f"{name} {count:,}" for name, count in Counter(self.scripts).most_common())
-        whole = f"; sentences without a known word: {self.texts:,}" if self.texts else ""
+        texts = f"; sentences without a known word: {self.texts:,}" if self.texts else ""
         message = (
-            f"words unknown to the encoder's vocabulary, which {self.effect}: {self.count:,} ({scripts}){whole}; first "
+            f"words unknown to the encoder's vocabulary, which {self.effect}: {self.count:,} ({scripts}){texts}; first "
             f"in {self.first}; choose an encoder that knows them"
         )
         warnings.warn(message, UnknownWordsWarning, stacklevel=levels_outside())
 
 
-def letters(text: str) -> int:
+def letters_and_digits(text: str) -> int:
     """Count the letters and digits of a text."""
     return sum(map(str.isalnum, text))
 
@@ -201,10 +208,10 @@ def piece_spans(encoding: Any, unknown: int | None) -> list[tuple[int, int]]:
 def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Iterator[OnUnknown]:
     """Yield the function that receives the unknown words of a ``with`` block.
 
-    Without a given one they are counted, and warned of at the end of the block.
+    By default the words are counted, and a warning is given at the end of the block.
 
     Args:
-        unknown: The function, if the caller counts the words.
+        unknown: The function to yield, if the caller counts the words.
         effect: What happens to unknown words, for the warning.
         unit: What the numbers in the warning count.
     """
@@ -213,12 +220,12 @@ def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Itera
         return
     tally = UnknownWords(effect)
     try:
-        yield lambda number, words, whole: tally.add(f"{unit} {number}", words, whole)
+        yield lambda number, words, is_unknown: tally.add(f"{unit} {number}", words, is_unknown)
     finally:
         tally.warn()
 
 
-def ignored(number: int, words: Sequence[str], whole: bool) -> None:
+def ignored(number: int, words: Sequence[str], is_unknown: bool) -> None:
     """Receive unknown words and do nothing, for text whose unknown words were counted before."""
 
 
@@ -234,4 +241,4 @@ def script_of(word: str) -> str:
         return "symbols"
     parts = unicodedata.name(letter, "other letters").title().split()
     name = " ".join(parts[: 2 if parts[0] in _TWO_WORDS else 1])
-    return _NAMES.get(name, name)
+    return _SCRIPT_NAMES.get(name, name)

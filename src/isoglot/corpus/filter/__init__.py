@@ -1,7 +1,7 @@
-"""Filter rows: the rows of a chunk go in, those that pass and a count for each filter come out.
+"""Filter rows: choose the rows of a chunk that pass all filters, and count those that each filter drops.
 
-Open ``chunk.py`` first, which `isoglot prepare` calls, and then ``filters.py``, whose rules `isoglot filter` shares.
-Each of the other files answers one question about a text: ``scripts.py`` (is it in a script of its language),
+Open ``chunk.py`` first, which `isoglot prepare` calls, and then ``filters.py``, whose row rules `isoglot filter` has
+too. Each of the other files answers one question about a text: ``scripts.py`` (is it in a script of its language),
 ``identify.py`` (is it in its language), ``mojibake.py`` (was it read in a wrong encoding), ``placeholders.py`` and
 ``numbers.py`` with ``number_words.py`` (does a translation keep them).
 """

@@ -1,6 +1,6 @@
 """Clean and filter the rows of one chunk, as a worker of `isoglot prepare` does.
 
-A *chunk* is a run of lines of one source; a *part* is the chunk after filtering, in a file of its own.
+A *chunk* has consecutive lines of one source; a *part* is the chunk after filtering, in a file of its own.
 """
 
 from collections import Counter
@@ -20,18 +20,23 @@ _C1_CONTROL = regex.compile(r"[\x80-\x84\x86-\x9f]")  # U+0085 is a space
 
 @dataclass
 class Part:
-    """A filtered chunk: counts of its rows, and the file of the rows that passed."""
+    """A filtered chunk: counts of its rows, and the file of the rows that passed.
 
-    read: int  # rows before filtering, with units of a translation memory that were passed over
+    The counts that ``Records`` has too are explained there.
+    """
+
+    read: int  # rows before filtering, and units of a translation memory that lack a language
     rows: int  # rows that passed
     removed: Mapping[str, int]  # rows that each filter dropped
     flags_seen: Sequence[str]  # names in the flag column
     keys: NDArray[np.uint64] | None  # a hash of each row that passed, if duplicates are dropped
-    spaces: Mapping[str, int]  # as in `Records`
-    possible: int  # as in `Records`
+    spaces: Mapping[str, int]  # see `Records`
+    possible: int  # see `Records`
     controls: int = 0  # rows from which control characters were removed
-    c1_controls: int = 0  # of these, rows with some of U+0080 to U+009F
-    described: int = 0  # as in `Records`
+    c1_controls: int = (
+        0  # of these, rows with characters of U+0080 to U+009F, which Unicode calls C1 controls
+    )
+    described: int = 0  # see `Records`
     source: int = 0  # index of the source
     path: str = ""  # the file; empty if no row passed
     size: int = 0  # bytes of the rows in memory
@@ -44,7 +49,7 @@ def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, lang
         The counts of the chunk; the caller adds its source and its file.
     """
     controls = c1_controls = 0
-    # Words that are given are not cleaned: the links count them.
+    # Texts of an aligned corpus are not cleaned: they must spell the words that links count.
     if options.clean_whitespace and "source_words" not in records.columns:
         controls, c1_controls = _rows_with_controls(records)
         _clean_columns(records)
@@ -100,15 +105,15 @@ def _clean_columns(records: Records) -> None:
 def _duplicate_keys(
     sides: list[list[str]], options: PrepareOptions, languages: Sequence[str]
 ) -> NDArray[np.uint64] | None:
-    """Hash the sides by which duplicates are found; nothing if they are kept.
+    """Hash the sides by which duplicates are found; None if duplicates are kept.
 
-    Rows are only duplicates of rows in the same languages, so the languages are the salt.
+    The languages are the salt: a row is no duplicate of a row in other languages.
     """
     if options.duplicates == "keep":
         return None
     if options.duplicates == "source":
         sides = sides[:1]
     elif options.duplicates == "target":
-        sides = sides[1:2]
+        sides = sides[1:]
     texts = map("\x00".join, zip(*sides, strict=True))
     return hash_texts(texts, salt="\t".join(languages))

@@ -1,6 +1,6 @@
-"""Filters that look at one row at a time, which `isoglot prepare` and `isoglot filter` share.
+"""Row rules: the filters that look at one row at a time, which `isoglot prepare` and `isoglot filter` share.
 
-Duplicates and the first N rows need all rows: see :class:`isoglot.corpus.shards.Ledger`.
+Filters of duplicates and of the first N rows need all rows: see :class:`isoglot.corpus.shards.Ledger`.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _TOKENIZED_AT_ONCE = 1024
 """Texts whose pieces are in memory at a time."""
 
 ROW_RULES = ("empty", "held_out", "script", "length", "ratio")
-"""Filters that look at one row alone, in their order."""
+"""Names of the row rules, in the order in which they are asked."""
 Mask = NDArray[np.bool_]
 """For each row, whether it passes."""
 
@@ -53,8 +53,8 @@ def clean(text: str) -> str:
 def held_out_key(text: str) -> str:
     """Reduce a sentence to the characters by which it is compared with held-out sentences.
 
-    These are letters, marks and digits, in NFKC and case folded. A text without any of them is compared by its other
-    characters.
+    1. Letters, marks and digits count, in NFKC and case folded.
+    2. If there are none, all characters but spaces count.
 
     Example:
         >>> [held_out_key(text) for text in ("It's a House.", "its a house", "?!")]
@@ -84,21 +84,21 @@ def find_hashes(
         For each hash whether it is known, and its place in ``known`` (without meaning if it is not). **Shape**: both
         (hashes,).
     """
-    # The first known hash that is not smaller is the same, or the same is not there.
+    # The place of the first known hash that is not smaller. If the hash there is another one, this one is not known.
     place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
     return known[place] == hashes, place
 
 
 def split_flags(flags: str) -> list[str]:
-    """Split the names in a cell of a flag column: ``dev`` and ``test`` of ``dev;test`` or ``dev, test``."""
+    """Split a cell of a flag column into names: ``dev;test`` and ``dev, test`` are ``dev`` and ``test``."""
     return [name for name in _FLAG_ENDS.split(flags) if name]
 
 
 class RowTests:
-    """Rules that look at one row at a time.
+    """Tests rows by the row rules.
 
     Args:
-        rules: The options that set the rules.
+        rules: The options of the rules.
         tokenizer: Contents of the ``tokenizer.json`` that measures length.
         held_out: Hashes of held-out sentences, as :func:`held_out_hashes` returns them.
 
@@ -139,21 +139,24 @@ class RowTests:
     def reasons(
         self, sides: list[list[str]], languages: Sequence[str], flags: list[str] | None = None
     ) -> NDArray[np.object_]:
-        """Name the first filter that drops each row; empty for rows that pass all. **Shape**: (rows,)."""
+        """Name the first rule that drops each row; empty for rows that pass all. **Shape**: (rows,).
+
+        ``sides``: The texts of each side: one list for text, two for pairs. ``flags``: The flags of each row.
+        """
         reasons = np.full(len(sides[0]), "", object)
-        rows = np.arange(len(sides[0]))  # numbers of the rows that no filter has dropped so far
+        rows = np.arange(len(sides[0]))  # numbers of the rows that no rule has dropped so far
         for name in ROW_RULES:
             if not len(rows):
                 break
-            texts = [[side[row] for row in rows] for side in sides]
-            row_flags = [flags[row] for row in rows] if flags else None
-            passed = self._passed(name, texts, row_flags, languages)
+            sides_of_rows = [[side[row] for row in rows] for side in sides]
+            flags_of_rows = [flags[row] for row in rows] if flags else None
+            passed = self._passed(name, sides_of_rows, flags_of_rows, languages)
             reasons[rows[~passed]] = name
             rows = rows[passed]
         return reasons
 
     def every_reason(self, sides: list[list[str]], languages: Sequence[str]) -> list[list[str]]:
-        """Name all filters that drop each row, for rows without flags."""
+        """Name all rules that drop each row, for rows without flags."""
         reasons: list[list[str]] = [[] for _ in sides[0]]
         for name in ROW_RULES:
             for row in np.flatnonzero(~self._passed(name, sides, None, languages)):
@@ -161,28 +164,28 @@ class RowTests:
         return reasons
 
     def _passed(
-        self, name: str, texts: list[list[str]], flags: Sequence[str] | None, languages: Sequence[str]
+        self, name: str, sides: list[list[str]], flags: Sequence[str] | None, languages: Sequence[str]
     ) -> Mask:
-        """Ask one filter of :data:`ROW_RULES`; ``texts`` has a list for each side."""
+        """Ask one rule of :data:`ROW_RULES`; ``sides`` has the texts of each side."""
         if name == "empty":
-            return self._not_empty(texts)
+            return self._not_empty(sides)
         if name == "held_out":
-            return self._not_flagged(texts, flags) & self._not_held_out(texts)
+            return self._not_flagged(sides, flags) & self._not_held_out(sides)
         if name == "script":
-            return self._in_script(texts, languages)
+            return self._in_script(sides, languages)
         if name == "length":
-            return self._within_length(texts)
-        return self._within_ratio(texts)
+            return self._within_length(sides)
+        return self._within_ratio(sides)
 
-    def _not_empty(self, texts: list[list[str]]) -> Mask:
+    def _not_empty(self, sides: list[list[str]]) -> Mask:
         """Pass rows of which no side is blank."""
-        passed: Mask = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
+        passed: Mask = np.all([[not is_blank(text) for text in side] for side in sides], axis=0)
         return passed
 
-    def _not_flagged(self, texts: list[list[str]], flags: Sequence[str] | None) -> Mask:
-        """Pass rows whose flags name no held-out set; with ``*`` among the sets, rows without any flag."""
-        passed = np.ones(len(texts[0]), dtype=bool)
-        # `isoglot filter` has rules of single rows without this option.
+    def _not_flagged(self, sides: list[list[str]], flags: Sequence[str] | None) -> Mask:
+        """Pass rows whose flags name no held-out set; with ``*`` among the sets, pass rows without any flag."""
+        passed = np.ones(len(sides[0]), dtype=bool)
+        # Only `isoglot prepare` has this option.
         held_out = set(self._rules.held_out_flags) if isinstance(self._rules, PrepareOptions) else set()
         if not held_out or flags is None:
             return passed
@@ -192,46 +195,47 @@ class RowTests:
                 passed[row] = False
         return passed
 
-    def _not_held_out(self, texts: list[list[str]]) -> Mask:
+    def _not_held_out(self, sides: list[list[str]]) -> Mask:
         """Pass rows of which no side is a held-out sentence, and no line of a side is one."""
-        passed = np.ones(len(texts[0]), dtype=bool)
+        passed = np.ones(len(sides[0]), dtype=bool)
         if self._held_out is None:
             return passed
-        for side in texts:
+        for side in sides:
+            # Each text, and each line of a document; and the row that it is from.
             compared: list[str] = []
             row_of_compared: list[int] = []
             for row, text in enumerate(side):
                 compared.append(text)
                 row_of_compared.append(row)
-                if "\n" in text:  # a document
+                if "\n" in text:
                     lines = text.split("\n")
                     compared += lines
                     row_of_compared += [row] * len(lines)
             hashes = hash_texts(map(held_out_key, compared))
-            found, _ = find_hashes(hashes, self._held_out)
-            passed[np.array(row_of_compared, dtype=np.int64)[found]] = False
+            is_held_out, _ = find_hashes(hashes, self._held_out)
+            passed[np.array(row_of_compared, dtype=np.int64)[is_held_out]] = False
         return passed
 
-    def _in_script(self, texts: list[list[str]], languages: Sequence[str]) -> Mask:
+    def _in_script(self, sides: list[list[str]], languages: Sequence[str]) -> Mask:
         """Pass rows of which each side has the minimum share of its letters in a script of its language."""
         if self._rules.min_script_share is None:
-            return np.ones(len(texts[0]), dtype=bool)
+            return np.ones(len(sides[0]), dtype=bool)
         shares = []
-        for side, language in zip(texts, languages, strict=True):
+        for side, language in zip(sides, languages, strict=True):
             shares.append(script_share(side, scripts_of(language, self._rules.scripts)))
         passed: Mask = np.min(shares, axis=0) >= self._rules.min_script_share
         return passed
 
-    def _within_length(self, texts: list[list[str]]) -> Mask:
+    def _within_length(self, sides: list[list[str]]) -> Mask:
         """Pass rows whose numbers of pieces are within the limits.
 
         Special tokens count for the maxima: those of one text for `max_pieces`, those of a pair for `max_pair_pieces`.
         PPA: `min_pieces` 10 for either side, `max_pair_pieces` 128.
         """
-        rules, passed = self._rules, np.ones(len(texts[0]), dtype=bool)
+        rules, passed = self._rules, np.ones(len(sides[0]), dtype=bool)
         if (rules.min_pieces, rules.max_pieces, rules.max_pair_pieces) == (None, None, None):
             return passed
-        pieces = np.array([self._piece_counts(side) for side in texts])  # (sides, rows)
+        pieces = np.array([self._piece_counts(side) for side in sides])  # (sides, rows)
         if rules.min_pieces is not None:
             passed &= pieces.min(axis=0) >= rules.min_pieces
         if rules.max_pieces is not None:
@@ -250,11 +254,11 @@ class RowTests:
             counts[start : start + len(batch)] = [len(encoding) for encoding in encodings]
         return counts
 
-    def _within_ratio(self, texts: list[list[str]]) -> Mask:
-        """Pass rows whose longer side has at most so many times the characters of the shorter one."""
+    def _within_ratio(self, sides: list[list[str]]) -> Mask:
+        """Pass rows whose longer side has at most ``max_length_ratio`` times the characters of the shorter one."""
         if self._rules.max_length_ratio is None:
-            return np.ones(len(texts[0]), dtype=bool)
-        lengths = np.array([list(map(len, side)) for side in texts])
+            return np.ones(len(sides[0]), dtype=bool)
+        lengths = np.array([list(map(len, side)) for side in sides])
         shorter = np.maximum(lengths.min(axis=0), 1)
         passed: Mask = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
         return passed
@@ -294,7 +298,7 @@ def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
 
 
 def tokenizer_path(rules: RowRules) -> str | None:
-    """The tokenizer that measures length: its ``tokenizer.json`` if it is a folder with one, else as it was given."""
+    """The tokenizer that measures length: the ``tokenizer.json`` in its folder, else what the user gave."""
     if rules.tokenizer is None:
         return None
     file = Path(rules.tokenizer) / "tokenizer.json"

@@ -1,4 +1,4 @@
-"""Judge whether a text is in its language: lingua identifies it among all languages of the same script."""
+"""Judge whether a text is in its language; the library lingua compares all languages of the same script."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 _TOO_CLOSE = ({"bs", "hr", "sr", "sh"}, {"nb", "nn", "no"})
 """Groups of written languages that share many sentences: if one of a group is found, a text is in all of them."""
-_CERTAIN = 0.97
-"""Confidence of three-letter counts alone above which the slower models are not asked."""
+_ENOUGH_CONFIDENCE = 0.97
+"""Confidence of lingua's fast model in the language from which on the slow model is not asked."""
 FEWEST_LETTERS = 20
 """Letters of the shortest text that is judged by default; a Chinese, Japanese or Korean character counts as three."""
 _LETTER, _EAST_ASIAN = regex.compile(r"\p{L}"), regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
-_LONG = 120
-"""Characters from which lingua uses counts of three letters only, so that its slower models say nothing else."""
+_SLOW_IS_FAST = 120
+"""Characters from which on lingua's slow model counts three letters only, as the fast one does."""
 
 
 class LanguageIdentifier:
     """Tells how likely texts are in one language, among the languages that share a script with it.
+
+    lingua's fast model counts sequences of three letters, its slow model sequences of one to five.
 
     Args:
         language: Code of the language that the texts should have.
@@ -59,34 +61,35 @@ class LanguageIdentifier:
             )
         scripts = set(scripts_of(code))
         near = {name for name in known if scripts & set(scripts_of(name))}
-        # lingua compares two languages at least
+        # lingua needs two languages at least.
         candidates = near | close | set(map(_code, alternatives)) | {"en", "zh"}
         self._candidates = [known[name] for name in sorted(candidates & known.keys())]
 
     def likelihoods(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Divide the confidence in the language by that in the likeliest one, for each text.
 
-        A text that is too short to judge has 1: two words such as "Open file" are as likely in several languages.
+        1. The fast model judges all texts.
+        2. The slow model judges short texts again, if the fast one is not confident of the language.
+        3. A text with few letters has 1: two words such as "Open file" are as likely in several languages.
 
         **Shape**: (texts,).
         """
         if not texts:
             return np.ones(0)
         fast = self._fast.compute_language_confidence_values_in_parallel(list(texts))
-        judged = np.array([self._judged(values) for values in fast])
-        ratios, confidences = judged[:, 0], judged[:, 1]
-        # Texts of which the counts of three letters are not certain are judged by all models, which is slower.
-        doubtful = (confidences < _CERTAIN) & (np.array(list(map(len, texts))) < _LONG)
-        if doubtful.any():
-            slow = self._slow.compute_language_confidence_values_in_parallel(
-                list(compress(texts, doubtful.tolist()))
-            )
-            ratios[doubtful] = [self._judged(values)[0] for values in slow]
-        ratios[[letters(text) < self._fewest_letters for text in texts]] = 1.0
-        return ratios
+        judged = np.array([self._judged(values) for values in fast])  # 1
+        likelihoods, confidences = judged[:, 0], judged[:, 1]
+        lengths = np.array(list(map(len, texts)))
+        is_doubtful = (confidences < _ENOUGH_CONFIDENCE) & (lengths < _SLOW_IS_FAST)
+        if is_doubtful.any():
+            doubtful = list(compress(texts, is_doubtful.tolist()))
+            slow = self._slow.compute_language_confidence_values_in_parallel(doubtful)
+            likelihoods[is_doubtful] = [self._judged(values)[0] for values in slow]  # 2
+        likelihoods[[weighted_letters(text) < self._fewest_letters for text in texts]] = 1.0  # 3
+        return likelihoods
 
     def _judged(self, values: Sequence["ConfidenceValue"]) -> tuple[float, float]:
-        """The confidence in the language divided by the highest one, at most 1; and the confidence."""
+        """Return the confidence in the language divided by the highest one, at most 1; and the confidence itself."""
         confidence = sum(value.value for value in values if value.language in self._accepted)
         best = max(value.value for value in values)
         return (min(1.0, confidence / best), confidence) if best else (1.0, 1.0)
@@ -112,6 +115,6 @@ def _detector(candidates: Sequence["Language"], *, fast: bool) -> "LanguageDetec
     return (builder.with_low_accuracy_mode() if fast else builder).build()
 
 
-def letters(text: str) -> int:
-    """Count the letters of a text; a character of Chinese, Japanese or Korean says as much as three."""
+def weighted_letters(text: str) -> int:
+    """Count the letters of a text; a character of Chinese, Japanese or Korean counts as three."""
     return len(_LETTER.findall(text)) + 2 * len(_EAST_ASIAN.findall(text))

@@ -76,16 +76,16 @@ def powers_after(text: str, position: int) -> list[int]:
         return powers_after(text, found.end())
     powers: list[int] = []
     so_far = {0}  # powers that the words so far may mean
-    for _ in range(_MOST_WORDS):
+    for _ in range(_MOST_WORDS):  # "hundred thousand" of "2 hundred thousand men"
         found = _POWER_WORD.match(text, position)
         if found is None:
             break
         position = found.end()
-        # A word may have several: "mil" is a thousand in Spanish, and short for a million.
+        # A word may have several powers: "mil" is a thousand in Spanish, and short for a million.
         of_word: set[int] = set()
-        for words, some in _EACH_POWER:
+        for words, powers_of_words in _EACH_POWER:
             if words.fullmatch(found["word"]):
-                of_word.update(some)
+                of_word.update(powers_of_words)
         so_far = {first + second for first in so_far for second in of_word}
         powers += sorted(so_far)
     return powers
@@ -119,9 +119,10 @@ def in_digits(text: str) -> str:
 def _added(match: regex.Match[str]) -> str:
     """Write a number of several parts in digits: 120000000 of 1億2000万.
 
-    It stays as it is if a part is not smaller than the unit of the part before it: these are two numbers.
+    If a part is not smaller than the unit of the part before it, these are two numbers, and nothing changes.
     """
-    total, smallest = 0, None
+    total = 0
+    smallest = None  # power of ten of the part before
     for part in _PART_OF_SUM.finditer(match.group()):
         power = _east_asian_power(part[2])
         value = int(part[1].replace(",", "")) * 10**power

@@ -54,15 +54,15 @@ class Number:
     Attributes:
         value: The number without thousands separators, with a point before decimals, and without zeros that say
             nothing: 8.3 of 08:30, 100 of 100.
-        readings: All values that it may have: 2.4 of "2.4 million" is 2.4, or 2400000.
-        digits: Its digits as written: "0830" of 08:30.
-        parts: The whole numbers before and behind the point or colon: "8" and "30" of 08:30, "4" and "9" of 4:09.
+        readings: All values that the number may have: 2.4 of "2.4 million" is 2.4, or 2400000.
+        digits: The digits as written: "0830" of 08:30.
+        wholes: The whole numbers before and behind the point or colon: "8" and "30" of 08:30, "4" and "9" of 4:09.
     """
 
     value: str
     readings: frozenset[str]
     digits: str
-    parts: tuple[str, ...]
+    wholes: tuple[str, ...]
 
 
 def numbers(text: str) -> list[str]:
@@ -100,51 +100,57 @@ def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
     left, right = list((first - second).elements()), list((second - first).elements())
     if not (left and right):
         return left, right
-    # Few pairs come so far, so reading the words beside their numbers may take time.
-    halves = any(HALF_OF_DAY.search(text) for text in (source, target))
-    return _unmatched(_read(source, halves), _read(target, halves))
+    # Few pairs come here, so it may take time to read the words beside their numbers.
+    names_half = any(HALF_OF_DAY.search(text) for text in (source, target))
+    return _unmatched(_read(source, names_half), _read(target, names_half))
 
 
 def _unmatched(first: list[Number], second: list[Number]) -> tuple[list[str], list[str]]:
-    """Match the numbers of two sides, and return the values of those that are left on each.
+    """Match the numbers of two sides, and return the values of the unmatched numbers of each side.
 
     1. Numbers with the same readings on both sides are matched.
-    2. A number is matched with one that shares a reading with it, greedily: those with the fewest readings choose
+    2. A number is matched with one that shares a reading with it, greedily: numbers with the fewest readings choose
        first, because they have less choice, and choose the one with the fewest readings.
-    3. If the digits of all others are the same on both sides, only the ends of numbers differ: all are matched.
+    3. If the digits of all unmatched numbers are the same on both sides, only the ends of numbers differ: all are
+       matched.
     """
-    left, right = _subtracted(first, second), _subtracted(second, first)
-    for number in sorted(left, key=lambda number: len(number.readings)):
-        equal = [other for other in right if number.readings & other.readings]
-        if equal:
-            left.remove(number)
-            right.remove(min(equal, key=lambda other: len(other.readings)))
-    if _same_digits(left, right):
-        return [], []
-    return [number.value for number in left], [number.value for number in right]
+    source, target = _subtracted(first, second), _subtracted(second, first)  # 1
+    for number in sorted(source, key=lambda number: len(number.readings)):
+        sharing = [other for other in target if number.readings & other.readings]
+        if sharing:
+            source.remove(number)
+            target.remove(min(sharing, key=lambda other: len(other.readings)))  # 2
+    if _same_digits(source, target):
+        return [], []  # 3
+    return [number.value for number in source], [number.value for number in target]
 
 
 def _subtracted(numbers: Sequence[Number], others: Sequence[Number]) -> list[Number]:
-    """Remove the numbers that the other side has with the same readings, each as often as it is there."""
-    there = Counter(number.readings for number in others)
-    left = []
+    """Remove the numbers that the other side has with the same readings, each as often as the other side has it."""
+    of_others = Counter(number.readings for number in others)
+    remaining = []
     for number in numbers:
-        if there[number.readings]:
-            there[number.readings] -= 1
+        if of_others[number.readings]:
+            of_others[number.readings] -= 1
         else:
-            left.append(number)
-    return left
+            remaining.append(number)
+    return remaining
 
 
-def _same_digits(left: Sequence[Number], right: Sequence[Number]) -> bool:
+def _same_digits(source: Sequence[Number], target: Sequence[Number]) -> bool:
     """Whether the sides differ only in where numbers end (`15 30`, 15.30; `80, 000`, 80000)."""
-    digits = ["".join(number.digits for number in side) for side in (left, right)]
-    parts = [[part for number in side for part in number.parts] for side in (left, right)]
-    return digits[0] == digits[1] or parts[0] == parts[1]
+    source_digits = "".join(number.digits for number in source)
+    target_digits = "".join(number.digits for number in target)
+    source_wholes = [whole for number in source for whole in number.wholes]
+    target_wholes = [whole for number in target for whole in number.wholes]
+    return source_digits == target_digits or source_wholes == target_wholes
 
 
-def _read(text: str, halves: bool) -> list[Number]:
-    """Read the numbers of a text with their readings; ``halves``: Either side of the pair names a half of the day."""
+def _read(text: str, names_half: bool) -> list[Number]:
+    """Read the numbers of a text with their readings.
+
+    ``names_half``: One side of the pair, or both, names a half of the day, so hours may be counted by halves.
+    """
     text = without_placeholders(text)
     short_years = {match.span("year") for match in SHORT_YEAR.finditer(text, overlapped=True)}
     found = []
@@ -155,17 +161,18 @@ def _read(text: str, halves: bool) -> list[Number]:
                 readings |= _scaled(value, _western(text[start:end]), powers_after(text, end))
                 readings |= _years(text, start, digits, (start, end) in short_years)
                 readings |= _halves(text, value, end)
-                readings |= _hours(text, start, end) if halves else set()
-            parts: tuple[str, ...] = (value,)
+                readings |= _hours(text, start, end) if names_half else set()
+            wholes: tuple[str, ...] = (value,)
             if "." in value:
-                decimals = _DIGITS.findall(_western(text[start:end]))[-1]  # as written: 30 of 08:30, not 3
-                parts = (value.partition(".")[0], _whole(decimals))
-            found.append(Number(value, frozenset(readings), digits, parts))
+                # The decimals as written: 30 of 08:30, whose value is 8.3.
+                decimals = _DIGITS.findall(_western(text[start:end]))[-1]
+                wholes = (value.partition(".")[0], _whole(decimals))
+            found.append(Number(value, frozenset(readings), digits, wholes))
     return found
 
 
 def _values(match: regex.Match[str]) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """Yield the value, digits and place of each number in a run of digits and marks.
+    """Yield the value, digits and place of each number in digits with marks between them.
 
     1. Groups of thousands are one number: 1000 of 1,000.
     2. Two parts are a number with decimals, or hours with minutes: 11.3 of 11:30. Groups of three digits between the
@@ -177,15 +184,16 @@ def _values(match: regex.Match[str]) -> Iterator[tuple[str, str, tuple[int, int]
     texts = [part.group() for part in parts]
     digits = "".join(texts)
     if _GROUPED.fullmatch(written):
-        yield digits, digits, match.span()
+        yield digits, digits, match.span()  # 1
         return
     if len(parts) > 2 and all(len(text) == 3 for text in texts[1:-1]):
         texts = ["".join(texts[:-1]), texts[-1]]
     if len(texts) == 2:
-        yield _decimal(*texts), digits, match.span()
+        yield _decimal(*texts), digits, match.span()  # 2
         return
     for part in parts:
-        yield _whole(part.group()), part.group(), (match.start() + part.start(), match.start() + part.end())
+        place = match.start() + part.start(), match.start() + part.end()
+        yield _whole(part.group()), part.group(), place  # 3
 
 
 def _western(text: str) -> str:
@@ -194,6 +202,7 @@ def _western(text: str) -> str:
 
 
 def _whole(digits: str) -> str:
+    """A whole number without zeros in front: 7 of 07."""
     return digits.lstrip("0") or "0"
 
 
@@ -221,7 +230,7 @@ def _scaled(value: str, written: str, powers: Sequence[int]) -> set[str]:
 
 
 def _years(text: str, start: int, digits: str, is_short: bool) -> set[str]:
-    """The full years that a number may mean: 1997 of '97, 2008 of 平成20年."""
+    """The full years that a number may mean: 1897, 1997 and 2097 of '97, 2008 of 平成20年."""
     years = set()
     if is_short:
         years = {str(century + int(digits)) for century in _CENTURIES}
@@ -231,7 +240,7 @@ def _years(text: str, start: int, digits: str, is_short: bool) -> set[str]:
 
 
 def _halves(text: str, value: str, end: int) -> set[str]:
-    """The number and a half, as 半 behind the next word says it: 2.3 (2:30) of 2時半, 2.5 of 2時間半."""
+    """The number and a half, if 半 stands behind the next word: 2.3 (2:30) of 2時半, 2.5 of 2時間半."""
     if HALF_PAST.match(text, end):
         return {f"{value}.3"}
     return {f"{value}.5"} if HALF_UNIT.match(text, end) else set()

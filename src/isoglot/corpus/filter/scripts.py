@@ -45,9 +45,9 @@ _SUBTAGS = {
     "jpan": ("Han", "Hiragana", "Katakana"),
     "kore": ("Hangul", "Han"),
 }
-"""Subtags of tags such as zh-Hans that mean several scripts, or a variant of one.
+"""Script subtags (of tags such as zh-Hans) that mean several scripts, or a variant of one.
 
-Any other is the name of a Unicode script.
+Any other script subtag is the name of a Unicode script.
 """
 
 LANGUAGE_SCRIPTS: dict[str, tuple[str, ...]] = {
@@ -117,7 +117,10 @@ def script_share(texts: Sequence[str], scripts: tuple[str, ...]) -> NDArray[np.f
 
 @lru_cache(maxsize=16)
 def _classes(scripts: tuple[str, ...]) -> NDArray[np.uint8]:
-    """Classify each code point: 0 is no letter, or one of no script; 1 a letter of another script; 2 one of these."""
+    """Classify each code point: 2 is a letter of these scripts, 1 a letter of another script, 0 anything else.
+
+    A letter that several scripts share is of class 0.
+    """
     classes = np.zeros(0x110000, np.uint8)
     every = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
     names = "".join(rf"\p{{Script={s}}}" for s in scripts)

@@ -26,26 +26,28 @@ from isoglot.corpus.pack.blocks import Block, Text, fill_blocks, renumbered_word
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 """Ways in which texts share blocks: see :class:`PackOptions`."""
 
-_VERSION = 2
-_MAP_ROWS = 1_000  # rows a batch of Hugging Face's map has, after each of which the remainder is dropped
+_VERSION = 2  # raise when the same stream gives other blocks
+_MAP_ROWS = 1_000
+"""Rows of a batch of Hugging Face's ``map``; the tokens behind the last whole chunk of each batch are dropped."""
 _WRITE_ROWS = 500
+"""Blocks that are written at a time."""
 
 
 class PackOptions(Options):
     """Options by which a stream is packed.
 
     Attributes:
-        mode: ``group_texts``: all texts in sequence, cut every ``block`` tokens (Hugging Face's recipe for MLM:
-            what is left of every 1,000 rows is dropped). ``documents``: as many whole texts as fit; one that exceeds a
-            block is split. ``xlm_text``: XLM's MLM instances, whole sentences up to
+        mode: ``group_texts``: all texts in sequence, cut every ``block`` tokens (Hugging Face's recipe for MLM: the
+            tokens behind the last whole block of every 1,000 rows are dropped). ``documents``: as many whole texts as
+            fit; a text that exceeds a block is split. ``xlm_text``: XLM's MLM instances, whole sentences up to
             ``block``, padded. ``xlm_pairs``: XLM's TLM instances, source sentences up to ``block / 2``, padded to it,
-            then their translations likewise; a pair goes to the next instance as soon as either side would exceed
-            its half.
-        block: tokens in a block, specials included; 512 in all the papers, so halves of 256.
-        isolate: number the texts of a block (``document_ids``), so attention stays inside each, and let positions
+            then their translations likewise; a pair goes to the next instance as soon as either side would exceed its
+            half.
+        block: Tokens in a block, special tokens included; 512 in all the papers, so halves of 256.
+        isolate: Number the texts of a block (``document_ids``), so that attention stays inside each, and let positions
             restart; ``None``: for ``documents`` only. XLM's sentences are never isolated.
-        language_ids: id of each language, written for every token, such as {en: 1, de: 2}.
-        language_padding: language id of padding: 0, or the padding index of RoBERTa-style embeddings.
+        language_ids: Id of each language, written for every token, such as {en: 1, de: 2}.
+        language_padding: Language id of padding: 0, or the padding index of RoBERTa-style embeddings.
     """
 
     mode: PackMode = "documents"
@@ -77,23 +79,23 @@ def pack_stream(
 ) -> Dataset:
     """Pack an encoded stream into blocks, or open what an earlier call packed.
 
-    A block never mixes languages, except with ``group_texts``, which keeps the order of the rows and whose ``language``
-    is then that of a block's first token. Word ids are unique in a block.
+    A block has one language, except with ``group_texts``, which keeps the order of the rows: there, the ``language`` of
+    a block is that of its first token. Word ids are unique in a block.
 
     Args:
-        stream: a text stream, or for ``xlm_pairs`` a pair stream, as
+        stream: A text stream, or for ``xlm_pairs`` a pair stream, as
             :func:`~isoglot.corpus.encode.encode.encode_stream` makes it, best without a length limit.
-        tokenizer: the one it was encoded with.
-        options: defaults of :class:`PackOptions` if not given.
-        cache_dir: as for ``encode_stream``.
+        tokenizer: The tokenizer with which the stream was encoded.
+        options: Defaults of :class:`PackOptions` if not given.
+        cache_dir: Folder of the streams, as for ``encode_stream``.
 
     Returns:
-        A stream of ``input_ids`` with specials, ``word_ids``, ``length`` and the languages; isolated texts have
-        ``document_ids`` (from 1) and restarting ``position_ids``, others an ``attention_mask``; XLM's instances have
+        A stream of ``input_ids`` with special tokens, ``word_ids``, ``length`` and the languages. Isolated texts have
+        ``document_ids`` (from 1) and restarting ``position_ids``, others an ``attention_mask``. XLM's instances have
         ``position_ids`` (restarting at the second half, 0 at padding) and, for pairs, ``side_ids``.
 
     Raises:
-        ConfigurationError: the stream is of another kind, a language has no id, or nothing could be packed.
+        ConfigurationError: The stream is of another kind, a language has no id, or nothing could be packed.
 
     Example:
         >>> blocks = pack_stream(stream, tokenizer, options=PackOptions(mode="documents"))  # doctest: +SKIP
@@ -115,7 +117,8 @@ def pack_stream(
     if tokenizer.pad_token_id is None:
         raise ConfigurationError("pack: the tokenizer has no padding token; set tokenizer.pad_token")
     packer = _Packer(options, template, int(tokenizer.pad_token_id))
-    parts = (
+    # The values on which the blocks depend, for their name in the cache.
+    made_from = (
         f"isoglot-pack-{_VERSION}",
         content_hash(stream, needed),
         options.model_dump_json(),
@@ -124,7 +127,7 @@ def pack_stream(
 
     def make(folder: Path) -> dict[str, Any]:
         blocks = packer.blocks(stream)
-        first = next(blocks, None)  # it tells the columns
+        first = next(blocks, None)  # its columns are those of the stream
         if first is None:
             raise ConfigurationError(
                 f"pack: {len(stream)} examples gave no block of {options.block} tokens ({packer.counts}); add text"
@@ -135,7 +138,7 @@ def pack_stream(
         counts = packer.counts | {"blocks": written}  # complete now that all blocks have been drawn
         return {"kind": "packed", "options": options.model_dump(), "counts": counts}
 
-    return cached_stream("packed", parts, make, cache_dir=cache_dir)
+    return cached_stream("packed", made_from, make, cache_dir=cache_dir)
 
 
 Columns = dict[str, Any]
@@ -167,8 +170,11 @@ def _table_of(blocks: Sequence[Columns]) -> dict[str, Any]:
 class _Packer:
     """Packs a stream in one of the modes.
 
-    First the texts get their special tokens and those that are too long are dropped or split; then they are gathered in
-    blocks; then each block becomes the columns of a row.
+    1. Texts get their special tokens; texts that are too long are dropped or split.
+    2. Texts are gathered in blocks (:func:`~isoglot.corpus.pack.blocks.fill_blocks`).
+    3. Each block becomes the columns of a row.
+
+    ``group_texts`` is otherwise: all texts become one sequence, which is cut (:meth:`_chunks`).
     """
 
     options: PackOptions
@@ -188,6 +194,7 @@ class _Packer:
             for block in self._chunks(stream):
                 yield self._columns(block)
         elif self.options.mode == "xlm_pairs":
+            # Each side of a row fills a block of its own, which is half of an instance.
             half = self.options.block // 2
             rows = zip(rows_of(stream, "source_"), rows_of(stream, "target_"), strict=True)
             for source, target in fill_blocks(self._short_pairs(rows, half), half):
@@ -215,17 +222,17 @@ class _Packer:
     def _fitting_texts(self, texts: Iterable[Text]) -> Iterator[Text]:
         """Yield texts with special tokens that fit a block.
 
-        Of a longer text, ``documents`` makes several, each with special tokens of its own; ``xlm_text`` drops it, and
-        also one that would fill the block exactly.
+        1. ``documents`` splits a longer text into several, each with special tokens of its own.
+        2. ``xlm_text`` drops a longer text, and also one that would fill the block exactly.
         """
         room = self.options.block - self.template.size
         for text in texts:
             length = len(text.ids)
             if self.options.mode == "xlm_text" and length >= room:
-                self.counts["dropped"] += 1
+                self.counts["dropped"] += 1  # 2
                 continue
             if length > room:
-                self.counts["split"] += 1
+                self.counts["split"] += 1  # 1
             for start in range(0, max(length, 1), room):  # a text without pieces is its special tokens
                 yield self._with_specials(slice_text(text, start, start + room))
 
@@ -244,7 +251,7 @@ class _Packer:
             block = Block()
             for row in rows_of(rows):
                 text = self._with_specials(row)
-                # Fill the block from the text's beginning, and open the next one, as often as the text is long enough.
+                # Fill the block with the beginning of the text, then the next one, until the text is used up.
                 while block.size + len(text.ids) >= self.options.block:
                     room = self.options.block - block.size
                     block.add(slice_text(text, 0, room))
@@ -300,7 +307,7 @@ class _Packer:
         target = self._padded(self._columns(target_block), half)
         languages = {"source_language": source.pop("language"), "target_language": target.pop("language")}
 
-        # Words of the target are counted on from those of the source.
+        # Words of the target get the numbers behind those of the source.
         source_words = source["word_ids"].max(initial=-1) + 1
         target["word_ids"][target["word_ids"] >= 0] += source_words
 

@@ -1,4 +1,4 @@
-"""Labelled data: a file, folder, hub name or object in memory goes in, a data set of one schema comes out.
+"""Read labelled data from a file, folder, hub name or object in memory, as a data set of one schema.
 
 Open ``sources.py`` first: it finds the file of a language and split (:class:`~sources.DataSource`). ``tags.py``,
 ``pairs.py`` and ``questions.py`` read files of tagged sentences, labelled pairs and questions, ``hub.py`` data sets of

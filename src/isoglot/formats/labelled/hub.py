@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face hub: which configuration holds a language, and which column is which.
+"""Read data sets of the Hugging Face hub: find the configuration of a language, and the columns of a schema.
 
 Only data files are read, never a loading script (``datasets`` no longer runs them): the data sets named by the tasks
 are in Parquet. Each can be replaced by another of the same columns: ``--data hub:NAME`` or ``hub:NAME:CONFIG``.
@@ -20,7 +20,7 @@ from isoglot.formats.plain_values import class_names
 
 @dataclass(frozen=True)
 class HubSpec:
-    """How a task's data set is found on the hub.
+    """The name, configuration and columns of a task's data set on the hub.
 
     The configuration is a template with ``{language}``, ``{language3}`` (all ISO 639-3 codes of the language are
     tried), ``{code}`` (these with the script, ``deu_Latn``) and ``{name}`` (its English name); ``{context}`` and
@@ -30,8 +30,10 @@ class HubSpec:
 
     name: str
     config: str | None
-    columns: Mapping[str, str]  # column of the schema to column there
-    splits: Mapping[str, str] = field(default_factory=dict)  # ours to theirs, where the usual names do not do
+    columns: Mapping[str, str]  # column of the schema to column of the data set
+    splits: Mapping[str, str] = field(
+        default_factory=dict
+    )  # our split to theirs, if theirs has no usual name
 
 
 def read_hub(location: Location, spec: HubSpec, schema: Features, *, language: str, split: str) -> Dataset:
@@ -64,7 +66,7 @@ def read_hub(location: Location, spec: HubSpec, schema: Features, *, language: s
 def read_hub_sides(
     location: Location, spec: HubSpec, *, languages: tuple[str, str], split: str
 ) -> tuple[list[str], list[str]]:
-    """The texts of two languages, line by line."""
+    """Load the texts of two languages, line by line."""
     sides = []
     for language in languages:
         name, rows = _load(location, spec, language, split, sides=True)
@@ -86,9 +88,11 @@ def read_hub_sides(
 def _load(
     location: Location, spec: HubSpec, language: str, split: str, *, sides: bool = False
 ) -> tuple[str, Dataset]:
-    """The name of ``hub:NAME:CONFIG``, by default the spec's, and the first configuration and split that the hub has.
+    """Load the first configuration and split that the hub has; return the name of the data set and its rows.
 
-    ``sides``: Another data set has the spec's configurations too.
+    Name and configuration are those of ``hub:NAME:CONFIG``, by default those of the spec.
+
+    ``sides``: A data set that the user names has the spec's configurations too.
     """
     named, _, named_config = location.path.partition(":")[2].partition(":")
     name, why = named or spec.name, ""
@@ -108,7 +112,7 @@ def _load(
 
 
 def column_values(rows: Dataset, column: str) -> list[Any]:
-    """The values of a column: names in place of numbers of classes, ``start`` in place of ``answer_start``."""
+    """Read a column; numbers of classes become names, and ``answer_start`` of answers becomes ``start``."""
     values: list[Any] = list(rows[column])
     if None in values:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Labelled data in memory, in place of files: the rows of a task, from whatever holds them."""
+"""Read labelled data in memory, in place of files: the rows of a task, from any object that holds rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, split_of
 from isoglot.formats.rows import PandasFrame, RowTable, rows_of, table_of
 
 _EXTRA = ("id", "article", SPLIT)
-"""Columns that are read where they are there: translations share an id, questions an article."""
+"""Columns that are read if they are there: translations share an id, questions an article."""
 _OPTIONAL = ("language", "source_language", "target_language", "possible")
 _LABEL = "label"
 _TABLES_HAVE = ("collect", "columns", "column_names")
@@ -26,9 +26,9 @@ _TABLES_HAVE = ("collect", "columns", "column_names")
 
 @dataclass(frozen=True)
 class MemorySource(DataSource):
-    """Data sets in memory, by language and split; empty ones stand for all languages, or all splits.
+    """Data sets in memory, by language and split; an empty language or split stands for all.
 
-    ``label_values`` are the labels that are numbers, or true and false, by the texts that stand for them in a head.
+    ``label_values``: Labels that are numbers, or true and false, by their texts: the head of a model has texts.
     """
 
     tables: Mapping[tuple[str, str], Dataset] = field(default_factory=dict)
@@ -37,9 +37,11 @@ class MemorySource(DataSource):
     def find(self, language: str, split: str) -> list[Location]:
         """The data set of a language and split."""
         tags = {"", *codes(language), language}
-        for (tag, part), rows in self.tables.items():
-            if part in ("", split) and tag in tags:
-                name = f"data of {tag or 'any language'}{f', {part}' * bool(part)}"
+        for (tag, split_of_rows), rows in self.tables.items():
+            if split_of_rows in ("", split) and tag in tags:
+                name = f"data of {tag or 'any language'}"
+                if split_of_rows:
+                    name += f", {split_of_rows}"
                 return [Location(name, rows=rows)]
         raise ConfigurationError(
             f"no {split} data for {language!r}, got {self.describe()}; pass data={{{language!r}: rows}}"
@@ -47,9 +49,9 @@ class MemorySource(DataSource):
 
 
 def dataset_of(data: Any, name: str, columns: Sequence[str]) -> Dataset:
-    """Any object that :func:`isoglot.formats.rows.table_of` reads, as a data set of all its columns.
+    """Make a data set of all columns of any object that :func:`isoglot.formats.rows.table_of` reads.
 
-    ``name``: What messages call it.
+    ``name``: Name of the object in messages.
     """
     if isinstance(data, Dataset):
         return data
@@ -64,7 +66,7 @@ def dataset_of(data: Any, name: str, columns: Sequence[str]) -> Dataset:
 
 
 def data_source(data: Any, task: Any, columns: Mapping[str, Any] | None = None) -> DataSource:
-    """The source in which a task finds its data, for any form in which a user gives them.
+    """Make the source in which a task finds its data, from any form in which a user gives them.
 
     Args:
         data: A path, template or hub name as ``--data`` takes it, several, or one for each split (``{"dev": PATH}``);
@@ -97,7 +99,7 @@ def _is_path_of_split(item: tuple[Any, Any]) -> bool:
 
 
 def memory_source(data: Any, schema: Features, columns: Mapping[str, Any] | None = None) -> MemorySource:
-    """Data in memory as a task reads them.
+    """Make a source of data in memory.
 
     Args:
         data: Rows as :func:`isoglot.formats.rows.rows_of` reads them; or a mapping from languages or splits to such, in
@@ -117,7 +119,7 @@ def memory_source(data: Any, schema: Features, columns: Mapping[str, Any] | None
         tables[key] = as_dataset(values, schema)
     if not tables:
         raise ConfigurationError("no data; pass data={'de': rows}")
-    # Data of one language come before those of any, as `find` takes the first that fits; so do those of one split.
+    # `find` takes the first data that fit: data of one language come before those of all, and so do those of one split.
     order = sorted(tables, key=lambda key: (not key[0], not key[1]))
     names = [f"{' '.join(filter(None, key)) or 'all'} ({len(tables[key])} rows)" for key in order]
     values = {text: value for text, value in labels.items() if not isinstance(value, str)}
@@ -125,21 +127,21 @@ def memory_source(data: Any, schema: Features, columns: Mapping[str, Any] | None
 
 
 def _flat(data: Any, language: str, split: str, heads: set[str]) -> list[tuple[tuple[str, str], RowTable]]:
-    """Each table of nested mappings, with its language and split.
+    """List the tables of nested mappings, each with its language and split.
 
     ``{"de": {"dev": rows}}`` is ``[(("de", "dev"), rows)]``; so is ``{"dev": {"de": rows}}``. A key that is the name of
     a split is one, any other key is a language.
 
-    ``heads``: Columns that the user names, by which a mapping is known to be a table.
+    ``heads``: Columns that the user names; a mapping that has one is a table.
     """
     if isinstance(data, Mapping) and not _is_table(data, heads):
         tables = []
         for key, inner in data.items():
-            part = split_of(key)
-            if part is None:
+            split_of_key = split_of(key)
+            if split_of_key is None:
                 tables += _flat(inner, str(key), split, heads)
             else:
-                tables += _flat(inner, language, part, heads)
+                tables += _flat(inner, language, split_of_key, heads)
         return tables
     rows = table_of(data, "data")
     if not len(rows):
@@ -167,7 +169,7 @@ def _is_table(data: Mapping[Any, Any], heads: set[str]) -> bool:
 
 
 def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, Any] | None = None) -> Dataset:
-    """The columns of a schema, called as it has them and with its types; names take the place of numbers of classes.
+    """Select the columns of a schema, under its names and with its types; numbers of classes become names.
 
     Languages and possible links may be missing, and stay so; questions without an id are numbered. ``columns`` is as
     for :func:`memory_source`.
@@ -193,9 +195,9 @@ def schema_values(
     *,
     also: Sequence[str] = _EXTRA,
 ) -> dict[str, list[Any]]:
-    """The values of each column of a schema that rows have, as plain Python.
+    """Read the values of each column of a schema that rows have, as plain Python.
 
-    ``also`` are further columns, which are read where they are there.
+    ``also``: Further columns, which are read if they are there.
 
     Raises:
         ConfigurationError: A column that is needed or named is missing.
@@ -225,14 +227,14 @@ def _is_text(feature: Any) -> bool:
 
 
 def _checked_values(rows: RowTable, column: Any, feature: Any) -> list[Any]:
-    """A column's values: none is missing, lists where lists are needed, no list where a text is."""
+    """Read the values of a column; refuse missing values, a text in place of a list, and a list in place of a text."""
     values = list(rows.column(column))
     for number, value in enumerate(values, 1):
         if value is None:
             raise InputError(
                 f"row {number} of the data set has no {column!r}; fill it in, or leave the row out"
             )
-        # The library would make a list of characters of a text.
+        # The `datasets` library would turn a text into a list of characters.
         if isinstance(feature, List) and not isinstance(value, list):
             raise ConfigurationError(
                 f"column {column!r} is {type(value).__name__}, but a list is needed; split it"
@@ -241,14 +243,14 @@ def _checked_values(rows: RowTable, column: Any, feature: Any) -> list[Any]:
             raise ConfigurationError(
                 f"row {number}: {column!r} is {shortened(value)}, but a text is needed; join it, or name another column"
             )
-    # Answers as SQuAD has them on the hub: `start` is what the schema calls `answer_start`.
+    # SQuAD on the hub has `answer_start`, which the schema calls `start`.
     if values and isinstance(values[0], dict) and "answer_start" in values[0]:
         return [{"text": list(value["text"]), "start": list(value["answer_start"])} for value in values]
     return values
 
 
 def as_dataset(values: Mapping[str, list[Any]], schema: Features) -> Dataset:
-    """Values as a data set with the schema's types; numbers in columns of text become text."""
+    """Make a data set of values, with the schema's types; numbers in columns of text become text."""
     known = {**dict.fromkeys(_EXTRA, Value("string")), **schema}
     table = {
         name: list(map(str, column)) if _is_text(known[name]) else column for name, column in values.items()
@@ -277,7 +279,7 @@ def _add_labels(labels: dict[str, Any], values: Sequence[Any]) -> None:
 
 
 def with_languages(rows: Dataset, source: str, target: str) -> Dataset:
-    """Sentence or word pairs with the languages of both sides, where they do not name them."""
+    """Add columns with the languages of both sides to pairs that lack them."""
     for name, language in (("source_language", source), ("target_language", target)):
         if name not in rows.features:
             rows = rows.add_column(name, [language] * len(rows))

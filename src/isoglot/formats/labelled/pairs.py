@@ -1,4 +1,4 @@
-"""Labelled sentence pairs: XNLI's, MultiNLI's, SNLI's and PAWS-X's files, with and without headers."""
+"""Read labelled sentence pairs: files of XNLI, MultiNLI, SNLI and PAWS-X, with and without headers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -31,7 +31,7 @@ PARAPHRASE_LABELS: dict[str, str] = {"0": "0", "1": "1"}
 """PAWS-X: 1 is a paraphrase."""
 
 PAIR_WITH_ID = Features({**PAIR, "id": Value("string")})
-"""PAIR and what a row is called, or its number in the file: translations share it."""
+"""PAIR and the id of each row, by default its number in the file: translations share it."""
 
 Names = Mapping[str, Sequence[str]]
 """Fields of a row, and the columns that may hold each, in lower case; the first one that is there counts."""
@@ -52,12 +52,13 @@ def read_pairs(
 ) -> Dataset:
     """Read labelled pairs.
 
-    ``.csv`` is comma-separated and quoted, ``.jsonl`` JSON lines, everything else tab-separated without quotes. A
-    first line that names a label column is a header; without one a line is first, second, label. In files of several
-    languages (a ``language`` column) only rows of the one asked for are kept. Rows without consensus (label ``-``)
-    and PAWS-X's untranslated ones (a sentence ``NS``) are left out. A column ``split`` or ``partition`` is kept.
+    1. ``.csv`` is comma-separated and quoted, ``.jsonl`` is JSON lines, any other file tab-separated without quotes.
+    2. A first line that names a label column is a header. Without a header, a line is first, second, label.
+    3. Of files of several languages (a ``language`` column), only rows in ``language`` are read.
+    4. Rows without consensus (label ``-``) and PAWS-X's untranslated rows (a sentence ``NS``) are left out.
+    5. A column ``split`` or ``partition`` is kept.
 
-    ``labels`` has every spelling of a label and its name, ``allowed`` the names that the model knows.
+    ``labels``: The name of a label for each spelling. ``allowed``: Names that the model knows.
     """
     columns: dict[str, list[str | None]] = {name: [] for name in (*PAIR_WITH_ID, SPLIT)}
     languages: set[str] = set()
@@ -94,12 +95,13 @@ def read_pairs(
 
 
 def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[str, str]]]:
-    """The fields of each row of CSV, JSON lines or tab-separated lines, with its line.
+    """Read the fields of each row of CSV, JSON lines or tab-separated lines, with its line.
 
-    All but ``language``, ``id`` and ``split`` are needed. Lines without a header have these fields, in their order.
+    All fields but ``language``, ``id`` and ``split`` are needed. Lines without a header have the needed fields, in the
+    order of ``names``.
     """
     columns: list[str] = []
-    column_of: dict[str, str] = {}  # of each field that the file has
+    column_of: dict[str, str] = {}  # by field, for the fields that the file has
     for number, row in _rows(path, names):
         problem = ""
         if list(row) != columns:  # the first row, or an object of JSON with other names
@@ -131,7 +133,7 @@ def _needed(names: Names) -> list[str]:
 
 
 def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row by the names of its columns, in lower case, with its line."""
+    """Read each row by the names of its columns, in lower case, with its line."""
     suffixes = {suffix.lower() for suffix in Path(path).suffixes}
     lines = numbered_lines(path)
     if {".jsonl", ".ndjson"} & suffixes:

@@ -1,4 +1,4 @@
-"""Extractive questions: SQuAD's JSON, in which XQuAD, MLQA and TyDiQA-GoldP come too."""
+"""Read extractive questions from SQuAD's JSON, which XQuAD, MLQA and TyDiQA-GoldP have too."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from isoglot.formats.schema import SPAN
 from isoglot.runs.json_lines import parse_json, row_id
 
 ARTICLE = "article"
-"""Column beside the schema's: number of the article that a context is from."""
+"""A column that the schema lacks: the number of the article that a context is from."""
 
-_MOVED = "moved"  # of a question: answers that do not stand where they say
+_MOVED = "moved"
+"""Key of a question: the number of its answers that were found at another place than the file says."""
 
 _LOGGER = logging.getLogger(__name__)
 
 NOT_FOUND = -1
-"""Start of an answer that does not stand in its context: it counts for scoring, not for training."""
+"""Start of an answer that is not in its context: the answer counts for scoring, not for training."""
 
 
 def read_questions(path: str | Path, *, language: str) -> Dataset:
     """Read a SQuAD file.
 
-    An answer that is not found at its offset is looked for nearby, then anywhere: the nearest place counts, and how
-    many answers moved is logged. In TyDiQA's file of all languages (ids such as ``finnish-…``) only questions of the
-    one asked for are kept.
+    1. An answer that is not at its ``answer_start`` moves to the nearest place where its text stands; a warning counts
+       the answers that moved, and those that were not found.
+    2. Of TyDiQA's file of all languages (ids such as ``finnish-…``), only questions in ``language`` are read.
     """
     features = Features({**SPAN, ARTICLE: Value("string")})
     rows: dict[str, list[Any]] = {name: [] for name in features}
@@ -138,5 +139,5 @@ def _nearest(context: str, text: str, start: int) -> int:
 
 
 def language_of_id(name: str) -> str | None:
-    """The language of a TyDiQA question, whose id begins with its English name; ``None`` for other ids."""
+    """The language of a TyDiQA question, whose id begins with the language's English name; ``None`` for other ids."""
     return NAMES.get(name.partition("-")[0])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # it imports the libraries, which files are found without
     from datasets import Dataset
 
 HUB = "hub"
-_PART = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)(%?)$")
+_SHARE = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)(%?)$")
 _DATASET_FILES = ("state.json", "dataset_dict.json")
 _EXTENSION = re.compile(
     r"(\.(tsv|csv|json|jsonl|ndjson|txt|conllu?|iob2?|bio|parquet|arrow))?(\.(gz|xz|zst|bz2))?$",
@@ -31,9 +31,9 @@ _EXTENSION = re.compile(
 _MOST_NAMED = 8
 
 OF_LANGUAGE = ("{split} *-ud-{split} {split}_2k translated_{split}",)
-"""What files and data sets at any depth of a language's folder are called, but for extensions such as ``.tsv.gz``.
+"""Names of files and data sets, at any depth, in the folder of one language; without extensions such as ``.tsv.gz``.
 
-Of several groups of names the first counts that is there.
+Each text is a group of templates between spaces. The first group of which a file is there counts.
 """
 OF_LANGUAGES = (
     "{language}.{split} *.{language}.{split} {language}-{split} {split}-{language} {language}_*-{split} "
@@ -47,8 +47,8 @@ OF_LANGUAGES = (
     "xnli.{split}",  # the same
     "{squad}",
 )
-"""Those in a folder of several languages: of `isoglot world`, XTREME, Universal Dependencies, WikiANN, MLQA, PAWS-X,
-XNLI and its machine-translated training data, TyDiQA, SQuAD.
+"""Names in a folder of several languages: those of `isoglot world`, XTREME, Universal Dependencies, WikiANN, MLQA,
+PAWS-X, XNLI and its machine-translated training data, TyDiQA, SQuAD.
 
 The test data of TyDiQA and SQuAD are not public: their development data are read as test data. SQuAD beside XQuAD is
 what XQuAD is trained on, and XQuAD's own files are its test data.
@@ -58,7 +58,7 @@ OF_SIDES = (
     "{code}.{split} {language}.{split} {split}.{language} {split}_*.{language}",  # FLORES, Multi30k
     "{language} *.{language}",
 )
-"""Those of one side of a bitext."""
+"""Names of the files of one side of a bitext."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Location:
     """One file, folder or data set to read."""
 
     path: str  # a file or folder; for the hub ``hub`` or ``hub:NAME[:CONFIG]``
-    start: float = 0.0  # first part to take, in % of the groups
-    stop: float = 100.0  # where to end, in %
+    start: float = 0.0  # the share to take, from here, in % of the groups
+    stop: float = 100.0  # to here, in %
     rows: Dataset | None = None  # data in memory, which the path only describes
 
     @property
@@ -77,12 +77,12 @@ class Location:
 
     @property
     def divided(self) -> bool:
-        """Whether it has its own splits: a data set of the hub, or a ``DatasetDict`` on disk."""
+        """Whether the data set itself is divided into splits: one of the hub, or a ``DatasetDict`` on disk."""
         return self.on_hub or (Path(self.path) / "dataset_dict.json").is_file()
 
     @property
     def whole(self) -> bool:
-        """Whether all of it is taken."""
+        """Whether all groups are taken, and not a share of them."""
         return (self.start, self.stop) == (0.0, 100.0)
 
 
@@ -90,11 +90,15 @@ class Location:
 class DataSource:
     """Finds the data of a language and split.
 
-    Each of ``specs`` is a file; a folder whose files are named as :data:`OF_LANGUAGES` has it; a template with
-    ``{language}``, ``{language3}``, ``{code}`` or ``{split}``, wildcards allowed; or ``hub``,
-    ``hub:NAME`` or ``hub:NAME:CONFIG``. ``train=``, ``dev=`` or ``test=`` in front limits it to one split. ``#0:80%``
-    behind takes a part: of whole groups (articles or contexts, premises, sentences) in their order, so that equal
-    parts of parallel files are parallel.
+    Each of ``specs`` is
+
+    - a file;
+    - a folder, in which files have names of :data:`OF_LANGUAGES`;
+    - a template with ``{language}``, ``{language3}``, ``{code}`` or ``{split}``, wildcards allowed;
+    - ``hub``, ``hub:NAME`` or ``hub:NAME:CONFIG``.
+
+    ``train=``, ``dev=`` or ``test=`` in front limits it to one split. ``#0:80%`` behind takes a share of the groups
+    (articles or contexts, premises, sentences), in their order, so that equal shares of parallel files are parallel.
 
     Example:
         >>> DataSource(["test=xquad.{language}.json#80:100%"]).describe()
@@ -104,18 +108,18 @@ class DataSource:
     specs: Sequence[str]
 
     def __post_init__(self) -> None:
-        """Refuse an invalid part, and an unknown split in front."""
+        """Refuse an invalid share, and an unknown split in front."""
         for spec in self.specs:
             _location(spec)
             name, separator, _ = spec.partition("=")
             if separator and name.isidentifier() and split_of(name) is None:
-                # Hive names folders with = too
+                # Names of folders may have = too, as those of Apache Hive: `lang=de/`.
                 if "{" in spec or glob.has_magic(spec) or Path(spec.partition("/")[0]).exists():
                     continue
                 raise ConfigurationError(f"{spec}: unknown split {name!r}; {KNOWN_SPLITS}")
 
     def of_split(self, split: str) -> list[str]:
-        """The specifications for one split: those for it alone, if there are any, else the ones for all."""
+        """The specifications for one split: those for this split alone, if there are any, else those for all splits."""
         specific, general = [], []
         for spec in self.specs:
             name, separator, rest = spec.partition("=")
@@ -130,7 +134,7 @@ class DataSource:
         return " ".join(self.specs)
 
     def find(self, language: str, split: str) -> list[Location]:
-        """What there is to read of one language and split."""
+        """Find the files, folders and data sets of one language and split."""
         locations = []
         for location in map(_location, self.of_split(split)):
             paths = [location.path] if location.on_hub else _paths(location.path, language, split)
@@ -144,7 +148,7 @@ class DataSource:
         return locations
 
     def single_file(self, language: str, split: str) -> Location:
-        """The location of a language and split whose data are one whole file."""
+        """Find the one file of a language and split; refuse several files, or a share of one."""
         locations = self.find(language, split)
         if len(locations) > 1 or not locations[0].whole:
             raise ConfigurationError(
@@ -154,7 +158,7 @@ class DataSource:
         return locations[0]
 
     def has_dev(self, language: str) -> bool:
-        """Whether there are development data: named as such, or others than the training data."""
+        """Whether there are development data: named as such, or other data than the training data."""
         dev, train = self._any(language, "dev"), self._any(language, "train")
         named = any("=" in spec and split_of(spec.partition("=")[0]) == "dev" for spec in self.specs)
         return bool(dev) and (named or dev != train or all(location.divided for location in dev))
@@ -171,27 +175,30 @@ class DataSource:
 
 
 def _location(spec: str) -> Location:
-    """A specification, and the part of it that is taken."""
-    part = _PART.search(spec)
-    if part is None:
+    """Parse a specification without its split: its path, and the share that is taken."""
+    match = _SHARE.search(spec)
+    if match is None:
         return Location(spec)
-    start, stop = float(part[1]), float(part[2])
-    if not part[3] or not 0 <= start < stop <= 100:
-        wrong = f"the part {start:g}:{stop:g}% is empty" if part[3] else "a part must lie between 0 and 100 %"
+    start, stop, has_percent_sign = float(match[1]), float(match[2]), bool(match[3])
+    if not has_percent_sign or not 0 <= start < stop <= 100:
+        wrong = (
+            f"the part {start:g}:{stop:g}% is empty" if match[3] else "a part must lie between 0 and 100 %"
+        )
         raise ConfigurationError(f"{spec}: {wrong}; write for example #0:80%")
-    return Location(spec[: part.start()], start, stop)
+    return Location(spec[: match.start()], start, stop)
 
 
 def is_data_set(path: str | Path) -> bool:
-    """Whether a folder is a data set, of the `datasets` library or of `isoglot prepare`, and no folder of files."""
+    """Whether a folder is one data set, of the `datasets` library or of `isoglot prepare`, and no folder of files."""
     saved = any((Path(path) / name).exists() for name in _DATASET_FILES)
     return saved or has_manifest(path)
 
 
 def _paths(spec: str, language: str, split: str) -> list[str]:
-    """The files that a specification without its split and part names."""
+    """Find the files that a path, folder or template names."""
     path = Path(spec).expanduser()
     if "{" in spec:
+        # The first combination of names with a match counts.
         matches: list[str] = []
         for pattern in dict.fromkeys(_fill(spec, values) for values in _values(language, split)):
             matches = matches or sorted(glob.glob(pattern))  # noqa: PTH207
@@ -221,13 +228,13 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
 
 
 def filled(template: str, language: str, split: str) -> list[str]:
-    """What a template may stand for, where ``{language}`` is the language as it is named; the likeliest first."""
+    """Fill in a template, in all ways, the likeliest first; ``{language}`` is the language as the user names it."""
     values = (fields | {"language": language} for fields in _values(language, split))
     return list(dict.fromkeys(_fill(template, fields) for fields in values))
 
 
 def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
-    """The values of the fields of a template, one dictionary for each combination of names that may be meant.
+    """List the values that fields of a template may have, one dictionary for each combination of names.
 
     Of ``de, dev`` the first is ``{"split": "dev", "language": "de", "language3": "deu", "code": "deu_Latn", ...}``;
     later ones have ``validation`` or ``deu`` in the place of ``dev`` and ``de``.
@@ -238,7 +245,8 @@ def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
     context, _, question = language.partition("-")
     shared = {"context": context, "question": question or context, "name": name_of(language)}
     shared["public"] = "dev" if split == "test" else split
-    # SQuAD is English and does not say so: its files are no other language's.
+    # The names of SQuAD's files have no language: they are English, and of no other language. There, the field stays
+    # unfilled, and matches no file.
     shared["squad"] = f"{shared['public']}-v[0-9].*" if "en" in codes(language) else "{squad}"
     shared["squad_to_train_on"] = "{squad}" if split == "test" else shared["squad"]
     names = product(split_names(split), codes(language), three, script_codes(language))
@@ -261,9 +269,11 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _in_folder(folder: Path, layouts: Sequence[str], values: Sequence[Mapping[str, str]]) -> list[Path]:
-    """The files and data sets of a folder, at any depth, that are named as the first group of layouts with a match.
+    """Find the files and data sets of a folder, at any depth, whose names match a group of layouts.
 
-    ``layouts``: Groups of templates between spaces, such as :data:`OF_LANGUAGES`. Case and the extension do not count.
+    The first group with a match counts.
+
+    ``layouts``: Groups of templates, such as :data:`OF_LANGUAGES`. Case and the extension do not count.
     """
     below = [path for path in sorted(folder.rglob("*")) if path.is_file() or is_data_set(path)]
     names = {path: _EXTENSION.sub("", path.relative_to(folder).as_posix()) for path in below}
@@ -294,7 +304,7 @@ def find_sides(specs: Sequence[str], languages: tuple[str, str], split: str) -> 
 
 
 def read_sides(paths: tuple[Path, Path]) -> tuple[list[str], list[str]]:
-    """The lines of both files of a bitext, which must be as many."""
+    """Read the lines of both files of a bitext, which must have the same number of lines."""
     first = [line for _, line in numbered_lines(paths[0])]
     second = [line for _, line in numbered_lines(paths[1])]
     if len(first) != len(second):
@@ -305,7 +315,7 @@ def read_sides(paths: tuple[Path, Path]) -> tuple[list[str], list[str]]:
 
 
 def _side(specs: Sequence[str], language: str, pivot: str, split: str) -> Path:
-    """The file of lines of one language."""
+    """Find the file of one language; ``pivot``: The other language of the bitext."""
     values = _values(language, split, pivot)
     if len(specs) == 1 and "{" in specs[0]:
         names = dict.fromkeys(_fill(specs[0], fields) for fields in values)
@@ -313,7 +323,7 @@ def _side(specs: Sequence[str], language: str, pivot: str, split: str) -> Path:
     elif len(specs) == 1 and Path(specs[0]).is_dir():
         files = _in_folder(Path(specs[0]), OF_SIDES, values)
     else:
-        # A file is in that one of the two languages whose code its name has last: `tatoeba.deu-eng.deu` is German.
+        # The last code in the name of a file is its language: `tatoeba.deu-eng.deu` is German.
         language_of_code = {code: tag for tag in (language, pivot) for code in codes(tag)}
         files = []
         for spec in specs:

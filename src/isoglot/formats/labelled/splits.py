@@ -1,4 +1,4 @@
-"""Columns and splits of labelled data: their names, and rows that name their split, in files and in memory."""
+"""Names of columns and splits in labelled data, and the split that a row names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "id": ("pairid", "id", "index_id"),
     SPLIT: ("split", "partition"),
 }
-"""What labelled data call a column, in lower case; the first one that is there counts."""
+"""Names that labelled data give to a column, in lower case; the first one that is there counts."""
 SPLIT_COLUMNS = COLUMN_NAMES[SPLIT]
 
 _SPLIT_OF = {name: split for split, names in SPLITS.items() for name in names}
@@ -62,12 +62,12 @@ def split_names(split: str) -> tuple[str, ...]:
 
 
 def split_name(row: Mapping[str, Any]) -> Any:
-    """What a row calls its split; ``None`` where it does not say."""
+    """The name of its split in a row; ``None`` if the row does not name one."""
     return next((row[name] for name in SPLIT_COLUMNS if name in row), None)
 
 
 def split_column(rows: Dataset) -> str | None:
-    """The column that names each row's split; ``None`` where there is none."""
+    """The column that names each row's split; ``None`` if there is none."""
     return next((name for name in SPLIT_COLUMNS if name in rows.column_names), None)
 
 
@@ -88,17 +88,17 @@ def split_mask(rows: Dataset, split: str, *, source: str) -> list[bool] | None:
     names = list(rows[column])
     splits = [split_of(name) for name in names]
     if None in splits:
-        unknown = Counter(shortened(name) for name, part in zip(names, splits, strict=True) if part is None)
+        unknown = Counter(shortened(name) for name, known in zip(names, splits, strict=True) if known is None)
         listed = ", ".join(f"{name} ({count:,} rows)" for name, count in unknown.most_common(_MOST_NAMED))
         more = f" and {len(unknown) - _MOST_NAMED:,} more" if len(unknown) > _MOST_NAMED else ""
         raise ConfigurationError(
             f"{source}: unknown splits {listed}{more}; {KNOWN_SPLITS}. Correct the names, remove these rows, or rename "
             f"the column ({' or '.join(SPLIT_COLUMNS)}) if it is not about splits"
         )
-    return [part == split for part in splits]
+    return [split_of_row == split for split_of_row in splits]
 
 
 def rows_of_split(rows: Dataset, split: str, *, source: str) -> Dataset:
-    """The rows of a split, where a column names one for each, else all of them; as :func:`split_mask`."""
+    """Select the rows of a split, by :func:`split_mask`; all rows if no column names their splits."""
     mask = split_mask(rows, split, source=source)
     return rows if mask is None else rows.select([number for number, chosen in enumerate(mask) if chosen])

@@ -1,4 +1,4 @@
-"""Sentences of words with tags: CoNLL-U, PAN-X, indexed tokens, CoNLL-2002/2003 columns, tab-separated pairs."""
+"""Read sentences of tagged words: CoNLL-U, PAN-X, indexed tokens, CoNLL-2002/2003 columns, tab-separated pairs."""
 
 import re
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART
 """Universal Dependencies' parts of speech."""
 
 UNLABELLED = "_"
-"""Tag of a word that has none: it is neither learned from nor scored."""
+"""Tag of a word without a label: the word is neither learned from nor scored."""
 
 _ENTITY = re.compile(r"O|[BI]-.+")
 _PREFIXED = re.compile(r"([a-z][a-z-]{1,11}):")
@@ -44,7 +44,7 @@ def read_tags(
 
     ``labels``: Tags that may occur; by default those of an IOB2 scheme or, in CoNLL-U, :data:`UPOS`.
     ``name``: One of :data:`TAG_FORMATS`; detected from the first lines by default.
-    ``surface``: Of CoNLL-U, the words as they are written.
+    ``surface``: In CoNLL-U, read words as they are written (:func:`surface_rows`).
     """
     words: list[list[str]] = []
     tags: list[list[str]] = []
@@ -86,7 +86,7 @@ def iob2(tags: Sequence[str]) -> list[str]:
 def tagged_rows(
     path: str | Path, *, language: str, name: str | None = None, surface: bool = False
 ) -> Iterator[tuple[str, list[tuple[int, Row]]]]:
-    """The format, and the numbered lines as word and tag, of one sentence after another; tags are not checked.
+    """Yield each sentence: its format, and its numbered lines as word and tag; tags are not checked.
 
     The arguments are those of :func:`read_tags`. One sentence is in memory at a time.
     """
@@ -123,9 +123,9 @@ def tagged_rows(
 
 
 def tell_format(lines: Sequence[str]) -> str:
-    r"""The format that more than half of the first lines are in; CoNLL's columns, if there is none.
+    r"""Guess the format: the one that more than half of the first lines fit; CoNLL's columns, if there is none.
 
-    Not all need to be: so reading can name the broken lines of a format, in place of guessing another one.
+    Not all lines need to fit, so that a broken line is reported, and does not change the format.
 
     Example:
         >>> tell_format(["de:Anton\tB-PER"]), tell_format(["0\tAnton\tB-PER"]), tell_format(["Anton\tPROPN"])
@@ -152,7 +152,7 @@ def tell_format(lines: Sequence[str]) -> str:
 
 
 def check_tag(tag: str, allowed: Collection[str] | None) -> None:
-    """Refuse a tag that is not one of those allowed; ``None``: of IOB2. :data:`UNLABELLED` always is."""
+    """Refuse a tag that is not allowed; None allows the tags of IOB2. :data:`UNLABELLED` is always allowed."""
     if tag == UNLABELLED:
         return
     if allowed is None and not _ENTITY.fullmatch(tag):
@@ -165,13 +165,13 @@ def check_tag(tag: str, allowed: Collection[str] | None) -> None:
 
 
 def _conllu(text: str) -> Row | None:
-    """A word's form and UPOS."""
+    """Read a word's form and UPOS."""
     columns = word_columns(text)
     return None if columns is None else (columns[1], columns[3])
 
 
 def _tabbed(pattern: str, needed: str) -> Callable[[str], Row]:
-    """A reader of lines with tabs, of which the pattern's groups are token and tag."""
+    """Make a reader of lines with tabs; the groups of the pattern are token and tag."""
 
     def parse(text: str) -> Row:
         match = re.fullmatch(pattern, text)
@@ -184,8 +184,8 @@ def _tabbed(pattern: str, needed: str) -> Callable[[str], Row]:
 
 
 def _columns(text: str) -> Row | None:
-    """CoNLL-2002 and 2003: the token first, the tag last."""
-    columns = _BLANKS.split(text.strip(" \t"))  # a no-break space stands inside tokens: 10 000
+    """Read a line of CoNLL-2002 or 2003: the token is first, the tag last."""
+    columns = _BLANKS.split(text.strip(" \t"))  # a no-break space is inside a token: 10 000
     if columns[0] == "-DOCSTART-":
         return None
     if len(columns) < 2:
@@ -200,38 +200,39 @@ TAG_FORMATS: dict[str, Callable[[str], Row | None]] = {
     "pairs": _tabbed(r"([^\t]*)\t([^\t]*)", "a token and a tag are needed"),
     "columns": _columns,
 }
-"""Formats of tagged files: how a line is read."""
+"""Formats of tagged files, and the function that reads a line of each."""
 
 
 _NODE, _RANGE = re.compile(r"[0-9]{1,9}"), re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _UNWRITTEN = re.compile("[ \u200c]")
 _EMPTY = "_"
-_FIRST: Mapping[str, str] = {
+_PRECEDENCE: Mapping[str, str] = {
     "": "VERB NOUN PROPN PRON ADJ NUM ADV INTJ AUX ADP DET PART CCONJ SCONJ X PUNCT",
     "es": "VERB AUX PRON ADP DET",
     "fr": "VERB AUX PRON NOUN ADJ ADV ADP DET PART SCONJ CONJ",
     "it": "VERB AUX ADV PRON ADP DET INTJ",
 }
-"""Tags by precedence; those that are not named come last."""
+"""Tags of each language in their order of precedence; other tags come last. Empty: all other languages."""
 
 Line = tuple[int, str]
 
 
 def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tuple[str, str]]]:
-    """Number of the line, and word and tag, of each word of a CoNLL-U sentence as it is written.
+    """Read the words of a CoNLL-U sentence as they are written: the number of the line, the word and the tag of each.
 
     CoNLL-U has a line for a multiword token (``1-2 zum``) before those of its syntactic words (``1 zu``, ``2 dem``).
 
-    1. A multiword token is one word. Its tag is that of the part that is highest in the tree; of several, the tag that
-       comes first in the language's order of precedence; of several with the same, the first part.
-    2. Words are without spaces and zero-width non-joiners.
-    3. A sentence whose words are blanks (``_``) but for one at most, as in treebanks without their texts, has no words.
+    1. A multiword token is one word. Its tag is that of one of its syntactic words: of the one that is highest in the
+       tree; if several are, of the one whose tag comes first in the language's order of precedence; then of the first.
+    2. Spaces and zero-width non-joiners inside words are removed.
+    3. A sentence whose words are all blank (``_``), or all but one, has no words: treebanks without their texts.
     """
     rows = [(number, text.split("\t")) for number, text in block if not text.startswith("#")]
     nodes = {int(columns[0]): (number, columns) for number, columns in rows if _NODE.fullmatch(columns[0])}
     words = {node: (number, columns[1], columns[3]) for node, (number, columns) in nodes.items()}
     ranges = [(match, columns) for _, columns in rows if (match := _RANGE.fullmatch(columns[0]))]
-    rank = {tag: n for n, tag in enumerate(_FIRST.get(two_letters(language), _FIRST[""]).split())}
+    precedence = _PRECEDENCE.get(two_letters(language), _PRECEDENCE[""]).split()
+    rank = {tag: number for number, tag in enumerate(precedence)}
     # Most sentences have no multiword token, and need no walk through their graph.
     above = _above({node: columns for node, (_, columns) in nodes.items()}) if ranges else {}
     for match, columns in ranges:

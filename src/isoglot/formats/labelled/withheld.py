@@ -1,4 +1,4 @@
-"""Test data whose labels a benchmark withholds: how they look, and what to do."""
+"""Test data whose labels a benchmark withholds: the signs of that, and advice."""
 
 ADVICE = (
     "benchmarks withhold the labels of their test data (XTREME's download removes them): give the file that the data "
@@ -8,11 +8,11 @@ ADVICE = (
 """The end of a message about data without labels."""
 
 HIDDEN_LABELS = frozenset(["", "?", "-1", "_"])
-"""What stands in the place of a label that is withheld."""
+"""Texts in the place of a label that is withheld."""
 
 
 def without_labels(what: str) -> str:
-    """The message about data in which no example has a label; ``what`` they are: ``pair has a label``.
+    """Write the message about data without any label; ``what``: The thing that is missing, ``pair has a label``.
 
     Example:
         >>> without_labels("pair has a label").partition(":")[0]
