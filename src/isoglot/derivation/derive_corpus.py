@@ -165,7 +165,7 @@ def _options_for_data(
     return options.model_copy(
         update={
             "tokenizer": options.tokenizer or tokenizer,
-            "split": options.split or schema == "span",  # 1
+            "sentence_by_sentence": options.sentence_by_sentence or schema == "span",  # 1
             "attached": options.attached or is_running_text,  # 2
         }
     )
