@@ -10,7 +10,7 @@ from references import reference
 from isoglot.derivation.base import Sentence, compose, with_derived_words
 from isoglot.derivation.labels import (
     carry_entities,
-    flip_runs,
+    flip_reversed_entities,
     make_tags_consistent,
 )
 from isoglot.derivation.options import TransformOptions
@@ -42,11 +42,11 @@ GOLDEN = [
 ]
 
 
-def test_flip_runs_of_inverted_entities() -> None:
+def test_flip_reversed_entities_of_inverted_entities() -> None:
     for words, tags, inverted, expected in GOLDEN:
         derived = Inversion(TransformOptions())(Sentence(tuple(words)))
         assert list(derived.words) == inverted
-        assert flip_runs([tags[o] for o in derived.origin]) == expected
+        assert flip_reversed_entities([tags[o] for o in derived.origin]) == expected
         assert carry_entities(tags, derived.origin) == expected
 
 
@@ -84,9 +84,9 @@ def test_make_tags_consistent_of_any_tags(tags: list[str]) -> None:
 
 
 @given(TAGS)
-def test_flip_runs_and_carry_entities_agree_under_inversion(tags: list[str]) -> None:
+def test_flip_reversed_entities_and_carry_entities_agree_under_inversion(tags: list[str]) -> None:
     origin = list(range(len(tags)))[::-1]
-    assert carry_entities(tags, origin) == flip_runs([tags[o] for o in origin])
+    assert carry_entities(tags, origin) == flip_reversed_entities([tags[o] for o in origin])
     assert carry_entities(tags, range(len(tags))) == tags
 
 
@@ -124,7 +124,7 @@ def test_deriver_moves_labels() -> None:
     for words, tags, derived_words, derived_tags in reference("golden")["inversion_ner"]["cases"]:
         derived = Inversion(TransformOptions())(Sentence(tuple(words)))
         assert list(derived.words) == derived_words
-        assert flip_runs([tags[o] for o in derived.origin]) == derived_tags
+        assert flip_reversed_entities([tags[o] for o in derived.origin]) == derived_tags
 
 
 def test_moved_answers_follow_their_words() -> None:
@@ -133,7 +133,7 @@ def test_moved_answers_follow_their_words() -> None:
         "context": "The U.S. team, led by Ann Lee, won. It cost $3.5 million.",
         "answers": {"text": ["Ann Lee", "$3.5 million"], "start": [22, 44]},
     }  # fmt: skip
-    found = derived_row("span", row, transform=TransformOptions(split=True))
+    found = derived_row("span", row, transform=TransformOptions(sentence_by_sentence=True))
     context, answers = found.row["context"], found.row["answers"]
     assert answers["text"] == ["Lee Ann", "million 3.5 $"]
     for text, start in zip(answers["text"], answers["start"], strict=True):

@@ -76,7 +76,7 @@ def test_inversion_splits_pretraining_text(text: str, expected: list[tuple[str, 
     bounds = list(split_at_marks(words))
     found = [(words[a:b], Inversion(TransformOptions())(Sentence(words[a:b])).words) for a, b in bounds]
     assert [(" ".join(o), " ".join(d)) for o, d in found] == expected
-    whole = Inversion(TransformOptions(split=True))(Sentence(words))
+    whole = Inversion(TransformOptions(sentence_by_sentence=True))(Sentence(words))
     assert " ".join(whole.words) == " ".join(d for _, d in expected)
 
 
@@ -96,7 +96,8 @@ def test_inversion_moves_an_attached_mark_to_the_new_last_word() -> None:
 def test_end_marks_of_the_papers_text_are_the_period_alone() -> None:
     words = ("it", "rains", ".", "why", "?", "no", "idea", ".")
     by_code, by_text = (
-        Inversion(TransformOptions(split=True, end_marks=marks))(Sentence(words)) for marks in (".!?", ".")
+        Inversion(TransformOptions(sentence_by_sentence=True, end_marks=marks))(Sentence(words))
+        for marks in (".!?", ".")
     )
     assert " ".join(by_code.words) == "rains it . why ? idea no ."
     assert " ".join(by_text.words) == "rains it . idea no ? why ."
@@ -105,13 +106,13 @@ def test_end_marks_of_the_papers_text_are_the_period_alone() -> None:
 
 
 def test_sentence_ends_win_over_marks() -> None:
-    sentence = Sentence(("a", ".", "b", "c", "."), ends=frozenset({4}))
-    assert Inversion(TransformOptions(split=True))(sentence).words == ("c", "b", ".", "a", ".")
+    sentence = Sentence(("a", ".", "b", "c", "."), sentence_ends=frozenset({4}))
+    assert Inversion(TransformOptions(sentence_by_sentence=True))(sentence).words == ("c", "b", ".", "a", ".")
 
 
 @given(WORDS)
 def test_inversion_is_its_own_inverse_and_a_permutation(words: tuple[str, ...]) -> None:
-    for options in ({}, {"split": True}):
+    for options in ({}, {"sentence_by_sentence": True}):
         once = Inversion(TransformOptions(**options))(Sentence(words))
         assert sorted(once.origin) == list(range(len(words)))
         assert once.words == tuple(words[o] for o in once.origin)

@@ -83,26 +83,19 @@ def alignment_score(
         raise ConfigurationError("alignment score: give exactly one of pairs and copied_from (the size V)")
     if pairs is None:
         ids = torch.arange(int(copied_from or 0))
-        gold = torch.stack([ids, ids + len(ids)], dim=1)
+        all_pairs = torch.stack([ids, ids + len(ids)], dim=1)  # each id and its copy
     else:
-        gold = torch.as_tensor(pairs).long().cpu().reshape(-1, 2)
-    if len(gold) and (int(gold.max()) >= len(embeddings) or int(gold.min()) < 0):
+        all_pairs = torch.as_tensor(pairs).long().cpu().reshape(-1, 2)
+    if len(all_pairs) and (int(all_pairs.max()) >= len(embeddings) or int(all_pairs.min()) < 0):
         raise ConfigurationError(
-            f"alignment score: row {int(gold.max())} asked for, the table has {len(embeddings)}"
+            f"alignment score: row {int(all_pairs.max())} asked for, the table has {len(embeddings)}"
         )
-    is_excluded = torch.isin(gold[:, 0], torch.tensor(sorted(exclude), dtype=torch.long))
-    gold = gold[~is_excluded]
-    candidates = gold[:, 1]
-    if subset is not None:
-        drawn = gold[draw(subset, len(gold))]
-        if subset.candidates == "drawn":
-            gold, candidates = drawn, drawn[:, 1]
-        else:
-            # All targets stay candidates, and a drawn source row keeps all of its translations.
-            gold = gold[torch.isin(gold[:, 0], drawn[:, 0])]
+    is_excluded = torch.isin(all_pairs[:, 0], torch.tensor(sorted(exclude), dtype=torch.long))
+    gold, candidates = _gold_and_candidates(all_pairs[~is_excluded], subset)
     if not len(gold):
         raise ConfigurationError("alignment score: no pair is left; exclude fewer tokens or raise subset")
-    # Each row of the table once; pairs then name rows by their places among these. unique() sorts, for searchsorted.
+    # Each row of the table is taken once. A pair then names its rows by their places among those that are taken: of the
+    # rows 7 and 9, row 9 has place 1. unique() sorts, as searchsorted needs it.
     source_rows, source_places = gold[:, 0].unique(return_inverse=True)
     target_rows = candidates.unique()
     target_places = torch.searchsorted(target_rows, gold[:, 1].contiguous())
@@ -112,6 +105,22 @@ def alignment_score(
         source, target = source + offsets[0].to(source), target + offsets[1].to(target)
     score = score_vectors(source, target, torch.stack([source_places, target_places], dim=1))
     return replace(score, entries=source_rows[score.entries])  # from places back to rows of the table
+
+
+def _gold_and_candidates(pairs: Tensor, subset: Subset | None) -> tuple[Tensor, Tensor]:
+    """Choose the gold pairs that are scored, and the candidates: the target rows that are searched.
+
+    1. Without a subset, all pairs are scored, and their targets are searched.
+    2. With ``candidates="drawn"``, only drawn pairs are scored, and only their targets are searched.
+    3. With ``candidates="all"``, the targets of all pairs are searched, and a drawn source row keeps all of its
+       translations: if (1, 5) is drawn, (1, 6) is scored too.
+    """
+    if subset is None:  # 1
+        return pairs, pairs[:, 1]
+    drawn = pairs[draw(subset, len(pairs))]
+    if subset.candidates == "drawn":  # 2
+        return drawn, drawn[:, 1]
+    return pairs[torch.isin(pairs[:, 0], drawn[:, 0])], pairs[:, 1]  # 3
 
 
 @torch.no_grad()

@@ -187,9 +187,12 @@ def _lexicon(request: AlignmentRequest) -> Dataset | None:
 
 def _copy_of_recipe(subject: AnalysisSubject) -> str | None:
     """The tokenizer of a checkpoint's recipe, if it is a vocabulary copy that still exists."""
-    tokenizer = (run_of(subject.source).get("values") or {}).get("tokenizer") or {}
+    recipe = run_of(subject.source).get("values") or {}
+    tokenizer = recipe.get("tokenizer") or {}
     path = tokenizer.get("path") if isinstance(tokenizer, dict) else None
-    return str(path) if path and (Path(path) / COPY_FILE).is_file() else None
+    if not path or not (Path(path) / COPY_FILE).is_file():
+        return None
+    return str(path)
 
 
 def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
@@ -214,8 +217,10 @@ def corpus_rows(
     ``languages``: The two languages of files that do not name them.
     ``reading``: Further keys of the sources, such as ``header=True``.
     """
-    source, target = (*languages, "", "")[:2]
-    codes = [source or UNNAMED[0], target or UNNAMED[1]]
+    codes = list(UNNAMED[:2])  # for sides whose language is not given
+    for side, language in enumerate(languages[:2]):
+        if language:
+            codes[side] = language
     first_pair: tuple[str, str] | None = None
     for row in islice(open_corpus(paths, kind, languages=codes, **reading), limit):
         pair = (row["source_language"], row["target_language"])

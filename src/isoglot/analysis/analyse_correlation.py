@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 from isoglot.analysis.analyse import Job
 from isoglot.analysis.options import CorrelationRequest
@@ -17,10 +18,26 @@ from isoglot.results.rows import Result, read
 _SCORE, _DELTA = "alignment_score", "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"
-_Seeds = dict[int | None, float]
+_BySeed = dict[int | None, float]
 """Scores or drops of one run and language, by seed."""
 _OURS, _THEIRS = "ours", PAPERS[_PAPER]
 """Groups of points: those of the given results, and the paper's."""
+
+
+class _Measured(NamedTuple):
+    """The task, run and language of a drop, which is one point of a figure, or one point for each seed."""
+
+    task: str
+    run: str
+    language: str
+
+
+class _Match(NamedTuple):
+    """A drop and the alignment score that belongs to it."""
+
+    score: float
+    drop: float
+    seed: int | None  # None for the mean of all seeds
 
 
 def analyse_correlation(
@@ -95,66 +112,69 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     1. A drop belongs to the score of the same recipe (whose hash covers the seed of pre-training), else of the same
        run.
     2. Of these, to the score of the same language; where a run has one score only, its language does not matter
-       (:func:`_matching`).
+       (:func:`_scores_of_language`).
     3. Scores of the same recipe differ only in seeds that are not those of fine-tuning, so each drop gets their mean.
        Of the same run, each drop gets the score of its seed, or the mean where no score has that seed.
     4. The seeds of a run are one point, their mean, or with ``each_seed`` one point each.
     """
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
-    _require_one_way(rows)
-    # Scores by run and by recipe, each then by language and seed; drops by point, then by recipe and seed.
-    by_run: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
-    by_recipe: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
-    drops: dict[tuple[str, str, str], dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
+    _require_one_measurement(rows)
+    # Scores by run and by recipe, each then by language and seed.
+    scores_of_run: dict[str, dict[str, _BySeed]] = defaultdict(lambda: defaultdict(dict))
+    scores_of_recipe: dict[str, dict[str, _BySeed]] = defaultdict(lambda: defaultdict(dict))
+    # Drops by what was measured, then by recipe and seed.
+    drops: dict[_Measured, dict[str, _BySeed]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
-        label = run_label(row)
+        run = run_label(row)
         if row.metric != _SCORE:
-            drops[row.task, label, row.language][row.recipe_hash][row.seed] = row.value
+            drops[_Measured(row.task, run, row.language)][row.recipe_hash][row.seed] = row.value
             continue
-        by_run[label][row.language][row.seed] = row.value
+        scores_of_run[run][row.language][row.seed] = row.value
         if row.recipe_hash:
-            by_recipe[row.recipe_hash][row.language][row.seed] = row.value
-    if not by_run or not drops:
-        lacking = f"{_SCORE} (isoglot analyse alignment)" if not by_run else "drops (isoglot transfer)"
+            scores_of_recipe[row.recipe_hash][row.language][row.seed] = row.value
+    if not scores_of_run or not drops:
+        lacking = f"{_SCORE} (isoglot analyse alignment)" if not scores_of_run else "drops (isoglot transfer)"
         raise ConfigurationError(f"the results have no {lacking}; a correlation needs both")
     points: dict[str, list[ScatterPoint]] = defaultdict(list)
-    for (task, label, language), recipes in drops.items():
-        matched: list[tuple[float, float, int | None]] = []  # score, drop, seed
-        for recipe, drop_of_seed in recipes.items():
-            scores_of_recipe = _matching(by_recipe.get(recipe), language)
-            scores = scores_of_recipe or _matching(by_run.get(label), language)  # 1, 2
+    for measured, drops_of_recipe in drops.items():
+        matches: list[_Match] = []
+        for recipe, drop_of_seed in drops_of_recipe.items():
+            of_recipe = _scores_of_language(scores_of_recipe.get(recipe), measured.language)
+            of_run = _scores_of_language(scores_of_run.get(measured.run), measured.language)
+            scores = of_recipe or of_run  # 1, 2
             if not scores:
                 continue
             mean = fmean(scores.values())
             for seed, drop in drop_of_seed.items():
-                score = mean if scores_of_recipe else scores.get(seed, mean)  # 3
-                matched.append((score, drop, seed))
-        if matched and not each_seed:  # 4
-            mean_score = fmean(score for score, _, _ in matched)
-            mean_drop = fmean(drop for _, drop, _ in matched)
-            matched = [(mean_score, mean_drop, None)]
-        name = f"{label}, {language}"
-        for score, drop, point_seed in matched:
-            point_label = name if point_seed is None else f"{name}, seed {point_seed}"
-            points[task].append(ScatterPoint(x=score, y=drop, label=point_label, group=_OURS))
+                score = mean if of_recipe else scores.get(seed, mean)  # 3
+                matches.append(_Match(score, drop, seed))
+        if matches and not each_seed:  # 4
+            mean_score = fmean(match.score for match in matches)
+            mean_drop = fmean(match.drop for match in matches)
+            matches = [_Match(mean_score, mean_drop, seed=None)]
+        for match in matches:
+            label = f"{measured.run}, {measured.language}"
+            if match.seed is not None:
+                label += f", seed {match.seed}"
+            points[measured.task].append(ScatterPoint(x=match.score, y=match.drop, label=label, group=_OURS))
     if not any(points.values()):
-        labels_of_drops = sorted({label for _, label, _ in drops})
+        runs_of_drops = sorted({measured.run for measured in drops})
         raise ConfigurationError(
-            f"no drop belongs to an alignment score: drops are of {', '.join(labels_of_drops)}, "
-            f"scores of {', '.join(sorted(by_run))}; give both the same run name ([[labels]])"
+            f"no drop belongs to an alignment score: drops are of {', '.join(runs_of_drops)}, "
+            f"scores of {', '.join(sorted(scores_of_run))}; give both the same run name ([[labels]])"
         )
     return dict(points)
 
 
-def _require_one_way(rows: Iterable[Result]) -> None:
+def _require_one_measurement(rows: Iterable[Result]) -> None:
     """Refuse results of one run, metric and language that were measured on several splits or with several options."""
-    measured_on: dict[tuple[str, ...], tuple[str, dict[str, object]]] = {}
+    first_row: dict[tuple[str, ...], Result] = {}
     for row in rows:
-        label = run_label(row)
-        known = measured_on.setdefault((row.task, row.metric, label, row.language), (row.split, row.options))
-        if known != (row.split, row.options):
+        run = run_label(row)
+        first = first_row.setdefault((row.task, row.metric, run, row.language), row)
+        if (first.split, first.options) != (row.split, row.options):
             raise ConfigurationError(
-                f"{row.metric} of {label} in {row.language} was measured in two ways ({known[0]} {known[1]}; "
+                f"{row.metric} of {run} in {row.language} was measured in two ways ({first.split} {first.options}; "
                 f"{row.split} {row.options}); give results of one split and of the same options"
             )
 
@@ -174,8 +194,8 @@ def paper_points(task: str) -> list[ScatterPoint]:
     return points
 
 
-def _matching(by_language: Mapping[str, _Seeds] | None, language: str) -> _Seeds | None:
-    """Choose the scores of a run that belong to a language.
+def _scores_of_language(by_language: Mapping[str, _BySeed] | None, language: str) -> _BySeed | None:
+    """Choose the scores of a run, or of a recipe, that belong to a language; None if none do.
 
     1. Scores of the language itself.
     2. Scores of the only pair that has the language: ``en-de`` for ``de``, where a lexicon was scored.

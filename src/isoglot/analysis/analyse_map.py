@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,12 +21,20 @@ from isoglot.modules.encoder import layer_number
 from isoglot.reports.figure_files import EmbeddingMap, MapPanel, MapPoint
 
 
+class _Point(NamedTuple):
+    """A word of a map."""
+
+    side: int  # 0 the source, 1 the target
+    word: str
+    pair: int  # the number of its pair; 0 for all pairs if vectors are static, so that the word is one point
+
+
 def analyse_map(job: Job, request: MapRequest) -> list[Path]:
     """Map frequent aligned words, with a panel for each checkpoint (WEAM, Fig. 2: before and after).
 
     Both languages of a panel are projected together.
     """
-    # How often which words are linked.
+    # How often each source word is linked to each target word.
     counts: Counter[tuple[str, str]] = Counter()
     languages, sentences = ("", ""), 0
     for row in _rows(request):
@@ -87,25 +95,23 @@ def _panel(
     A word that is in several pairs is one point if vectors are static. Contextual vectors are means over the
     occurrences of a pair, so there the word is a point for each of its pairs.
     """
-    # Vectors by point: the side of a word (0 the source), the word, and the number of its pair (0 if static).
-    point_vectors: dict[tuple[int, str, int], Tensor] = {}
-    keys_of_pairs = []
+    vector_of: dict[_Point, Tensor] = {}
+    points_of_pairs = []
     for number, (source, target) in enumerate(pairs):
         source_vector, target_vector = vectors[number]
         pair = 0 if request.layer is None else number
-        source_key, target_key = (0, source, pair), (1, target, pair)
-        point_vectors.setdefault(source_key, source_vector)
-        point_vectors.setdefault(target_key, target_vector)
-        keys_of_pairs.append((source_key, target_key))
-    number_of_point = {key: number for number, key in enumerate(point_vectors)}
-    joined = [
-        (number_of_point[source_key], number_of_point[target_key]) for source_key, target_key in keys_of_pairs
-    ]
-    places = word_map.project(torch.stack(list(point_vectors.values())), request.projection)
-    points = []
-    for (x, y), (side, word, _) in zip(places.tolist(), point_vectors, strict=True):
-        points.append(MapPoint(x=x, y=y, word=word, language=languages[side]))
-    return MapPanel(title=title, points=points, pairs=joined)
+        source_point, target_point = _Point(0, source, pair), _Point(1, target, pair)
+        vector_of.setdefault(source_point, source_vector)
+        vector_of.setdefault(target_point, target_vector)
+        points_of_pairs.append((source_point, target_point))
+    # In the figure, pairs name their points by number.
+    number_of = {point: number for number, point in enumerate(vector_of)}
+    joined = [(number_of[source], number_of[target]) for source, target in points_of_pairs]
+    places = word_map.project(torch.stack(list(vector_of.values())), request.projection)
+    drawn = []
+    for (x, y), point in zip(places.tolist(), vector_of, strict=True):
+        drawn.append(MapPoint(x=x, y=y, word=point.word, language=languages[point.side]))
+    return MapPanel(title=title, points=drawn, pairs=joined)
 
 
 def _stop_words(

@@ -85,7 +85,7 @@ def checkpoint_alignment_score(
     trained = trained_pairs(folder)
     if lexicon is not None:
         return _lexicon_score(table, tokenizer, lexicon, offsets, trained, options)
-    size, left_out = _copied(folder, vocabulary, copied_from, tokenizer)
+    size, left_out = _size_of_copy(folder, vocabulary, copied_from, tokenizer)
     if options.include_special:
         left_out -= set(tokenizer.all_special_ids)
     total = alignment_score(table, copied_from=size, exclude=left_out, subset=options.subset, offsets=offsets)
@@ -96,7 +96,7 @@ def checkpoint_alignment_score(
     for source, target in trained:
         if len(source) == len(target) == 1 and target[0] == source[0] + size:
             seen.add(source[0])
-    return _divided(total, seen)
+    return _by_training(total, seen)
 
 
 def _language_vectors(path: Path, ids: tuple[int, int] | None) -> tuple[Tensor, Tensor] | None:
@@ -166,17 +166,19 @@ def _lexicon_score(
     total = alignment_score(entries, pairs=gold, subset=options.subset, offsets=offsets)
     if trained is None:
         return CheckpointScore(total)
-    return _divided(total, {source_rows[source] for source, target in pairs if (source, target) in trained})
+    return _by_training(
+        total, {source_rows[source] for source, target in pairs if (source, target) in trained}
+    )
 
 
-def _divided(total: EmbeddingScore, seen: set[int]) -> CheckpointScore:
+def _by_training(total: EmbeddingScore, seen: set[int]) -> CheckpointScore:
     """Score the entries that training has ``seen`` apart from all other entries."""
     trained, count = total.among(seen)
     held_out, _ = total.among(set(total.entries.tolist()) - seen)
     return CheckpointScore(total, trained, held_out, count)
 
 
-def _copied(
+def _size_of_copy(
     folder: Path | str,
     vocabulary: VocabularyCopy | str | Path | None,
     copied_from: int | None,

@@ -23,6 +23,7 @@ The words of this room:
 - *shared*: words or pieces that both languages write alike.
 - *mark*: a word or character of ``. ! ?`` that ends a sentence.
 - *group*: a head and its dependents; its *members* are put in order, the head among them.
-- *run*: three to five members in a row.
+- *run*: two to five members that stand side by side in an order (an n-gram of members).
+- *column*: a property that an order can have, such as a run; a *feature* is the name of a column in one group.
 - *substrate*, *superstrate*: the language of the words and trees, and the language whose order is taken (*syn*).
 """

@@ -67,14 +67,17 @@ class Transliteration:
 
     def __init__(self, alphabet: str = "armenian", *, shared: Collection[str] = ()) -> None:
         self._table = _letter_table(alphabet)
-        self._known: dict[str, str] = {word: word for word in shared}
+        # The derived words so far, by the original ones: shared words are derived from the start.
+        self._derived: dict[str, str] = {word: word for word in shared}
 
     def word(self, word: str) -> str:
         """Write one word in the derived language."""
-        known = self._known.get(word)
-        if known is None:
-            known = self._known[word] = unicodedata.normalize("NFC", word).translate(self._table)
-        return known
+        derived = self._derived.get(word)
+        if derived is None:
+            # NFC, so that é is the one character that the table has.
+            derived = unicodedata.normalize("NFC", word).translate(self._table)
+            self._derived[word] = derived
+        return derived
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
         """Write the words of a sentence in the other alphabet; ``key`` has no effect."""

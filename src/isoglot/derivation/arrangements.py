@@ -81,52 +81,52 @@ def arrangements(n: int) -> Arrangements:
         occurrences.append(sparse.csr_matrix(has_column.astype(np.float64)))
         pair_columns.append(np.stack([np.full(first.size, _PAIR_KINDS.index(kind)), first, second], axis=1))
 
-    # BI: one BOS and one EOS, so that the first member follows BOS and EOS follows the last member.
-    times_adjacent, adjacent_members = _members_in_a_row(orders, 2, padding=1)
-    occurrences.append(times_adjacent)
-    kind_numbers = np.full((len(adjacent_members), 1), _PAIR_KINDS.index("BI"))
-    pair_columns.append(np.concatenate([kind_numbers, adjacent_members], axis=1))
+    # BI: runs of two, with one BOS and one EOS: the first member follows BOS, and EOS follows the last member.
+    run_occurrences, runs_of_two = _distinct_runs(orders, 2, padding=1)
+    occurrences.append(run_occurrences)
+    kind_numbers = np.full((len(runs_of_two), 1), _PAIR_KINDS.index("BI"))
+    pair_columns.append(np.concatenate([kind_numbers, runs_of_two], axis=1))
 
     # HI: runs of three to five. All lengths have the padding of the longest, as in the published models, so a short
     # run can also be of EOS alone.
     run_columns = []
     longest = min(n, _LONGEST_RUN)
     for length in range(_SHORTEST_RUN, longest + 1):
-        times_run, run_members = _members_in_a_row(orders, length, padding=longest - 1)
-        occurrences.append(times_run)
-        run_columns.append(run_members)
+        run_occurrences, runs = _distinct_runs(orders, length, padding=longest - 1)
+        occurrences.append(run_occurrences)
+        run_columns.append(runs)
     all_occurrences = sparse.hstack(occurrences, format="csr")
     return Arrangements(orders, all_occurrences, np.concatenate(pair_columns), tuple(run_columns))
 
 
-def _members_in_a_row(
-    orders: NDArray[np.int64], length: int, *, padding: int
-) -> tuple[Any, NDArray[np.int64]]:
-    """Count all sequences of ``length`` members that stand side by side, in orders padded with BOS and EOS.
+def _distinct_runs(orders: NDArray[np.int64], length: int, *, padding: int) -> tuple[Any, NDArray[np.int64]]:
+    """Find the different runs of ``length`` members in orders padded with BOS and EOS; count them in each order.
 
-    ``padding``: How many BOS stand before each order, and how many EOS after it. A sequence ends at the first member
-    or later, so none is of BOS alone.
+    The order *house old* of a group of two has three runs of two: BOS *house*, *house old*, *old* EOS.
+
+    ``padding``: How many BOS stand before each order, and how many EOS after it. A run ends at the first member or
+    later, so none is of BOS alone.
 
     Returns:
-        How often each order has each sequence, (n!, sequences), sparse; and the members of the sequences,
-        (sequences, length).
+        How often each order has each run, (n!, runs), sparse; and the members of the runs, (runs, length).
     """
     order_count, n = orders.shape
     bos = np.full((order_count, padding), n)
     eos = np.full((order_count, padding), n + 1)
     padded = np.concatenate([bos, orders, eos], axis=1)
     last_positions = range(padding, padded.shape[1])  # from the first member to the last EOS
-    windows = np.stack([padded[:, last - length + 1 : last + 1] for last in last_positions], axis=1)
-    # First all windows of the first order, then all of the second, ...
-    sequences = windows.reshape(-1, length)
-    # A sequence as one number, whose digits to the base n + 2 are its members: numbers are quick to compare.
-    codes = sequences @ (n + 2) ** np.arange(length)
-    _, example_of_column, column = np.unique(codes, return_index=True, return_inverse=True)
-    order_of_sequence = np.repeat(np.arange(order_count), windows.shape[1])
-    # A sequence that an order has twice is counted twice: entries at the same place are added up.
-    entries = np.ones(order_of_sequence.size), (order_of_sequence, column.ravel())
-    occurrences = sparse.csr_matrix(entries, shape=(order_count, len(example_of_column)))
-    return occurrences, sequences[example_of_column]
+    runs_of_orders = np.stack([padded[:, last - length + 1 : last + 1] for last in last_positions], axis=1)
+    # First all runs of the first order, then all of the second, ...
+    runs = runs_of_orders.reshape(-1, length)
+    order_of_run = np.repeat(np.arange(order_count), runs_of_orders.shape[1])
+    # A run as one number, whose digits to the base n + 2 are its members: numbers are quick to compare.
+    codes = runs @ (n + 2) ** np.arange(length)
+    # Equal runs share a column, in the order of their numbers.
+    _, first_of_column, column_of_run = np.unique(codes, return_index=True, return_inverse=True)
+    # A run that an order has twice is counted twice: entries at the same place are added up.
+    entries = np.ones(len(runs)), (order_of_run, column_of_run.ravel())
+    occurrences = sparse.csr_matrix(entries, shape=(order_count, len(first_of_column)))
+    return occurrences, runs[first_of_column]
 
 
 def pair_names(members: Sequence[str], pair_columns: NDArray[np.int64]) -> list[tuple[str, str, str]]:

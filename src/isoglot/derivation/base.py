@@ -23,8 +23,9 @@ class Sentence(NamedTuple):
     upos: tuple[str, ...] = ()  # universal part-of-speech tags
     heads: tuple[int, ...] = ()  # 1-based number of each word's head, 0 for the root
     deprels: tuple[str, ...] = ()  # relation of each word to its head
-    ends: frozenset[int] | None = None
-    """0-based numbers of the words that end a sentence; None where they are not known: marks among the words tell."""
+    sentence_ends: frozenset[int] | None = None
+    """0-based numbers of the marks that end a sentence: ``{2, 4}`` of ``It rains . Why ?``. Texts are cut behind them,
+    and an inversion leaves them last. None where they are not known; then words that look like marks end a sentence."""
 
     @classmethod
     def of(cls, text: str) -> Sentence:
@@ -118,7 +119,8 @@ def with_derived_words(sentence: Sentence, derived: DerivedSentence) -> Sentence
     """
     origin, size = derived.origin, len(sentence.words)
     # Words are re-ordered only inside sentences, so the places at which sentences end stay where they were.
-    result = Sentence(derived.words, ends=sentence.ends if len(origin) == size else None)
+    sentence_ends = sentence.sentence_ends if len(origin) == size else None
+    result = Sentence(derived.words, sentence_ends=sentence_ends)
     if not sentence.heads or not derived.renders_each_once(size):
         return result
     new_number = {old: new for new, old in enumerate(origin, 1)}  # from 0-based to 1-based, as heads are

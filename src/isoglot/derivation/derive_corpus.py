@@ -67,11 +67,15 @@ def derive_corpus(
 ) -> DeriveSummary:
     """Write the derived copy of a corpus.
 
-    The folder holds ``derived.txt`` and ``original.txt`` (texts and treebanks, line by line), ``derived.conllu``
-    (treebanks) or ``derived.jsonl`` (tasks and pairs, in the columns of their schema); ``aligned/``, an ALIGNED corpus
-    from every original sentence to its image with gold links; ``lexicon/`` and ``lexicon.txt``; with a tokenizer
-    ``tokenizer/``, its doubled form; and a manifest. It appears when it is complete, and is left alone if the same is
-    there already.
+    The folder appears when it is complete. A folder that was made from the same request and inputs is left unchanged.
+    It holds
+
+    - ``derived.txt`` and ``original.txt``, line by line (texts and treebanks);
+    - ``derived.conllu`` (treebanks), or ``derived.jsonl`` in the columns of the schema (tasks and pairs);
+    - ``aligned/``, an ALIGNED corpus of every original sentence and its derived one, with gold links;
+    - ``lexicon/`` and ``lexicon.txt``, the gold lexicon (*trans*);
+    - ``tokenizer/``, the doubled tokenizer (*trans* with a tokenizer); and
+    - a manifest.
 
     ``paths``: The input: one file or folder; two files for a bitext, three with word links.
     """
@@ -80,29 +84,37 @@ def derive_corpus(
         raise ConfigurationError(
             f"[[derived_language]]: got {tag!r}; a code such as qaa or en-x-trans is needed"
         )
-    names = [str(path) for path in paths]
-    kind = request.kind or kind_of(names[0])
+    inputs = [str(path) for path in paths]
+    kind = request.kind or kind_of(inputs[0])
     if "syn" in parse_names(request.transform) and kind != "treebank" and request.parses is None:
         raise ConfigurationError(
-            f"{names[0]}: syn orders the words of trees, but {kind} data has none; parse it to CoNLL-U, for "
+            f"{inputs[0]}: syn orders the words of trees, but {kind} data has none; parse it to CoNLL-U, for "
             "example with stanza (docs/guides/derived_languages.md), and give [[parses='FILE.conllu']], or derive the "
             "CoNLL-U file"
         )
-    files = [*names, *([request.parses] if request.parses else [])]
+    files = list(inputs)
+    if request.parses:
+        files.append(request.parses)
     refuse_overwriting(out, files)
     # A tokenizer or models on disk are recorded by their content: the same path may hold others later.
     made_with = (request.tokenizer, request.options.models)
     files += [str(path) for path in made_with if path is not None and Path(path).exists()]
-    inputs = [InputFile.of(file).recorded() for file in files]
-    made_from = {"request": request.model_dump(mode="json", by_alias=True), "kind": kind, "inputs": inputs}
+    recorded_files = [InputFile.of(file).recorded() for file in files]
+    made_from = {
+        "request": request.model_dump(mode="json", by_alias=True),
+        "kind": kind,
+        "inputs": recorded_files,
+    }
     record = Record(out, made_from, what="derived corpus", overwrite=overwrite)
-    manifest, is_new = record.make(lambda folder: _write(names, kind, request, folder, reporter_of(progress)))
+    manifest, is_new = record.make(
+        lambda folder: _write(inputs, kind, request, folder, reporter_of(progress))
+    )
     recorded = {name: manifest[name] for name in DeriveSummary._fields if name != "skipped"}
     return DeriveSummary(**recorded, skipped=not is_new)
 
 
 def _write(
-    names: list[str], kind: str, request: DeriveRequest, folder: Path, progress: Reporter
+    inputs: list[str], kind: str, request: DeriveRequest, folder: Path, progress: Reporter
 ) -> dict[str, Any]:
     """Derive everything into a folder; return what the manifest says about it."""
     schema = INPUT_KINDS[kind]
@@ -110,8 +122,8 @@ def _write(
     transliterates = "trans" in names_of_transforms
 
     def read_input() -> Iterator[dict[str, Any]]:
-        examples = read_rows(names, kind, languages=request.languages, options=request.source)
-        return islice(examples, request.limit)
+        rows = read_rows(inputs, kind, languages=request.languages, options=request.source)
+        return islice(rows, request.limit)
 
     tokenizer, copy = _load_tokenizer(request, draw=transliterates)
     if request.options.literal and schema != "pair":
@@ -144,7 +156,7 @@ def _write(
         if not output.rows:
             reasons = [f"{reason} ({count:,})" for reason, count in deriver.counts.items()]
             why = ", ".join(reasons) or "the input is empty"
-            raise ConfigurationError(f"nothing could be derived from {names[0]}: {why}; give other data")
+            raise ConfigurationError(f"nothing could be derived from {inputs[0]}: {why}; give other data")
         counts = output.finish(share=request.lexicon, seed=options.seed)
         if copy is not None and transliterates:
             copy.save(folder / "tokenizer")
@@ -165,7 +177,7 @@ def _options_for_data(
     return options.model_copy(
         update={
             "tokenizer": options.tokenizer or tokenizer,
-            "split": options.split or schema == "span",  # 1
+            "sentence_by_sentence": options.sentence_by_sentence or schema == "span",  # 1
             "attached": options.attached or is_running_text,  # 2
         }
     )

@@ -72,7 +72,8 @@ def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:
         >>> carry_entities(["B-PER", "I-PER", "O"], origin=[2, 1, 0])
         ['O', 'B-PER', 'I-PER']
     """
-    # Of each word of the original: its entity, by the number of the entity's first word, and the entity's type.
+    # For each word of the original: its entity, by the number of the entity's first word (None outside entities), and
+    # the type of that entity.
     entity_of: list[int | None] = []
     types: list[str] = []
     for number, tag in enumerate(tags):
@@ -84,7 +85,7 @@ def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:
         entity_of.append(entity)
         types.append(entity_type)
     moved_tags: list[str] = []
-    entity_before: int | None = None  # of the word before, in the new order
+    entity_before: int | None = None  # the entity of the word before, in the new order
     for old in origin:
         entity = entity_of[old]
         if entity is None:
@@ -95,7 +96,7 @@ def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:
     return moved_tags
 
 
-def flip_runs(tags: Sequence[str]) -> list[str]:
+def flip_reversed_entities(tags: Sequence[str]) -> list[str]:
     """Turn each ``I … I B`` in the tags of a reversed sentence into ``B I … I``.
 
     An entity ``B I I`` has the tags ``I I B`` when the sentence is reversed; its tags are turned round, its words stay.
@@ -103,17 +104,17 @@ def flip_runs(tags: Sequence[str]) -> list[str]:
     Source: ALIGN-MLM's code for inverted NER.
 
     Example:
-        >>> flip_runs(["O", "I-PER", "B-PER"])
+        >>> flip_reversed_entities(["O", "I-PER", "B-PER"])
         ['O', 'B-PER', 'I-PER']
     """
     flipped = list(tags)
-    first = 0  # of the tags ``I`` just before the current one
+    start = 0  # of the tags ``I … I`` just before the current tag
     for number, tag in enumerate(tags):
         if tag.startswith("I-"):
             continue
-        if tag.startswith("B-"):
-            flipped[first : number + 1] = flipped[first : number + 1][::-1]
-        first = number + 1
+        if tag.startswith("B-"):  # the entity that ends here goes from `start` to `number`
+            flipped[start : number + 1] = reversed(flipped[start : number + 1])
+        start = number + 1
     return flipped
 
 
@@ -153,17 +154,17 @@ class Passage(NamedTuple):
 
         Example:
             >>> passage = Passage.of("It rains. Why?")
-            >>> passage.sentence.words, sorted(passage.sentence.ends)
+            >>> passage.sentence.words, sorted(passage.sentence.sentence_ends)
             (('It', 'rains', '.', 'Why', '?'), [2, 4])
         """
         spans = tuple(word_spans(text))
         words = tuple(text[start:end] for start, end in spans)
-        ends = set()
+        sentence_ends = set()
         for number, (_, end) in enumerate(spans):
             is_before_space = end == len(text) or text[end].isspace()
             if words[number][-1] in END_MARKS and is_before_space:
-                ends.add(number)
-        return cls(Sentence(words, ends=frozenset(ends)), spans)
+                sentence_ends.add(number)
+        return cls(Sentence(words, sentence_ends=frozenset(sentence_ends)), spans)
 
     @classmethod
     def parsed(cls, text: str, tree: Sentence) -> Passage:

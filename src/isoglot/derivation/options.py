@@ -33,8 +33,10 @@ class TransformOptions(Options):
     overlap: float = _trans(0.0, "Share of the vocabulary that both languages have, 0 to 1.", ge=0, le=1)
     with_replacement: bool = _trans(False, "Sample that share as the paper's code does: 22.1 % for 0.25.")
     level: Literal["word", "token"] = _inv("word", "inv: units that change places; token needs --tokenizer.")
-    split: bool = internal(False)
-    """inv and perm: The input may hold several sentences, each re-ordered by itself."""
+    sentence_by_sentence: bool = internal(
+        False, validation_alias=AliasChoices("sentence_by_sentence", "split"), serialization_alias="split"
+    )
+    """inv and perm: A row may hold several sentences, each re-ordered by itself. The row stays one row."""
     attached: bool = internal(False)
     """inv: A final mark may hang on the last word, as in ``mat.``."""
     literal: bool = _inv(False, "inv: the paper's XNLI code with its quirks.")

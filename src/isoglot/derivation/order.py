@@ -41,17 +41,19 @@ def _split_after(last_words: Iterable[int], size: int) -> Iterator[tuple[int, in
             start = stop
 
 
-def _parts_to_reorder(sentence: Sentence, split: bool, marks: str) -> Iterator[tuple[int, int]]:
+def _parts_to_reorder(
+    sentence: Sentence, sentence_by_sentence: bool, marks: str
+) -> Iterator[tuple[int, int]]:
     """Yield ``[start, stop)`` of the parts of a :class:`Sentence`; words are re-ordered only within their part.
 
-    1. Without ``split`` that is one part, whatever marks the words have.
-    2. Where the ends of sentences are known (``sentence.ends``), parts end there.
+    1. Without ``sentence_by_sentence`` all words are one part, whatever marks they have.
+    2. Where the ends of sentences are known (``sentence.sentence_ends``), parts end there.
     3. Elsewhere they end after ``marks``.
     """
-    if not split:  # 1
+    if not sentence_by_sentence:  # 1
         return _split_after((), len(sentence.words))
-    if sentence.ends is not None:  # 2
-        return _split_after(sentence.ends, len(sentence.words))
+    if sentence.sentence_ends is not None:  # 2
+        return _split_after(sentence.sentence_ends, len(sentence.words))
     return split_at_marks(sentence.words, marks)  # 3
 
 
@@ -64,8 +66,8 @@ class Inversion:
 
     - ``level="token"`` is the older variant of Deshpande et al. 2021: the derived words are pieces, and the origin of a
       piece is its word.
-    - ``split``: the words may hold several sentences, each inverted by itself. Off for NLI, NER and POS, where the
-      whole string is one sentence.
+    - ``sentence_by_sentence``: the words may hold several sentences, each inverted by itself. Off for NLI, NER and POS,
+      where the whole string is one sentence.
     - ``attached``: the mark at the end of ``mat.`` is final too, and moves to the new last word. On for running text;
       off where words carry labels, so that an abbreviation keeps its period.
     - ``literal``: ALIGN-MLM's XNLI code with its quirks; words are those between single spaces.
@@ -78,7 +80,8 @@ class Inversion:
     """
 
     def __init__(self, options: TransformOptions) -> None:
-        self.split, self.literal, self.end_marks = options.split, options.literal, options.end_marks
+        self.sentence_by_sentence = options.sentence_by_sentence
+        self.literal, self.end_marks = options.literal, options.end_marks
         self._attached_marks = None
         if options.attached:
             end_marks = re.escape(options.end_marks)
@@ -102,12 +105,12 @@ class Inversion:
             return self._inverted_pieces(sentence, self._backend)
         if self.literal:
             return _literal(words)
-        if not self.split:
+        if not self.sentence_by_sentence:
             return self._inverted(words)
         derived: list[str] = []
         origin: list[int] = []
-        for start, stop in _parts_to_reorder(sentence, self.split, self.end_marks):
-            ends_with_mark = sentence.ends is not None and stop - 1 in sentence.ends
+        for start, stop in _parts_to_reorder(sentence, self.sentence_by_sentence, self.end_marks):
+            ends_with_mark = sentence.sentence_ends is not None and stop - 1 in sentence.sentence_ends
             part = self._inverted(words[start:stop], ends_with_mark=ends_with_mark)
             derived.extend(part.words)
             origin.extend([start + number for number in part.origin])
@@ -140,11 +143,12 @@ class Inversion:
         """Invert the pieces of each sentence; the origin of a piece is the word that it is of."""
         pieces: list[str] = []
         origin: list[int] = []
-        for start, stop in _parts_to_reorder(sentence, self.split, self.end_marks):
+        for start, stop in _parts_to_reorder(sentence, self.sentence_by_sentence, self.end_marks):
             words = sentence.words[start:stop]
             encoding = backend.encode(" ".join(words), add_special_tokens=False)
             tokens, last = encoding.tokens, len(encoding.tokens) - 1
-            # A piece is of the word in which its last character stands: byte-level pieces begin with the space before.
+            # A piece belongs to the word of its last character, as byte-level pieces begin with the space before.
+            # `The cat` has the starts [0, 4]: the last character of ` cat` is number 6, so the piece is of word 1.
             word_starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
             word_of = [bisect_right(word_starts, max(end - 1, 0)) - 1 for _, end in encoding.offsets]
             order = list(range(last, -1, -1))
@@ -181,7 +185,8 @@ def _literal(words: tuple[str, ...]) -> DerivedSentence:
     if len(words) == 1:  # 2
         return DerivedSentence(("", first_word), (0, 0))
     if first_word in {*END_MARKS}:  # 3
-        # Reversed, it stands last, and the code takes it for the final character.
+        # Reversed, the mark stands last, and the code takes it for the final character. It has no origin of its own:
+        # `? who` has the words `who?`, whose origin is word 1.
         return DerivedSentence((*words[:1:-1], words[1] + first_word), reverse[:-1])
     return DerivedSentence(words[::-1], reverse)  # 4
 
@@ -193,14 +198,15 @@ class Permutation:
     """
 
     def __init__(self, options: TransformOptions) -> None:
-        self.seed, self.split, self.keep_final = options.seed, options.split, options.keep_final
+        self.seed, self.keep_final = options.seed, options.keep_final
+        self.sentence_by_sentence = options.sentence_by_sentence
 
     def __call__(self, sentence: Sentence, *, key: int) -> DerivedSentence:
         """Permute a sentence; the order is drawn for ``(seed, key)``."""
         generator = random.Random(seed_for(self.seed, "permutation", key))
         words = sentence.words
         origin: list[int] = []
-        for start, stop in _parts_to_reorder(sentence, self.split, END_MARKS):
+        for start, stop in _parts_to_reorder(sentence, self.sentence_by_sentence, END_MARKS):
             last = stop - 1
             last_stays = self.keep_final and last > start and words[last] in {*END_MARKS}
             order = list(range(start, last if last_stays else stop))

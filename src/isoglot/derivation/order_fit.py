@@ -22,7 +22,7 @@ from isoglot.derivation.base import Sentence, Underivable
 from isoglot.derivation.input import read_rows
 from isoglot.derivation.options import OrderFitRequest
 from isoglot.derivation.order_model import OrderModel
-from isoglot.derivation.syntax import HEAD_CLASSES, groups, is_projective, to_ud1
+from isoglot.derivation.syntax import HEAD_CLASSES, dependents_of_words, is_projective, to_ud1
 from isoglot.runs.files import make_folder, require_writable
 
 _LOGGER = logging.getLogger(__name__)
@@ -124,8 +124,8 @@ def observed_groups(trees: Iterable[Sentence], kind: str) -> ObservedOrders:
                 continue
         except Underivable:  # the heads are not a tree at all
             continue
-        *dependents_of_words, _ = groups(tree.heads)  # the last list has the root's dependents: not a group
-        for head, dependents in enumerate(dependents_of_words):
+        *dependents_of_heads, _ = dependents_of_words(tree.heads)  # the last list is of the root: not a group
+        for head, dependents in enumerate(dependents_of_heads):
             size = len(dependents) + 1
             if HEAD_CLASSES.get(tree.upos[head]) != kind or not SMALLEST_GROUP <= size <= LARGEST_GROUP:
                 continue
@@ -176,13 +176,13 @@ def fit(observed: ObservedOrders, *, l2: float = 1.0, iterations: int = 200) -> 
     )
 
 
-def _times_of_orders(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.float64]:
+def _counts_of_orders(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.float64]:
     """How often each of the n! orders was observed, as a vector: ``{(1, 0): 5}`` becomes ``[0, 5]``."""
     row_of_order = {tuple(order): row for row, order in enumerate(table.orders.tolist())}
-    times = np.zeros(len(table.orders))
+    counts = np.zeros(len(table.orders))
     for order, count in orders.items():
-        times[row_of_order[order]] = count
-    return times
+        counts[row_of_order[order]] = count
+    return counts
 
 
 def _common_runs(observed: ObservedOrders, share: float = COMMONEST) -> set[str]:
@@ -191,15 +191,16 @@ def _common_runs(observed: ObservedOrders, share: float = COMMONEST) -> set[str]
     Of 25 runs and a share of 0.1 these are three, as a fraction counts as one. Of equally common runs the first by
     alphabet are taken.
     """
-    times_of_runs: Counter[str] = Counter()
+    count_of_run: Counter[str] = Counter()
     for members, orders in observed.items():
         table = arrangements(len(members))
-        times_of_columns = np.asarray(_times_of_orders(table, orders) @ table.occurrences)
-        times = times_of_columns[len(table.pair_columns) :]  # of each column about a run
-        names = run_names(members, table) if times.any() else []
-        for column in np.flatnonzero(times):
-            times_of_runs[names[column]] += int(times[column])
-    ranked = sorted(times_of_runs, key=lambda name: (-times_of_runs[name], name))
+        # How often each column was observed; the columns about runs come after those about two members.
+        counts_of_columns = np.asarray(_counts_of_orders(table, orders) @ table.occurrences)
+        counts_of_runs = counts_of_columns[len(table.pair_columns) :]
+        names = run_names(members, table) if counts_of_runs.any() else []
+        for run in np.flatnonzero(counts_of_runs):
+            count_of_run[names[run]] += int(counts_of_runs[run])
+    ranked = sorted(count_of_run, key=lambda name: (-count_of_run[name], name))
     return set(ranked[: math.ceil(share * len(ranked))])
 
 
@@ -236,8 +237,8 @@ def _designs(observed: ObservedOrders, runs: set[str], feature_ids: dict[str, in
                     features_of_rows.append(feature_ids.setdefault(name, len(feature_ids)))
         shape = (len(groups_of_size) * column_count, len(feature_ids))
         features = sparse.csr_matrix((np.ones(len(rows)), (rows, features_of_rows)), shape=shape)
-        times = [_times_of_orders(table, observed[members]) for members in groups_of_size]
-        designs.append(_Design(table.occurrences.T.tocsr(), features, np.stack(times, axis=1)))
+        counts = [_counts_of_orders(table, observed[members]) for members in groups_of_size]
+        designs.append(_Design(table.occurrences.T.tocsr(), features, np.stack(counts, axis=1)))
     # Larger groups have added features since the matrices of smaller ones were made.
     for design in designs:
         design.features.resize(design.features.shape[0], len(feature_ids))
@@ -257,11 +258,11 @@ def objective(
         greatest = scores.max(axis=0)  # taken out of the exponents, so that none overflows
         exponentials = np.exp(scores - greatest)
         total = exponentials.sum(axis=0)
-        times = design.observed.sum(axis=0)  # how often each group was observed
+        counts_of_groups = design.observed.sum(axis=0)  # how often each group was observed, in any order
         log_normaliser = np.log(total) + greatest
-        loss += float(times @ log_normaliser - (design.observed * scores).sum())
+        loss += float(counts_of_groups @ log_normaliser - (design.observed * scores).sum())
         # The gradient is the features of orders as often as the model expects them, minus as often as observed.
-        surplus = exponentials * (times / total) - design.observed  # (n!, groups)
+        surplus = exponentials * (counts_of_groups / total) - design.observed  # (n!, groups)
         surplus_of_columns = (design.occurrences @ surplus).T.ravel()  # as the rows of `features`
         gradient = gradient + design.features.T @ surplus_of_columns
     return loss, gradient

@@ -41,16 +41,17 @@ class DerivedFolder(ExitStack):
         """Write a row, and the sentence pairs that it consists of."""
         self.rows += 1
         if self.schema in ("text", "treebank"):
-            self._line("derived.txt", pairs[0].target)
-            self._line("original.txt", pairs[0].source)
+            self._write_line("derived.txt", pairs[0].target)
+            self._write_line("original.txt", pairs[0].source)
         if self.schema == "treebank":
-            self._line("derived.conllu", conllu(row, self.rows, text=" ".join(row["words"])))
+            self._write_line("derived.conllu", conllu(row, self.rows, text=" ".join(row["words"])))
         elif self.schema != "text":
-            self._line("derived.jsonl", json.dumps(row, ensure_ascii=False))
+            self._write_line("derived.jsonl", json.dumps(row, ensure_ascii=False))
         for pair in pairs:
+            # The place of a language pair in this dict is the name of its temporary file.
             linked_words = self._linked_words.setdefault(pair.languages, Counter())
             linked = {"source": pair.source_words, "target": pair.target_words, "links": pair.links}
-            self._line(self._temporary(pair.languages), json.dumps(linked, ensure_ascii=False))
+            self._write_line(self._temporary(pair.languages), json.dumps(linked, ensure_ascii=False))
             if self._has_lexicon:
                 linked_words.update(pair.word_pairs)
 
@@ -70,7 +71,7 @@ class DerivedFolder(ExitStack):
         for languages, lexicon in lexicons.items():
             for word, translation in lexicon:
                 for name in ("lexicon.txt", self._temporary(languages)):
-                    self._line(name, f"{word}\t{translation}")
+                    self._write_line(name, f"{word}\t{translation}")
         self.close()
         filled = [languages for languages, lexicon in lexicons.items() if lexicon]
         if filled:
@@ -107,7 +108,7 @@ class DerivedFolder(ExitStack):
         """The name of the temporary file of a language pair: its number, in order of appearance."""
         return f".{list(self._linked_words).index(languages)}"
 
-    def _line(self, name: str, text: str) -> None:
+    def _write_line(self, name: str, text: str) -> None:
         """Write a line to a file of the folder, which is opened with its first line."""
         if name not in self._open:
             file = (self.folder / name).open("w", encoding="utf-8", newline="\n")

@@ -17,7 +17,7 @@ from isoglot.derivation.base import DerivedSentence, Sentence, Transform, Underi
 from isoglot.derivation.labels import (
     Passage,
     carry_entities,
-    flip_runs,
+    flip_reversed_entities,
     make_tags_consistent,
     moved_answers,
     tags_by_form,
@@ -113,28 +113,28 @@ class Deriver:
         return {"text": pair.target, "language": pair.languages[1]}, [pair]
 
     def _bitext(self, row: Row, key: int) -> DerivedRow:
-        out = dict(row)
-        if self.options.side == "both":
-            # Each side has random numbers of its own.
-            source_pair = self._derive_side(out, "source", 2 * key)
-            target_pair = self._derive_side(out, "target", 2 * key + 1)
-            return out, [source_pair, target_pair]
-        return out, [self._derive_side(out, self.options.side, key)]
+        if self.options.side != "both":
+            out, pair = self._with_derived_side(row, self.options.side, key)
+            return out, [pair]
+        # One side after the other, as both move the same links. Each side has random numbers of its own.
+        half_derived, source_pair = self._with_derived_side(row, "source", 2 * key)
+        out, target_pair = self._with_derived_side(half_derived, "target", 2 * key + 1)
+        return out, [source_pair, target_pair]
 
     _aligned = _bitext
 
-    def _derive_side(self, out: dict[str, Any], side: _Side, key: int) -> SentencePair:
-        """Replace one side of a row of sentence pairs by the derived one, in ``out`` itself; return the gold pair."""
-        words = out.get(f"{side}_words")
-        sentence = self._sentence_of(out[side]) if words is None else Sentence(tuple(words))
+    def _with_derived_side(self, row: Row, side: _Side, key: int) -> tuple[dict[str, Any], SentencePair]:
+        """Copy a row of sentence pairs with one side derived; return the copy, and the gold pair of that side."""
+        words = row.get(f"{side}_words")
+        sentence = self._sentence_of(row[side]) if words is None else Sentence(tuple(words))
         derived = self.transform(sentence, key=key)
-        language, other = out[f"{side}_language"], out[f"{_other(side)}_language"]
+        language, other = row[f"{side}_language"], row[f"{_other(side)}_language"]
         pair = self._gold_pair(sentence, derived, language)
-        out |= {side: pair.target, f"{side}_language": self.derived_language(language, other)}
+        out = {**row, side: pair.target, f"{side}_language": self.derived_language(language, other)}
         if words is not None:
             out[f"{side}_words"] = list(derived.words)
-            out["links"] = _moved_links(out["links"], derived, side)
-        return pair
+            out["links"] = _moved_links(row["links"], derived, side)
+        return out, pair
 
     def _treebank(self, row: Row, key: int) -> DerivedRow:
         sentence = Sentence.of_row(row)
@@ -176,7 +176,7 @@ class Deriver:
         if repair == "none" or not has_entities:  # 1
             return moved_tags
         if repair == "flip":  # 2
-            return flip_runs(moved_tags)
+            return flip_reversed_entities(moved_tags)
         if repair == "entities" and self.options.labels == "exact":  # 2
             return carry_entities(tags, derived.origin)
         return make_tags_consistent(moved_tags)  # 2, 3

@@ -65,13 +65,13 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
     return match[1], superstrates
 
 
-def groups(heads: tuple[int, ...]) -> list[list[int]]:
+def dependents_of_words(heads: tuple[int, ...]) -> list[list[int]]:
     """List the dependents of each word from left to right, 0-based; one more list, the last, is of the root.
 
     ``heads``: 1-based numbers of the words' heads, 0 for the root.
 
     Example:
-        >>> groups((2, 0))  # "old house": "old" depends on "house", and "house" on the root
+        >>> dependents_of_words((2, 0))  # "old house": "old" depends on "house", and "house" on the root
         [[], [0], [1]]
     """
     dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
@@ -89,7 +89,7 @@ def is_projective(heads: tuple[int, ...]) -> bool:
     size = len(heads)
     if any(not 0 <= head <= size for head in heads):
         raise Underivable("not a tree")
-    dependents = groups(heads)
+    dependents = dependents_of_words(heads)
     # If each subtree is kept together and all else keeps its order, a projective tree does not change.
     order = arranged(dependents, lambda head: sorted([head, *dependents[head]]))
     if len(order) < size:  # words on a circle are not reached from the root
@@ -100,7 +100,7 @@ def is_projective(heads: tuple[int, ...]) -> bool:
 def arranged(dependents: list[list[int]], order: Callable[[int], list[int]]) -> list[int]:
     """Put the words of a tree in order, so that each subtree stays together; return their numbers.
 
-    ``dependents``: The lists that :func:`groups` returns.
+    ``dependents``: The lists that :func:`dependents_of_words` returns.
     ``order``: Puts a head and its dependents in order. It is called once for each head that has dependents, a head
     always before the heads below it.
 
@@ -144,7 +144,7 @@ class Syntax:
     def __init__(self, models: Mapping[str, OrderModel], options: TransformOptions) -> None:
         self.models, self.options = dict(models), options
         self._known: dict[tuple[str, ...], tuple[list[list[int]], list[float]]] = {}
-        """By the names of a group's members: what :meth:`_probable_orders` returns for them."""
+        """The results of :meth:`_probable_orders` so far, by the names of a group's members."""
 
     @classmethod
     def load(cls, options: TransformOptions) -> Syntax:
@@ -178,7 +178,7 @@ class Syntax:
         tree = to_ud1(sentence) if self.options.ud_labels == "ud2" else sentence
         if not is_projective(tree.heads):
             raise Underivable("not projective")
-        dependents = groups(tree.heads)
+        dependents = dependents_of_words(tree.heads)
         if self.options.oversize == "skip" and any(len(of_word) >= MAX_GROUP for of_word in dependents[:-1]):
             raise Underivable(f"a head with over {MAX_GROUP - 1} dependents")
         generator = random.Random(seed_for(self.options.seed, "syntax", key))

@@ -200,13 +200,14 @@ class VocabularyCopy:
     def _code(self, i: int) -> str:
         """The characters of the copy of an id: one if the script has enough of them, else two.
 
-        With two, a character is a first or a second one and never both, so that codes need no space between them. Of
-        ten characters for 20 ids, three would be first ones and seven second ones, as 2 · 8 codes are too few.
+        With two, a character is a first or a second one and never both, so that codes need no space between them. In a
+        script of the ten letters a to j, 20 ids would have a, b, c as first letters and d to j as second ones: ``ad``,
+        ``ae``, …, ``aj``, ``bd`` and so on. (Two first letters and eight second ones make only 16 codes.)
         """
         first_character, count = SCRIPTS[self.script]
         if self.size <= count:
             return chr(first_character + i)
-        # First characters are as few as give enough codes.
+        # As few first characters as give enough codes.
         first_count = next(n for n in range(1, count) if n * (count - n) >= self.size)
         first, second = divmod(i, count - first_count)
         return chr(first_character + first) + chr(first_character + first_count + second)
@@ -226,8 +227,9 @@ class TokenTransliteration:
         self._backend = fast_backend(vocabulary.original)
         # A byte-level tokenizer: spaces are part of pieces.
         self._spaced = self._ids(["a"]) != self._ids([" a"])
-        # Derived words that are known, by the original: of words inside a text [False], and of first words [True].
-        self._known: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        # The derived words so far, by the original ones. A word may be cut otherwise where it is the first of a text.
+        self._derived_inside: dict[str, str] = {}
+        self._derived_first: dict[str, str] = {}
         vocabulary.tokenizer  # noqa: B018 - refuses a copy that cannot be written before any text is derived
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
@@ -238,8 +240,8 @@ class TokenTransliteration:
 
         ``first``: The words are the first ones of their texts.
         """
-        known = self._known[first]
-        new = [word for word in dict.fromkeys(words) if word not in known]
+        derived = self._derived_first if first else self._derived_inside
+        new = [word for word in dict.fromkeys(words) if word not in derived]
         if not new:
             return
         if self.pieces:
@@ -249,22 +251,23 @@ class TokenTransliteration:
             space = " " if self._spaced and not first else ""
             encoded = self._ids([f"{space}{word}" for word in new])
         for word, ids in zip(new, encoded, strict=True):
-            known[word] = word
             # A word of shared pieces alone is the same word in both languages, and needs no separators.
             all_shared = self.vocabulary.shared.issuperset(ids)
-            if self.pieces or not all_shared:
-                known[word] = self.vocabulary.written(ids) or word  # a word without pieces stays itself
+            if all_shared and not self.pieces:
+                derived[word] = word
+            else:
+                derived[word] = self.vocabulary.written(ids) or word  # a word without pieces stays itself
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
         """Write the words of a sentence in the script of the copy; ``key`` has no effect."""
         del key
         words = sentence.words
         self.prime(words)
-        derived = [self._known[False][word] for word in words]
+        derived = [self._derived_inside[word] for word in words]
         if self._spaced and words and not self.pieces:
             # A byte-level tokenizer reads a text's first word without the space that the others have.
             self.prime(words[:1], first=True)
-            derived[0] = self._known[True][words[0]]
+            derived[0] = self._derived_first[words[0]]
         return DerivedSentence(tuple(derived), tuple(range(len(words))))
 
 

@@ -58,7 +58,10 @@ class ConfusionMatrix:
 
     @classmethod
     def of(cls, gold: Sequence[str], predicted: Sequence[str], labels: Iterable[str] = ()) -> ConfusionMatrix:
-        """Count labels and predictions of the same examples; ``labels`` come first, also those without any."""
+        """Count labels and predictions of the same examples.
+
+        ``labels``: Classes that come first, also where no example has them; the others follow by alphabet.
+        """
         if len(gold) != len(predicted):
             raise ConfigurationError(
                 f"{len(predicted)} predictions for {len(gold)} labels; predict each example once, in order"
@@ -75,15 +78,15 @@ class ConfusionMatrix:
     def classes(self, language: str = "") -> list[ClassScore]:
         """Precision, recall and F1 of every class."""
         scores = []
-        examples, predicted = self.counts.sum(1), self.counts.sum(0)
         for place, label in enumerate(self.labels):
-            hits, there, said = (
-                int(n) for n in (self.counts[place, place], examples[place], predicted[place])
-            )
-            precision = 100 * hits / said if said else 0.0
-            recall = 100 * hits / there if there else 0.0
-            f1 = 100 * 2 * hits / (there + said) if there + said else 0.0
-            scores.append(ClassScore(language, label, precision, recall, f1, there, said))
+            hits = int(self.counts[place, place])
+            examples = int(self.counts[place].sum())  # that have the label
+            predicted = int(self.counts[:, place].sum())  # that were given the label
+            precision = 100 * hits / predicted if predicted else 0.0
+            recall = 100 * hits / examples if examples else 0.0
+            # The harmonic mean of precision and recall.
+            f1 = 100 * 2 * hits / (examples + predicted) if examples + predicted else 0.0
+            scores.append(ClassScore(language, label, precision, recall, f1, examples, predicted))
         return scores
 
     def scores(self) -> dict[str, float]:
@@ -126,13 +129,13 @@ class Confusion:
 
     def to_dict(self) -> dict[str, dict[str, dict[str, int]]]:
         """Language, then label, then prediction, to the number of examples."""
-        return {
-            language: {
-                label: dict(zip(matrix.labels, row, strict=True))
-                for label, row in zip(matrix.labels, matrix.counts.tolist(), strict=True)
-            }
-            for language, matrix in self.languages.items()
-        }
+        counts_of: dict[str, dict[str, dict[str, int]]] = {}
+        for language, matrix in self.languages.items():
+            by_label = {}
+            for label, row in zip(matrix.labels, matrix.counts.tolist(), strict=True):
+                by_label[label] = dict(zip(matrix.labels, row, strict=True))
+            counts_of[language] = by_label
+        return counts_of
 
     def rows(self) -> Iterator[tuple[str, str, str, int]]:
         """Language, label, prediction and number of examples, of every pair of classes."""
@@ -159,7 +162,7 @@ class Confusion:
         return f"Confusion({sizes})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a square for each language."""
+        """The table that a notebook shows: a square for each language."""
         frame = self.to_frame().pivot_table(
             index=["language", "label"], columns="prediction", values="count", sort=False
         )

@@ -88,14 +88,19 @@ def _numbers(counts: ArrayLike | Iterator[float]) -> NDArray[np.float64]:
 def combined(
     numerators: NDArray[np.float64], denominators: NDArray[np.float64], combine: Combine
 ) -> NDArray[np.float64]:
-    """Sums over examples to values in %. **Shape**: (..., parts) to (...)."""
-    some = denominators > 0
-    parts = np.divide(100 * numerators, denominators, out=np.zeros_like(numerators), where=some)
-    if combine == "mean":
-        return np.asarray(parts.sum(-1) / np.maximum(some.sum(-1), 1))
-    whole = (parts > 0).all(-1)
-    inverse = np.divide(1.0, parts, out=np.ones_like(parts), where=parts > 0).sum(-1)
-    return np.asarray(np.where(whole, parts.shape[-1] / inverse, 0.0))
+    """Turn sums over examples into values in %. **Shape**: (..., parts) to (...).
+
+    1. ``mean``: The mean over the parts that have anything to count: of 1 / 2 and 0 / 0 it is 50.
+    2. ``harmonic``: The harmonic mean over all parts; 0 if one of them is 0.
+    """
+    has_any = denominators > 0
+    parts = np.divide(100 * numerators, denominators, out=np.zeros_like(numerators), where=has_any)
+    if combine == "mean":  # 1
+        return np.asarray(parts.sum(-1) / np.maximum(has_any.sum(-1), 1))
+    all_positive = (parts > 0).all(-1)  # 2
+    # Parts of 0 have the inverse 1 here, so that nothing is divided by 0; their mean is not used.
+    sum_of_inverses = np.divide(1.0, parts, out=np.ones_like(parts), where=parts > 0).sum(-1)
+    return np.asarray(np.where(all_positive, parts.shape[-1] / sum_of_inverses, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +119,11 @@ class CountsFile:
     def write(self, path: Path) -> None:
         """Write a file in one go."""
         header = {**self.about, "combine": {name: counts.combine for name, counts in self.metrics.items()}}
-        sides = {
-            f"{name}/{side}": np.ascontiguousarray(getattr(counts, side))  # the library writes views wrongly
-            for name, counts in self.metrics.items()
-            for side in _SIDES
-        }
+        sides = {}
+        for name, counts in self.metrics.items():
+            for side in _SIDES:
+                # safetensors writes views wrongly.
+                sides[f"{name}/{side}"] = np.ascontiguousarray(getattr(counts, side))
         with whole_path(path) as temporary:
             save_file(sides, temporary, metadata={_HEADER: json.dumps(header)})
 
@@ -127,7 +132,7 @@ class CountsFile:
         """Read a file that :meth:`write` wrote.
 
         Raises:
-            InputError: It is damaged, or holds what are not counts.
+            InputError: The file is damaged, or holds no counts.
         """
         try:
             with safe_open(path, framework="numpy") as tensors:

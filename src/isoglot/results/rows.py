@@ -80,11 +80,13 @@ class Result(Tabular, BaseModel):
     @field_validator("value")
     @classmethod
     def _is_possible(cls, value: float, info: ValidationInfo) -> float:
+        # Fields that were refused are not in `info.data`; the message then names them by their kind.
         about = {"metric": "value", "task": "task", "language": "", "run": "run"} | info.data
-        share = about["metric"].lower() in SHARES
+        is_share = about["metric"].lower() in SHARES
         rounding = 1e-9
-        if not math.isfinite(value) or (share and not -rounding <= value <= 100 + rounding):
-            expected = "number from 0 to 100" if share else "finite number"
+        is_out_of_range = is_share and not -rounding <= value <= 100 + rounding
+        if not math.isfinite(value) or is_out_of_range:
+            expected = "number from 0 to 100" if is_share else "finite number"
             raise IsoglotError(
                 f"{about['metric']} of {about['task']} {about['language']} is {value} for {about['run']}; a result "
                 f"must be a {expected}: check the checkpoint's weights and the data"
@@ -163,12 +165,15 @@ def append(path: str | Path, results: Sequence[Result], *, only_new: bool = Fals
 
 
 def _append(path: Path, data: bytes) -> None:
+    """Write all of the data to the end of a file, or leave the file as it was."""
     with path.open("a+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         if size:
+            # A killed writer may have left half a line.
             file.seek(-1, os.SEEK_END)
             data = data if file.read(1) == b"\n" else b"\n" + data
         try:
+            # Without a buffer, one call may write a part of the data only.
             written = 0
             while written < len(data):
                 written += file.write(data[written:])

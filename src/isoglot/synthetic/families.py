@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import chain, combinations, permutations, product
 from operator import eq, ge, gt, le, lt
-from typing import Any
+from typing import Any, NamedTuple
 
 from isoglot.synthetic.grammar import Pattern
 from isoglot.synthetic.pairs import Family, Models, balanced
@@ -25,27 +25,50 @@ def _subsets(kinds: Iterable[Any]) -> Models:
     return subsets
 
 
+class _Kind(NamedTuple):
+    """A kind of individuals in the family of quantifiers."""
+
+    is_n: int  # 1 for an N, 0 for another one of its hypernym
+    is_a: int  # 1 if it is A
+    deed: int  # 0: it did not do V, 1: elsewhere, 2: at the place
+
+
+class _Noun(NamedTuple):
+    """A noun of a quantifier, and the individuals that it is about."""
+
+    wording: str  # with a place for the number: sg or pl
+    only_n: int  # 1 if it is about Ns alone, 0 if about all individuals
+    only_a: int  # 1 if it is about individuals that are A alone
+
+    def is_about(self, kind: _Kind) -> bool:
+        """Whether the noun is about individuals of this kind."""
+        return kind.is_n >= self.only_n and kind.is_a >= self.only_a
+
+
 def quantifiers(pool: str, adjective: str) -> Family:
     """All, some, no, not all; restrictors and predicates made narrower or wider.
 
-    A model is the set of kinds of individuals that exist. A kind has three numbers: whether such an individual is an N
-    (0 or 1; all are its hypernym), whether it is A (0 or 1), and whether it did V (0: no, 1: elsewhere, 2: at the
-    place). Every restrictor is taken to be non-empty, so an N that is A exists.
+    A model is the set of kinds of individuals that exist, see :class:`_Kind`. All individuals are of N's hypernym.
+    Every noun is about somebody who exists, so an N that is A exists.
     """
-    kinds = product((0, 1), (0, 1), (0, 1, 2))
+    kinds = [_Kind(*values) for values in product((0, 1), (0, 1), (0, 1, 2))]
     # Only models in which an N that is A exists.
-    models = {model for model in _subsets(kinds) if any(is_n and is_a for is_n, is_a, _ in model)}
+    models = {model for model in _subsets(kinds) if any(kind.is_n and kind.is_a for kind in model)}
     variables = {"N": pool, "A": adjective, "V": "verb.intr", "P": "noun.place"}
     family = Family(f"quantifiers of {pool}", variables, models)
-    restrictors = (("N.{}", 1, 0), ("N.hyper.{}", 0, 0), ("A.pos N.{}", 1, 1))  # with the least is_n and is_a
-    predicates = (("", 1), (" (obl in the P.sg)", 2))  # with the least number of a deed
-    every_kind = frozenset.union(*models)
-    for (noun, least_n, least_a), (where, least_deed) in product(restrictors, predicates):
+    nouns = (
+        _Noun("N.{}", only_n=1, only_a=0),
+        _Noun("N.hyper.{}", only_n=0, only_a=0),
+        _Noun("A.pos N.{}", only_n=1, only_a=1),
+    )
+    # What is said of the place, and the deeds of which the statement is true: V at the place is V, too.
+    places = (("", (1, 2)), (" (obl in the P.sg)", (2,)))
+    for noun, (where, deeds) in product(nouns, places):
         # The kinds of individuals that the noun is about, and the models in which some or all of these did it.
-        meant = {kind for kind in every_kind if kind[0] >= least_n and kind[1] >= least_a}
-        some = {model for model in models if any(did >= least_deed for _, _, did in model & meant)}
-        every = {model for model in models if all(did >= least_deed for _, _, did in model & meant)}
-        sg, pl = noun.format("sg"), noun.format("pl")
+        meant = set(filter(noun.is_about, kinds))
+        some = {model for model in models if any(kind.deed in deeds for kind in model & meant)}
+        every = {model for model in models if all(kind.deed in deeds for kind in model & meant)}
+        sg, pl = noun.wording.format("sg"), noun.wording.format("pl")
         for subject, truth in (
             (f"every {sg}", every),
             (f"all {pl}", every),

@@ -226,8 +226,10 @@ def expand(random: Random, symbol: str, number: str | None = None, argument: str
     names = (f"{symbol} {number}", f"{symbol} {argument}", symbol)
     expansions, weights = next(rules[name] for name in names if name in rules)
     (line,) = random.choices(expansions, weights)
-    # In a rule, # stands for the number and $ for the argument, which may be missing.
+    # In a rule, # stands for the number and $ for the argument. Where the argument is missing, `<np # $>` becomes
+    # `<np sg >`, so the space before the bracket goes too.
     line = line.replace("#", number).replace("$", argument or "").replace(" >", ">")
+    # The symbols of the line are derived in turn, from left to right.
     return _SYMBOL.sub(lambda match: expand(random, *match.groups()), line)
 
 

@@ -178,22 +178,24 @@ def _names(pools: Lexicon, seed: int) -> dict[str, list[str]]:
     """Make surnames and towns of the same parts, so that a name alone does not give its type away.
 
     1. A third of the surnames are names of towns too.
-    2. Two thirds of the surnames end like the shared names, but are of people alone.
-    3. The other towns end in parts of towns (``town``), or, if these are too few, like surnames.
+    2. Two thirds of the surnames have endings like the shared names (``tail``), but are names of people alone.
+    3. The other towns have endings of towns (``town``), or, if these are too few, endings like surnames.
 
-    The pools of parts (``name.part.head`` and so on) are removed.
+    The pools of parts (``name.part.head`` and so on) are removed from ``pools``.
     """
     parts = {}
     for part in ("head", "tail", "town"):
         parts[part] = [lexeme.forms["form"] for lexeme in pools.pop(f"name.part.{part}")]
     rng = np.random.default_rng(seed_for(seed, "names"))
-    # Names of either type, in three stretches: shared, of people alone, and of towns alone.
+    # Names that a person or a town can have, in random order. Three stretches of them are used, which do not overlap.
     either = rng.permutation(_joined(parts["head"], parts["tail"]))
-    towns = rng.permutation(_joined(parts["head"], parts["town"]))
-    third = NAMES // 3
-    shared = either[:third]  # 1
-    surnames = [*shared, *either[NAMES : 2 * NAMES - third]]  # 2
-    place_names = [*shared, *towns, *either[2 * NAMES :]][:NAMES]  # 3
+    shared_count = NAMES // 3
+    shared = either[:shared_count]
+    of_people_alone = either[NAMES : NAMES + (NAMES - shared_count)]
+    of_towns_alone = either[2 * NAMES :]
+    with_town_endings = rng.permutation(_joined(parts["head"], parts["town"]))
+    surnames = [*shared, *of_people_alone]  # 1, 2
+    place_names = [*shared, *with_town_endings, *of_towns_alone][:NAMES]  # 1, 3
     return {
         "name.last": rng.permutation(surnames).tolist(),
         "name.town": rng.permutation(place_names).tolist(),

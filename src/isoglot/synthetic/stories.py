@@ -150,6 +150,13 @@ SCENES = (
 """The kinds of scenes."""
 
 
+class _ToldScene(NamedTuple):
+    """A scene in the variables of its story."""
+
+    wordings: list[str]  # of its sentences
+    questions: list[Question]
+
+
 def story_patterns(count: int, seed: int) -> list[Pattern]:
     """Make patterns of ``count`` random stories; the last sentence of each is the question."""
     random = Random(seed)
@@ -159,12 +166,11 @@ def story_patterns(count: int, seed: int) -> list[Pattern]:
 def _story_pattern(random: Random) -> Pattern:
     """Tell two scenes and some idle sentences in turn, and ask a question about one of the scenes."""
     variables = dict(PEOPLE)
-    scenes: list[tuple[list[str], list[Question]]] = []  # the wordings of each, and the questions about them
+    scenes: list[_ToldScene] = []
     queues: list[list[_Told]] = []  # the sentences that each scene has still to tell
     for number, scene in enumerate(random.sample(SCENES, 2)):
-        wordings, questions = _scene_in_story(scene, number, variables, random)
-        scenes.append((wordings, questions))
-        queue = [(number, sentence) for sentence in range(len(wordings))]
+        scenes.append(_scene_in_story(scene, number, variables, random))
+        queue = [(number, sentence) for sentence in range(len(scenes[number].wordings))]
         queues.append(queue if scene.ordered else random.sample(queue, len(queue)))
     fillers = random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))
     queues.append([(_FILLER, filler) for filler in fillers])
@@ -175,25 +181,20 @@ def _story_pattern(random: Random) -> Pattern:
         order.append(queue.pop(0))
     sentences = []
     for scene_number, sentence in order:
-        wording = FILLERS[sentence] if scene_number == _FILLER else scenes[scene_number][0][sentence]
+        wording = FILLERS[sentence] if scene_number == _FILLER else scenes[scene_number].wordings[sentence]
         sentences.append(parse_wording(wording, variables))
-    asked = random.randrange(len(scenes))
-    _, questions = scenes[asked]
-    question = random.choice(questions)
-    span = _answer_span(question, order.index((asked, question.sentence)), sentences, variables)
-    all_sentences = *sentences, parse_wording(question.text, variables)
-    return Pattern(tuple(variables.values()), all_sentences, answer=span)
+    asked_scene = random.randrange(len(scenes))
+    question = random.choice(scenes[asked_scene].questions)
+    position = order.index((asked_scene, question.sentence))  # of the sentence with the answer
+    span = _answer_span(question, position, sentences, variables)
+    sentences.append(parse_wording(question.text, variables))
+    return Pattern(tuple(variables.values()), tuple(sentences), answer=span)
 
 
-def _scene_in_story(
-    scene: Scene, number: int, variables: dict[str, str], random: Random
-) -> tuple[list[str], list[Question]]:
+def _scene_in_story(scene: Scene, number: int, variables: dict[str, str], random: Random) -> _ToldScene:
     """Tell a scene with variables of its own: V becomes V0 in the first scene and V1 in the second.
 
-    ``variables``: Variables of the story with their pools, to which those of the scene are added.
-
-    Returns:
-        The wordings of the scene's sentences, and the questions about them.
+    ``variables``: Variables of the story with their pools, to which the variables of the scene are added.
     """
     pools = dict(part.split("=") for part in scene.variables.split())
     variables |= {f"{name}{number}": pool for name, pool in pools.items()}
@@ -201,7 +202,7 @@ def _scene_in_story(
     rename = partial(own_name.sub, rf"\g<1>{number}")
     wordings, questions = scene.tell(random)
     renamed = [Question(rename(text), rename(answer), sentence) for text, answer, sentence in questions]
-    return [rename(wording) for wording in wordings], renamed
+    return _ToldScene([rename(wording) for wording in wordings], renamed)
 
 
 def _answer_span(

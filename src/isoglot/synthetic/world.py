@@ -179,18 +179,15 @@ class World:
             different_lexemes = set(map(id, lexemes))
             if len(different_lexemes) < len(lexemes):  # 1
                 continue
-            if kind == "qa":
-                sentences = [_spelled(tokens, lexemes) for tokens in pattern.sentences]
-                if _is_in_split(chain.from_iterable(sentences), split):  # 3
-                    yield Row(pattern, sentences)
-                continue
             sentences = []
             for tokens in pattern.sentences:
-                sentences.append(_spelled(tokens, lexemes))
-                if not _is_in_split(sentences[-1], split):  # 2
+                sentence = _spelled(tokens, lexemes)
+                if kind != "qa" and not _is_in_split(sentence, split):  # 2
                     break
-            else:
-                yield Row(pattern, sentences)
+                sentences.append(sentence)
+            else:  # no sentence belongs to another split
+                if kind != "qa" or _is_in_split(chain.from_iterable(sentences), split):  # 3
+                    yield Row(pattern, sentences)
 
     def _drawn_lexeme(self, random: Random, pool: str, topic: str | None) -> Lexeme:
         """Draw a lexeme of a pool by its frequency in a theme."""
