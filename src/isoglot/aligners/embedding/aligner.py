@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from isoglot.aligners.aligner import is_corpus
-from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, starts_and_end, with_links
+from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, give_links, starts_and_end
 from isoglot.aligners.embedding.attach import attach, known_words
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
@@ -224,7 +224,7 @@ class EmbeddingAligner:
             layers=layers,
             joint=self.options.encode == "joint",
             max_tokens=self.options.max_tokens,
-            window=self.options.window(),
+            max_pieces=self.options.window(),
         )
         return states, pieces
 
@@ -247,7 +247,7 @@ class EmbeddingAligner:
         """
         source_lengths = [len(pair.words[0]) for pair in pairs]
         target_lengths = [len(pair.words[1]) for pair in pairs]
-        linked = with_links(pairs, table, source_lengths, target_lengths, min_score=self.options.min_score)
+        linked = give_links(pairs, table, source_lengths, target_lengths, min_score=self.options.min_score)
         if self.options.attach is None:
             yield from linked
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from isoglot.aligners.aligner import is_corpus, require_languages
-from isoglot.aligners.alignment import WINDOW, usable_words, with_links
+from isoglot.aligners.alignment import WINDOW, give_links, usable_words
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import SentenceAlignments
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
@@ -295,7 +295,7 @@ class StatisticalAligner:
             unknown.look(source, target)
             table = self.tables(source, target).links.above(min_probability)
             lengths = list(map(len, source)), list(map(len, target))
-            yield from with_links(chunk, table, *lengths, min_score=min_score)
+            yield from give_links(chunk, table, *lengths, min_score=min_score)
             first += len(chunk)
 
     def tables(self, source: Sentences, target: Sentences) -> SentenceAlignments:
