@@ -58,7 +58,7 @@ class CountSum:
     def __init__(self) -> None:
         self._numbers: tuple[dict[str, int], dict[str, int]] = {}, {}
         self._keys = np.zeros(0, np.int64)  # each pair as one number, sorted
-        self.ahead = self.back = Counts.nothing()
+        self.forward = self.reverse = Counts.nothing()
 
     @property
     def words(self) -> Vocabularies:
@@ -70,7 +70,9 @@ class CountSum:
         """Source and target word of each pair, sorted by source, then target word."""
         return (self._keys >> 32).astype(np.int32), (self._keys & 0xFFFFFFFF).astype(np.int32)
 
-    def unknown(self, words: Vocabularies, types: Pairs, ahead: Counts, back: Counts) -> tuple[float, float]:
+    def unknown(
+        self, words: Vocabularies, types: Pairs, forward: Counts, reverse: Counts
+    ) -> tuple[float, float]:
         """Measure, for each side, how little a model has in common with this sum, from 0 to 1.
 
         It is the share of a model's links whose word the sum does not know, or the share of the sum's links whose word
@@ -78,7 +80,7 @@ class CountSum:
         Arguments as in :meth:`add`.
         """
         shares = []
-        for side, new, before in ((0, back, self.back), (1, ahead, self.ahead)):
+        for side, new, before in ((0, reverse, self.reverse), (1, forward, self.forward)):
             known = self._numbers[side]
             number = np.array([known.get(word, -1) for word in words[side]], np.int64)
             links = sums(types[side], new.pairs, len(number))
@@ -90,14 +92,14 @@ class CountSum:
             shares.append(min(of_model, of_sum))
         return shares[0], shares[1]
 
-    def add(self, words: Vocabularies, types: Pairs, ahead: Counts, back: Counts) -> None:
+    def add(self, words: Vocabularies, types: Pairs, forward: Counts, reverse: Counts) -> None:
         """Add the counts of a model.
 
         Args:
             words: Its source and its target vocabulary.
             types: Source and target word of each of its pairs.
-            ahead: Counts of the direction that generates target words.
-            back: Counts of the direction that generates source words.
+            forward: Counts of the direction that generates target words.
+            reverse: Counts of the direction that generates source words.
         """
         source, target = (
             np.array([known.setdefault(word, len(known)) for word in side], np.int64)
@@ -105,8 +107,8 @@ class CountSum:
         )
         keys = (source[types[0]] << 32) | target[types[1]]
         self._keys, slots = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
-        self.ahead = self._added(self.ahead, ahead, slots, target, len(self._numbers[1]))
-        self.back = self._added(self.back, back, slots, source, len(self._numbers[0]))
+        self.forward = self._added(self.forward, forward, slots, target, len(self._numbers[1]))
+        self.reverse = self._added(self.reverse, reverse, slots, source, len(self._numbers[0]))
 
     def _added(
         self,

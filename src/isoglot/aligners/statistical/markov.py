@@ -22,11 +22,11 @@ _LANES = 8
 """Arrays of a sentence are filled with zeros to a multiple of it, so that vector instructions leave no remainder."""
 
 
-class Both(NamedTuple):
+class BothDirections(NamedTuple):
     """The same thing for both directions."""
 
-    ahead: Any  # of the direction that generates target words
-    back: Any  # of the direction that generates source words
+    forward: Any  # of the direction that generates target words
+    reverse: Any  # of the direction that generates source words
 
 
 class JumpCounts(NamedTuple):

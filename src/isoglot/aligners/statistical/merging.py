@@ -65,19 +65,19 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
         settings = _joined(settings, first_name, aligner.settings, name)
         part = aligner.trained()
         source, target = part.types
-        ahead, back = part.forward.additive(source, target), part.reverse.additive(target, source)
-        if ahead is None or back is None:
+        forward, reverse = part.forward.additive(source, target), part.reverse.additive(target, source)
+        if forward is None or reverse is None:
             raise ConfigurationError(
                 f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
                 "version; train it again"
             )
-        if len(names) > 1 and ahead.rest.shape != total.ahead.rest.shape:
+        if len(names) > 1 and forward.rest.shape != total.forward.rest.shape:
             raise ConfigurationError(
-                f"{name}: has a table of {len(ahead.rest):,} jumps, and {first_name} has one of "
-                f"{len(total.ahead.rest):,}, so their counts do not add up; train both again with one version"
+                f"{name}: has a table of {len(forward.rest):,} jumps, and {first_name} has one of "
+                f"{len(total.forward.rest):,}, so their counts do not add up; train both again with one version"
             )
-        _warn_of_unknown_words(total, part, (ahead, back), name)
-        total.add(part.words, part.types, ahead, back)
+        _warn_of_unknown_words(total, part, (forward, reverse), name)
+        total.add(part.words, part.types, forward, reverse)
         del aligner, part  # before the next one is loaded
     if len(names) < _FEWEST:
         raise ConfigurationError(f"merge: two or more models are needed, got {len(names)}")

@@ -26,7 +26,7 @@ from isoglot.aligners.statistical.decoding import (
     BestWords,
     Decoded,
     Doubles,
-    Piece,
+    PairBatch,
     agreeing,
     in_threads,
     parts,
@@ -34,7 +34,7 @@ from isoglot.aligners.statistical.decoding import (
 )
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate, estimate_and_decode
-from isoglot.aligners.statistical.markov import Both
+from isoglot.aligners.statistical.markov import BothDirections
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
 from isoglot.aligners.statistical.pair_table import PairTable
 from isoglot.aligners.statistical.text_passes import WordTables
@@ -70,8 +70,8 @@ class TranslationModel(ABC):
     def of_counts(cls, total: CountSum, options: Any) -> Self:
         """Make the model of counts that were added up over several models."""
         words, (source, target), kind = total.words, total.types, cls.direction
-        forward = kind.of_counts(total.ahead, words, (source, target), options)
-        return cls(words, forward, kind.of_counts(total.back, words[::-1], (target, source), options))
+        forward = kind.of_counts(total.forward, words, (source, target), options)
+        return cls(words, forward, kind.of_counts(total.reverse, words[::-1], (target, source), options))
 
     @classmethod
     @abstractmethod
@@ -212,11 +212,11 @@ class FastAlignModel(TranslationModel):
         """Learn and decode; without a threshold one direction after the other, so that one model is in memory."""
         if threshold is not None:
             return cls.estimate(source, target, options).decode(source, target, options, threshold)
-        ahead, back = (
+        forward, reverse = (
             _best(*sides, options, ibm2.estimate(*sides, PairTable.of(*sides), options))
             for sides in ((source, target), (target, source))
         )
-        return ahead, back, None
+        return forward, reverse, None
 
     def decode(
         self, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
@@ -228,23 +228,23 @@ class FastAlignModel(TranslationModel):
             for side, words in zip((source, target), self.words, strict=True)
         )
         models = self.forward, self.reverse
-        ahead = _best(source, target, options, self.forward)
-        back = _best(target, source, options, self.reverse)
+        forward = _best(source, target, options, self.forward)
+        reverse = _best(target, source, options, self.reverse)
         if threshold is None:
-            return ahead, back, None
+            return forward, reverse, None
 
-        def posteriors(piece: Piece) -> tuple[Doubles, Doubles]:
+        def posteriors(batch: PairBatch) -> tuple[Doubles, Doubles]:
             by_source, by_target = (
                 diagonal.posteriors(
                     diagonal.DirectionText(condition, generated, model.table.flat),
                     model.learned,
                     options.positions,
                 )
-                for model, (condition, generated, _) in zip(models, piece.directions, strict=True)
+                for model, (condition, generated, _) in zip(models, batch.directions, strict=True)
             )
             return by_source, by_target
 
-        return ahead, back, agreeing(source, target, threshold, posteriors)
+        return forward, reverse, agreeing(source, target, threshold, posteriors)
 
 
 def _best(
@@ -297,8 +297,8 @@ class HmmModel(TranslationModel):
             translation = np.zeros(len(table.key))
             translation[slots], null = model.project(words, pairs)
             tables.append(WordTables(translation, null))
-        jumps = Both(self.forward.jumps, self.reverse.jumps)
-        return text_passes.decode(source, target, table.flat, Both(*tables), jumps, threshold)
+        jumps = BothDirections(self.forward.jumps, self.reverse.jumps)
+        return text_passes.decode(source, target, table.flat, BothDirections(*tables), jumps, threshold)
 
 
 METHODS: dict[str, type[TranslationModel]] = {"fast_align": FastAlignModel, "hmm": HmmModel}
