@@ -54,15 +54,15 @@ class ProjectOptions(Options):
         "", "Language of the translation: de.", flags=["--target-lang", "--target-language"], group=READING
     )
     allowed: tuple[str, ...] = option(
-        (), "Tags that may occur, with commas; by default UPOS (pos) or any IOB2 tags (ner).",
+        (), "Tags that may occur; others are an error. By default UPOS (pos) or any IOB2 tags (ner).",
         commas=True, group=READING,
     )  # fmt: skip
     format: str | None = option(
-        None, "Format of tagged words: conllu, panx, indexed, pairs or columns; by default from the file.",
+        None, "Format of tagged words: conllu, panx, indexed, pairs or columns; by default recognised.",
         group=READING,
     )  # fmt: skip
     written: bool = option(
-        False, "Of CoNLL-U, take words as they are written (zum), not syntactic ones (zu, dem).",
+        False, "For CoNLL-U: take words as they are written (zum), not syntactic words (zu, dem).",
         group=READING,
     )  # fmt: skip
     words: Literal["unicode", "whitespace"] = option(
@@ -70,23 +70,28 @@ class ProjectOptions(Options):
     )
     segmented: Path | None = option(
         None,
-        "Of markup, the translation with spaces between its words, as a segmenter writes it: tags end at them.",
+        "For markup: the translation with spaces between its words, as a segmenter writes it; tags go between words.",
         group=READING,
         only_with="kind=markup",
     )
-    whole: bool = option(False, "Of questions, align whole contexts, not sentence by sentence.", group=_LINKS)
-    gap: int = option(GAP, "Longest gap in a span that is filled in, in words.", group=_WRITING, ge=0)
+    whole: bool = option(
+        False, "For questions: align whole contexts, not sentence by sentence.", group=_LINKS
+    )
+    gap: int = option(
+        GAP, "Longest gap inside a name, answer or tag that is filled in, in words.", group=_WRITING, ge=0
+    )
     _one_or_more = field_validator("allowed", mode="before")(one_or_more)
     uncertain: Literal["blank", "outside", "drop"] = option(
         "blank",
-        "Words that may have lost a label: blank leaves them unlabelled (_), outside writes O, drop leaves out the "
-        "sentence.",
+        "What becomes of words that may have lost a label: blank leaves them unlabelled (_), outside writes O, drop "
+        "leaves out the sentence.",
         group=_WRITING,
     )  # fmt: skip
 
     problems: OutputText | None = option(
         None,
-        "Of markup, write each tag to look at to this file, with its line and problem; - for standard output.",
+        "For markup: write the tags that a person should check to this file, with their lines and problems; - for "
+        "standard output.",
         group=_WRITING,
         only_with="kind=markup",
     )
