@@ -226,23 +226,28 @@ def _parts_of_pair(sentence: int, source: int, target: int, *, room: int | None)
 
     ``sentence``: Number of the source sentence; the target sentence is the next one. ``source``, ``target``: Pieces.
     """
-    sides = ((sentence, source), (sentence + 1, target))
     if room is None or source + target <= room:
-        whole = [part for s, n in sides for part in _parts_of_sentence(s, n, room=None)]
+        # One input with both sides; an empty side has no part.
+        whole = _parts_of_sentence(sentence, source, room=None)
+        whole += _parts_of_sentence(sentence + 1, target, room=None)
         return [whole] if whole else []
-    if not (source and target):  # one side alone, and too long
-        return [[part] for s, n in sides for part in _parts_of_sentence(s, n, room=room)]
+    if not (source and target):
+        # One side alone, and too long: each part is an input.
+        alone = _parts_of_sentence(sentence, source, room=room)
+        alone += _parts_of_sentence(sentence + 1, target, room=room)
+        return [[part] for part in alone]
     # Both sides are cut into the same number of parts, the fewest that fit, so that part k of one side stands beside
     # part k of the other. With `count` parts that overlap by half, a part has 2 / (count + 1) of the sentence.
     count = 2
     while True:
-        sizes = [min(n, -(-2 * n // (count + 1))) for _, n in sides]
-        if sum(sizes) <= room:
+        # Rounded up, as -(-a // b) does.
+        source_size = min(source, -(-2 * source // (count + 1)))
+        target_size = min(target, -(-2 * target // (count + 1)))
+        if source_size + target_size <= room:
             break
         count += 1
-    source_parts, target_parts = (
-        _spread_parts(s, n, size, count) for (s, n), size in zip(sides, sizes, strict=True)
-    )
+    source_parts = _spread_parts(sentence, source, source_size, count)
+    target_parts = _spread_parts(sentence + 1, target, target_size, count)
     return [list(both) for both in zip(source_parts, target_parts, strict=True)]
 
 

@@ -5,9 +5,9 @@
                                                     hmm: hmm_training.py, text_passes.py
 
 Read ``model.py`` first: ``StatisticalAligner`` learns, aligns, saves and loads. ``methods.py`` has a class a method,
-which brings two directions together. ``ibm2.py`` and ``hmm.py`` begin with the models' formulas. The compiled loops
-are in ``diagonal.py``, ``positions.py`` (fast_align), ``text_passes.py`` and ``markov.py`` (HMM). ``merging.py`` adds
-up models of parts of a text.
+which brings two directions together; ``saved_models.py`` reads what it saved. ``ibm2.py`` and ``hmm.py`` begin with the
+models' formulas. The compiled loops are in ``diagonal.py``, ``positions.py`` (fast_align), ``text_passes.py`` and
+``markov.py`` (HMM). ``merging.py`` adds up models of parts of a text.
 
 - *conditioning word*, *generated word*: a direction explains each generated word by one word of the other side, or by
   *null*. The *forward* direction generates target words, the *reverse* direction source words. (*forward–backward* is

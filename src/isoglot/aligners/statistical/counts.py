@@ -75,8 +75,10 @@ class CountSum:
     ) -> tuple[float, float]:
         """Measure, for each side, how little a model has in common with this sum, from 0 to 1.
 
-        It is the share of a model's links whose word the sum does not know, or the share of the sum's links whose word
-        the model does not know, whichever is less: of a small model a large one knows most words, but not the reverse.
+        The lesser of two shares: of the model's links those whose word the sum does not know, and of the sum's links
+        those whose word the model does not know. A small model knows few words of a large sum, but the sum knows the
+        words of the small model, so the lesser share tells whether the languages differ.
+
         Arguments as in :meth:`add`.
         """
         shares = []
@@ -161,14 +163,15 @@ class LinkSums(NamedTuple):
 
     condition: Doubles  # of each conditioning word
     generated: Doubles  # of each generated word
-    classes: Doubles  # of the classes of each slot; empty without classes
+    classes: Doubles  # of the pair of classes of each slot; empty without classes
 
     @classmethod
     def of(cls, links: Doubles, table: PairTable, words: int, classes: SlotClasses) -> LinkSums:
         """Sum the expected ``links`` of the slots; ``words``: Number of generated words."""
-        condition, generated, whole = (np.zeros(size) for size in (len(table.size), words, classes.size))
-        _add_up(links, table.flat, classes.of_slot, (condition, generated, whole))
-        return cls(condition, generated, _spread(whole, classes.of_slot))
+        condition, generated = np.zeros(len(table.size)), np.zeros(words)
+        by_class = np.zeros(classes.size)  # of each pair of classes
+        _add_up(links, table.flat, classes.of_slot, (condition, generated, by_class))
+        return cls(condition, generated, _spread(by_class, classes.of_slot))
 
 
 @compiled
@@ -184,7 +187,7 @@ def _locate(table, classes, condition, generated, of_slot):
 @compiled
 def _add_up(links, table, classes, sums):
     """Add the links of each slot to the sums of its conditioning word, its generated word and its pair of classes."""
-    condition, generated, whole = sums
+    condition, generated, by_class = sums
     for row in range(len(table.size)):
         for slot in range(table.start[row], table.start[row + 1]):
             count = links[slot]
@@ -192,13 +195,13 @@ def _add_up(links, table, classes, sums):
                 condition[row] += count
                 generated[table.key[slot]] += count
                 if len(classes):
-                    whole[classes[slot]] += count
+                    by_class[classes[slot]] += count
 
 
 @compiled
-def _spread(whole, classes):
+def _spread(by_class, classes):
     """Return for each slot the sum of its pair of classes."""
     spread = np.empty(len(classes))
     for slot in range(len(classes)):
-        spread[slot] = whole[classes[slot]]
+        spread[slot] = by_class[classes[slot]]
     return spread

@@ -168,8 +168,8 @@ def parts(condition: BitextSide, generated: BitextSide) -> list[tuple[int, int]]
     """Cut a text into :data:`_PARTS` ranges of sentences that have about equally many entries, so equally much work."""
     # Entries from the beginning of the text to the end of each sentence pair.
     ends = np.cumsum(condition.lengths * generated.lengths)
-    whole = int(ends[-1]) if len(ends) else 0
-    cuts = [int(np.searchsorted(ends, whole * k // _PARTS)) for k in range(1, _PARTS)]
+    total = int(ends[-1]) if len(ends) else 0
+    cuts = [int(np.searchsorted(ends, total * k // _PARTS)) for k in range(1, _PARTS)]
     bounds = [0, *cuts, len(ends)]
     return list(pairwise(bounds))
 

@@ -54,8 +54,8 @@ def estimate(
 ) -> tuple[HmmDirection, HmmDirection]:
     """Train both directions together, from fast_align's model or from ``start``.
 
-    ``start`` has counted this text too (a merged model that it is a part of). Its share in those counts was not kept:
-    the text is linked by ``start``, and these links are taken for the share.
+    ``start`` has counted this text too: it is a merged model, and the text is one of its parts. What the text added to
+    its counts was not kept. So the text is first linked by ``start``, and these links are taken for its share.
     """
     return _trained(source, target, options, start).finish()
 
@@ -77,7 +77,7 @@ def _trained(
     with ThreadPoolExecutor(WORKERS) as pool:
         training = _Training(source, target, options, start)
         if start is not None:
-            # Finds the share of the text in the counts of `start`; the counts that come out are not used.
+            # This iteration only finds the share of the text in the counts of `start`: the new counts are replaced.
             training.iterate(pool)
             training.recall(start)
         for _ in range(options.iterations):
@@ -100,8 +100,8 @@ class _DirectionState:
         self.classes = classes  # prefix classes of the conditioning and of the generated words
         self.share = _NONE  # β · p(f | prefix(f)) of each generated word
         if classes is not None:
-            whole = classes[1].sums(self.frequency)[classes[1].of_word]
-            self.share = options.strength * self.frequency / np.maximum(whole, 1.0)
+            class_frequency = classes[1].sums(self.frequency)[classes[1].of_word]
+            self.share = options.strength * self.frequency / np.maximum(class_frequency, 1.0)
         self.jumps = Jumps.initial(_LONGEST_JUMP)
         # The share of each token in the null counts.
         self.contributed_null = np.zeros(len(generated.ids), np.float32)

@@ -13,8 +13,9 @@ from isoglot.aligners.aligner import is_corpus, require_languages
 from isoglot.aligners.alignment import WINDOW, give_links, usable_words
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import SentenceAlignments
-from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
+from isoglot.aligners.statistical.methods import METHODS, TranslationModel
 from isoglot.aligners.statistical.options import Symmetrisation
+from isoglot.aligners.statistical.saved_models import load_model
 from isoglot.aligners.symmetrise import check_symmetriser
 from isoglot.core.checks import did_you_mean, shortened, validated
 from isoglot.core.errors import ConfigurationError, InputError
