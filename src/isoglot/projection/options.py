@@ -109,9 +109,10 @@ class ProjectOptions(Options):
 
 
 def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
-    """Make the options of ``isoglot project`` from names and values; those of its links are among them.
+    """Make the options of ``isoglot project`` from names and values.
 
-    They belong to :class:`ProjectOptions` itself, and to an aligner or to :class:`ReadyLinks`.
+    Some of them are fields of :class:`ProjectOptions`. The others say where links come from: they are the options of an
+    aligner, or with ``links_file`` the fields of :class:`ReadyLinks`.
 
     ``labels``: The labelled file; its name shows the kind if ``kind`` is not among the options.
 
@@ -121,8 +122,9 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     """
     suffix = bare_suffix(str(labels))
     languages = options.pop("languages", None)
-    own = option_names(ProjectOptions) - aligner_options() - option_names(ReadyLinks)
-    known = own | aligner_options() | option_names(ReadyLinks)
+    of_links = aligner_options() | option_names(ReadyLinks)
+    own = option_names(ProjectOptions) - of_links
+    known = own | of_links
     unknown = [name for name in options if name not in known]
     if unknown and own_class(options) is None:  # a class of the user's has options of its own
         raise ConfigurationError(
@@ -132,7 +134,8 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
         raise ConfigurationError(
             "[[links]]: only the methods ot and pointer have this option; give a file of links as [[links_file=FILE]]"
         )
-    values = {name: options.pop(name) for name in list(options) if name in own}  # the others are of the links
+    # What stays in `options` says where links come from.
+    values = {name: options.pop(name) for name in list(options) if name in own}
     if languages is not None:
         _name_languages(values, languages)
     values["kind"] = values.get("kind") or _BY_SUFFIX.get(suffix)

@@ -107,14 +107,15 @@ class PrefixPairs:
         """Group pairs of words by their prefixes of ``length`` letters."""
         condition, generated = (PrefixClasses(side, length) for side in words)
         condition_class, generated_class = condition.of_word[pairs[0]], generated.of_word[pairs[1]]
-        # Distinct pairs of classes, each as one number. Sorted in place: np.unique would make the peak of memory here.
-        both = condition_class.astype(np.int64)
-        both <<= 32
-        both |= generated_class
-        both.sort()
-        distinct = both[np.diff(both, prepend=-1) > 0]
+        # Distinct pairs of classes, each packed into one number. Sorted in place, because np.unique would need so much
+        # memory that it decided the peak of the training.
+        packed = condition_class.astype(np.int64)
+        packed <<= 32
+        packed |= generated_class
+        packed.sort()
+        distinct = packed[np.diff(packed, prepend=-1) > 0]
         first, second = (distinct >> 32).astype(np.int32), (distinct & 0xFFFFFFFF).astype(np.int32)
-        del both, distinct
+        del packed, distinct
         table = PairTable.of_pairs(first, second, len(condition))
         slots = table.slots(condition_class, generated_class)
         return cls(condition, generated, table, slots.astype(np.min_scalar_type(-len(table.key))))

@@ -250,6 +250,7 @@ class StatisticalAligner:
                 "alignment_score": result.score.tolist(),
             }
 
+        # Names the model and everything else that the links depend on: the same key may reuse a cached result.
         decoding = self.symmetrisation, self.threshold, self.lowercase
         key = f"{self.trained().digest()} {self.method} {decoding} {self.options} {self.words}"
         return add_links(bitext, run, batch_size=batch_size, key=key, mode=self._mode)
