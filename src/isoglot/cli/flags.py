@@ -320,13 +320,13 @@ class CompareFlags(RunFlags):
 
 
 class ReplaceFlags(RunFlags):
-    """Flags of commands that refuse to replace another output unless they are told to."""
+    """Flags of commands that refuse to replace another output without `--overwrite`."""
 
     overwrite: bool = option(False, "Replace an output made with other options.", group=_GROUP)
 
 
 class RemakeFlags(ReplaceFlags, CompareFlags):
-    """Flags of commands that skip finished output, and refuse to replace another one unless they are told to."""
+    """Flags of commands that skip finished output, and refuse to replace another one without `--overwrite`."""
 
 
 class ResumeFlags(Options):

@@ -101,7 +101,7 @@ def _require_sound(words: Vocabularies, types: Pairs, arrays: Mapping[str, npt.N
 def _require_sound_array(
     name: str, values: npt.NDArray[Any], words: Vocabularies, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> None:
-    """Refuse an array of another type or length than its name says, or with numbers that are no counts.
+    """Refuse an array of another type or length than its name says, or with negative or infinite numbers.
 
     ``name``: ``types.source`` or ``types.target``, or a direction and a kind, such as ``forward.null``.
 
