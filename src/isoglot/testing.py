@@ -32,9 +32,11 @@ _CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "modernbert": {"local_attention": 64, "max_position_embeddings": 512},
 }
 _BYTES = 256 + 5 + 60
+"""Vocabulary that byte-level BPE needs at least: all bytes, the special tokens, and some merges."""
 FAMILIES = tuple(_TOKENIZERS)
 """Encoder families that :func:`tiny_model` and :func:`tiny_tokenizer` build, by Hugging Face's ``model_type``."""
 
+# The words of the made-up source language, English, and their translations.
 _DETERMINERS = {"the": "ta", "a": "un", "every": "jeda", "this": "ceti"}
 _NOUNS = {
     "river": "potamo", "teacher": "insegnar", "window": "fenestro", "garden": "jardeno",
@@ -104,11 +106,12 @@ def tiny_tokenizer(family: str = "bert", *, vocab_size: int = 160) -> PreTrained
     """
     if family not in FAMILIES:
         raise ConfigurationError(f"unknown family {family!r}; {did_you_mean(family, FAMILIES)}")
-    return copy.deepcopy(_trained(family, vocab_size))  # which the caller may change
+    return copy.deepcopy(_trained(family, vocab_size))  # a copy, because the caller may change it
 
 
 @cache
 def _trained(family: str, vocab_size: int) -> PreTrainedTokenizerFast:
+    """Train the tokenizer of a family once."""
     algorithm, specials = _TOKENIZERS[family]
     pairs = tiny_bitext(200)
     tokenizer = train_tokenizer(
@@ -155,11 +158,15 @@ def tiny_model(
 
 
 def _sentence(rng: random.Random) -> tuple[list[str], list[int]]:
-    """Source words, and for each target position the source position it translates."""
+    """Make up a sentence; returns its words, and for each target word the number of the source word that it translates.
+
+    ``the old river sees a garden .`` has the order ``0 2 1 4 5 3 6``: adjectives after their noun, the verb last.
+    """
     words: list[str] = []
     order: list[int] = []
 
     def noun_phrase() -> None:
+        """Add a determiner, up to two adjectives and a noun; in the target the noun comes before the adjectives."""
         start = len(words)
         adjectives = rng.sample(sorted(_ADJECTIVES), rng.randint(0, 2))
         words.extend([rng.choice(sorted(_DETERMINERS)), *adjectives, rng.choice(sorted(_NOUNS))])
@@ -167,6 +174,7 @@ def _sentence(rng: random.Random) -> tuple[list[str], list[int]]:
         order.extend([start, noun, *range(start + 1, noun)])
 
     noun_phrase()
+    # The verb stands here in the source, and behind everything else in the target.
     verb = len(words)
     words.append(rng.choice(sorted(_VERBS)))
     noun_phrase()
@@ -180,4 +188,5 @@ def _sentence(rng: random.Random) -> tuple[list[str], list[int]]:
 
 
 def _join(words: list[str]) -> str:
+    """Join words by spaces, except before the punctuation mark at the end."""
     return " ".join(words[:-1]) + words[-1]

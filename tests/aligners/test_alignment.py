@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.aligners.aligner import Aligner
-from isoglot.aligners.alignment import LinkTable, with_links
+from isoglot.aligners.alignment import LinkTable, give_links
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.core.errors import InputError
 from isoglot.formats.links import Alignment
@@ -71,10 +71,10 @@ def test_pairs_below_the_least_score_have_no_links():
         for values in ([0.5, 1.0, 0.25],)
     ]
     whole, few = [SentencePair() for _ in range(3)], [SentencePair() for _ in range(3)]
-    list(with_links(whole, tables[0], [2, 1, 1], [1, 0, 3]))
+    list(give_links(whole, tables[0], [2, 1, 1], [1, 0, 3]))
     assert [pair.links for pair in whole] == [[(0, 0), (1, 0)], [], [(0, 1)]]
     assert [pair.score for pair in whole] == pytest.approx([2.5 / 3, 0.0, 0.5 / 4])
-    list(with_links(few, tables[0], [2, 1, 1], [1, 0, 3], min_score=0.5))
+    list(give_links(few, tables[0], [2, 1, 1], [1, 0, 3], min_score=0.5))
     assert [pair.links for pair in few] == [[(0, 0), (1, 0)], [], []]
     assert [pair.score for pair in few] == [pair.score for pair in whole]
 

@@ -110,7 +110,8 @@ def require_languages(aligner: Aligner, languages: Sequence[str]) -> None:
     for trained, tag in zip(aligner.languages, languages, strict=True):
         are_named = trained and tag and trained not in UNNAMED and tag not in UNNAMED
         if are_named and not same_language(trained, tag):
-            own, other = ("-".join(tag or "?" for tag in tags) for tags in (aligner.languages, languages))
+            own = "-".join(language or "?" for language in aligner.languages)
+            other = "-".join(language or "?" for language in languages)
             raise ConfigurationError(
                 f"{name_of(aligner)} was trained on {own}, and this text is {other}; train a model of these languages, "
                 "or add [[any_language=True]] to use it all the same"

@@ -21,22 +21,25 @@ WINDOW = 8192
 """Sentence pairs that are handled at a time to save memory; no result depends on it."""
 MOST_ENTRIES = 1 << 24
 """Maximum of source words × target words (with an encoder: pieces) of a pair that is aligned: 4,096 by 4,096."""
-_ENDS = dict.fromkeys(map(ord, "\t\n\r"))
+_COLUMN_ENDS = dict.fromkeys(map(ord, "\t\n\r"))
+"""Characters that would end a column or a line, to None, which deletes them."""
 
 
 def column(word: str) -> str:
     """Return a word as a column of a line: without tabs and line breaks, which would end the column."""
-    return word.translate(_ENDS)
+    return word.translate(_COLUMN_ENDS)
 
 
 def usable_words(pair: WordPair, number: int, warn: Callable[[int, str], None]) -> WordPair:
-    """Return the words of a pair, or none if they are too many to align; empty sides and long pairs are warned of.
+    """Return the words of a pair, or none on both sides if they are too many to align.
 
-    ``number``: The 1-based number of the pair, which ``warn`` receives.
+    ``warn`` is called for a pair that is too long or has an empty side, with ``number``, the 1-based number of the
+    pair, and a message.
     """
     source, target = pair
     if not (source and target):
-        warn(number, f"the {'target' if source else 'source'} side is empty; it gets no links")
+        empty_side = "target" if source else "source"
+        warn(number, f"the {empty_side} side is empty; it gets no links")
     elif len(source) * len(target) > MOST_ENTRIES:
         warn(
             number,
@@ -83,11 +86,12 @@ class LinkTable:
 
     @classmethod
     def from_alignments(cls, alignments: Iterable[Alignment]) -> Self:
-        """Flatten a sequence of alignments."""
+        """Make a table of alignments, one for each sentence."""
         every = list(alignments)
         rows = []
         for number, alignment in enumerate(every):
             rows += [(number, i, j) for i, j in alignment.links]
+        # Without any link the array has no columns by itself, so its shape is given.
         sentence, source, target = np.array(rows, np.int64).reshape(-1, 3).T
         return cls.build(len(every), sentence, source, target)
 
@@ -109,15 +113,16 @@ class LinkTable:
         )
 
     def windows(self, stop: int) -> Iterator[LinkTable]:
-        """Yield the links of the sentences before ``stop``, :data:`WINDOW` sentences at a time."""
-        return (self.rows(*window) for window in windows(stop))
+        """Yield the links of the sentences 0 to ``stop`` − 1, :data:`WINDOW` sentences at a time."""
+        return (self.rows(first, end) for first, end in windows(stop))
 
     def above(self, minimum: float) -> LinkTable:
         """Return the links of at least this probability; all links if they have no probabilities."""
         if self.probability is None or not minimum:
             return self
         probable = self.probability >= minimum
-        # kept_before[k]: how many links before link k are kept. A sentence that began at link k now begins there.
+        # kept_before[k]: how many of the links before link k are kept. A sentence that began at link k begins at
+        # kept_before[k] in the new table.
         kept_before = starts_and_end(probable)
         return LinkTable(
             kept_before[self.offsets],
@@ -132,20 +137,21 @@ class LinkTable:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def alignments(self) -> list[Alignment]:
-        """One :class:`Alignment` a sentence."""
-        return [Alignment(frozenset((source, target) for source, target in pairs)) for pairs in self.lists()]
+        """Return one :class:`Alignment` for each sentence."""
+        return [Alignment(frozenset((source, target) for source, target in links)) for links in self.lists()]
 
     def lists(self) -> list[list[list[int]]]:
-        """One sorted ``[[source, target], …]`` a sentence, the ``links`` column of an ALIGNED corpus."""
-        pairs = np.stack([self.source, self.target], axis=1).tolist()
+        """Return one sorted ``[[source, target], …]`` for each sentence: the ``links`` column of an ALIGNED corpus."""
+        links = np.stack([self.source, self.target], axis=1).tolist()
         bounds = self.offsets.tolist()
-        return [pairs[start:stop] for start, stop in pairwise(bounds)]
+        return [links[start:stop] for start, stop in pairwise(bounds)]
 
     def to_pharaoh(self) -> list[str]:
-        """One Pharaoh line a sentence."""
-        items = [f"{s}-{t}" for s, t in zip(self.source.tolist(), self.target.tolist(), strict=True)]
+        """Return one Pharaoh line for each sentence, such as ``0-0 1-2``."""
+        words = zip(self.source.tolist(), self.target.tolist(), strict=True)
+        links = [f"{source}-{target}" for source, target in words]
         bounds = self.offsets.tolist()
-        return [" ".join(items[start:stop]) for start, stop in pairwise(bounds)]
+        return [" ".join(links[start:stop]) for start, stop in pairwise(bounds)]
 
 
 def starts_and_end(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -157,11 +163,14 @@ def starts_and_end(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def windows(count: int) -> Iterator[tuple[int, int]]:
-    """Yield first and end of each window of :data:`WINDOW` sentence pairs; one empty window if there is no pair."""
+    """Yield the first and the end of each window of ``count`` sentence pairs, :data:`WINDOW` pairs at a time.
+
+    20,000 pairs are (0, 8192), (8192, 16384) and (16384, 20000); no pairs are one empty window, (0, 0).
+    """
     return ((first, min(first + WINDOW, count)) for first in range(0, max(count, 1), WINDOW))
 
 
-def with_links(
+def give_links(
     pairs: Iterable[SentencePair],
     table: LinkTable,
     source_lengths: Lengths,
@@ -169,31 +178,47 @@ def with_links(
     *,
     min_score: float = 0.0,
 ) -> Iterator[SentencePair]:
-    """Give each pair its links of a table, or none if its score is below ``min_score``.
+    """Give each pair the links that a table has for it, and yield the pair.
 
-    The score of a pair is the mean over the words of both sides of the best probability among a word's links, which is
-    0 for a word without a link. Links without probabilities have no score (NaN), and all of them are kept.
+    1. *Score.* The score of a pair is the mean over all its words, source and target, of the best probability among a
+       word's links. A word without a link counts 0: two words on each side, of which one pair is linked with
+       probability 0.8, have the score (0.8 + 0 + 0.8 + 0) / 4 = 0.4.
+    2. *Minimum.* A pair whose score is below ``min_score`` gets no links, but keeps its score.
+    3. *No probabilities.* Where the table has none, the score is NaN, and all links are kept.
 
-    ``source_lengths``, ``target_lengths``: Words of each pair.
+    ``pairs``: As many as the table has sentences. ``source_lengths``, ``target_lengths``: Words of each pair.
     """
     links = list(zip(table.source.tolist(), table.target.tolist(), strict=True))
-    bounds = zip(pairs, pairwise(table.offsets.tolist()), strict=True)
+    # The links of a pair are links[first:end].
+    with_bounds = zip(pairs, pairwise(table.offsets.tolist()), strict=True)
     if table.probability is None:
-        for pair, (first, end) in bounds:
+        for pair, (first, end) in with_bounds:
             pair.links, pair.probabilities, pair.score = links[first:end], [], math.nan
             yield pair
         return
     probabilities = table.probability.tolist()
-    totals = np.zeros(len(table))
-    for words, lengths in ((table.source, source_lengths), (table.target, target_lengths)):
-        # One cell for each word of the side in the whole table, first the words of sentence 0.
-        first_cell = np.asarray(np.cumsum(lengths) - lengths, np.int64)
-        best = np.zeros(int(np.sum(lengths)))
-        np.maximum.at(best, first_cell[table.sentence] + words, table.probability)
-        sentence_of_cell = np.repeat(np.arange(len(table)), lengths)
-        totals += np.bincount(sentence_of_cell, best, len(table))
-    scores = totals / np.maximum(np.add(source_lengths, target_lengths), 1)
-    for (pair, (first, end)), score in zip(bounds, scores.tolist(), strict=True):
+    scores = _scores(table, table.probability, source_lengths, target_lengths)
+    for (pair, (first, end)), score in zip(with_bounds, scores.tolist(), strict=True):
         kept = slice(first, end if score >= min_score else first)
         pair.links, pair.probabilities, pair.score = links[kept], probabilities[kept], score
         yield pair
+
+
+def _scores(
+    table: LinkTable,
+    probability: npt.NDArray[np.float32],
+    source_lengths: Lengths,
+    target_lengths: Lengths,
+) -> npt.NDArray[np.float64]:
+    """Return the score of each sentence of a table, by rule 1 of :func:`give_links`."""
+    totals = np.zeros(len(table))
+    for words, lengths in ((table.source, source_lengths), (table.target, target_lengths)):
+        # The best probability of each word of the side: the words of all sentences, one after the other.
+        best = np.zeros(int(np.sum(lengths)))
+        first_word = np.asarray(np.cumsum(lengths) - lengths, np.int64)  # of each sentence, in `best`
+        np.maximum.at(best, first_word[table.sentence] + words, probability)
+        # Add up the words of each sentence.
+        sentence_of_word = np.repeat(np.arange(len(table)), lengths)
+        totals += np.bincount(sentence_of_word, best, len(table))
+    word_counts = np.maximum(np.add(source_lengths, target_lengths), 1)
+    return np.asarray(totals / word_counts)

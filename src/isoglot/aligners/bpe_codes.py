@@ -19,6 +19,7 @@ from isoglot.core.errors import InputError
 SEPARATOR = "@@"
 """Mark behind a piece that is not the last one of its word."""
 _END = "</w>"
+"""Mark of the end of a word in a merge."""
 _END_SYMBOL = "\ue000"
 """A character of no script: stands behind each word in place of ``</w>`` where this is a symbol by itself (0.1)."""
 _UNKNOWN = "<unk>"
@@ -37,10 +38,12 @@ def cut_by_codes(path: str | Path) -> Cut:
     pieces_of_word: dict[str, list[tuple[int, int]]] = {}
 
     def word_pieces(word: str) -> list[tuple[int, int]]:
+        """Return the character ranges of the pieces of a word."""
         found = pieces_of_word.get(word)
         if found is None:
             ended = word + _END_SYMBOL if has_end_symbol else word
             spans = tokenizer.encode(ended, add_special_tokens=False).offsets
+            # Without the end symbol, which may be part of the last piece or a piece by itself.
             found = [(start, min(end, len(word))) for start, end in spans if start < len(word)]
             pieces_of_word[word] = found
         return found
@@ -50,8 +53,11 @@ def cut_by_codes(path: str | Path) -> Cut:
         spans: list[tuple[int, int]] = []
         begin = 0
         for word in text.split(" "):
-            for start, end in word_pieces(word) if word else ():
-                pieces.append(word[start:end] + ("" if end == len(word) else SEPARATOR))
+            # Two spaces in a row have an empty word between them, which has no pieces.
+            pieces_in_word = word_pieces(word) if word else []
+            for start, end in pieces_in_word:
+                mark = "" if end == len(word) else SEPARATOR
+                pieces.append(word[start:end] + mark)
                 spans.append((begin + start, begin + end))
             begin += len(word) + 1
         return pieces, spans

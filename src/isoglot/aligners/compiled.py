@@ -14,9 +14,22 @@ from typing import Any
 
 import numba
 
+_LOGGER = logging.getLogger(__name__)
+_DAMAGED = (
+    AttributeError,
+    ImportError,
+    EOFError,
+    IndexError,
+    KeyError,
+    TypeError,
+    UnpicklingError,
+    ValueError,
+)
+"""Errors of reading a cached file that is damaged, or was written by another version."""
+
 
 def _lacking() -> None:
-    """Take the place of numba's look at BLAS."""
+    """Say that there is no BLAS, in place of the function by which numba looks for it."""
     raise ImportError
 
 
@@ -74,16 +87,3 @@ def _code(load: Callable[[Any], Any], key: Any) -> Any:
     except _DAMAGED as error:
         _LOGGER.warning("a cached compiled loop cannot be read (%s); compiling it again", error)
         return None
-
-
-_DAMAGED = (
-    AttributeError,
-    ImportError,
-    EOFError,
-    IndexError,
-    KeyError,
-    TypeError,
-    UnpicklingError,
-    ValueError,
-)
-_LOGGER = logging.getLogger(__name__)

@@ -69,6 +69,7 @@ def gold_pairs(
         if languages is not None:
             corpus = in_languages(corpus, *languages, str(path))
         rows = corpus.select(range(len(corpus) if limit is None else min(limit, len(corpus))))
+        # The split of each row (train, dev, test), if the corpus has such a column, goes along with its pair.
         split = split_column(rows)
         more = repeat({}) if split is None else ({split: name} for name in rows[split])
         columns = zip(rows["source_words"], rows["target_words"], rows["links"], more, strict=False)

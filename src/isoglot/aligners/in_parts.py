@@ -110,7 +110,7 @@ class BlockLinker:
                 min_probability=self._request.min_probability,
                 min_score=self._request.min_score,
             )
-        return _result(list(linked), {"warnings": list(self._warnings), "unknown": asdict(unknown)})
+        return _stored_links(list(linked), {"warnings": list(self._warnings), "unknown": asdict(unknown)})
 
     def _note(self, number: int, message: str) -> None:
         """Keep a warning about the pair of this 1-based number."""
@@ -140,8 +140,8 @@ class _NoForeignText:
         """Count nothing."""
 
 
-def _result(linked: Sequence[SentencePair], reports: Mapping[str, Any]) -> BlockResult:
-    """Store the links of pairs as columns, one row a pair; :func:`_with_links` reads them."""
+def _stored_links(linked: Sequence[SentencePair], reports: Mapping[str, Any]) -> BlockResult:
+    """Store the links of pairs as columns, one row a pair; :func:`_with_stored_links` reads them."""
     columns = {
         "source": [[i for i, _ in pair.links] for pair in linked],
         "target": [[j for _, j in pair.links] for pair in linked],
@@ -205,7 +205,7 @@ class AlignerInParts(Aligner):
                     if isinstance(warn, Warnings):
                         warn.places.append((number, pair.path, pair.line))
                     warn(number, message)
-                yield from _with_links(block.pairs, result)
+                yield from _with_stored_links(block.pairs, result)
         unknown.warn()
 
     def _blocks(self, pairs: Iterable[SentencePair], size: int) -> Iterator[PairBlock]:
@@ -286,8 +286,8 @@ def _until_paused(pairs: Iterator[SentencePair], paused: Callable[[], bool]) -> 
     return block
 
 
-def _with_links(pairs: Sequence[SentencePair], result: BlockResult) -> Iterator[SentencePair]:
-    """Give pairs the links that :func:`_result` stored."""
+def _with_stored_links(pairs: Sequence[SentencePair], result: BlockResult) -> Iterator[SentencePair]:
+    """Give pairs the links that :func:`_stored_links` stored."""
     columns = [result.columns[name] for name in _COLUMNS]
     for pair, source, target, probabilities, score in zip(pairs, *columns, strict=True):
         pair.links = list(zip(source, target, strict=True))

@@ -6,8 +6,8 @@ Moses and Marian name the directions by letters: `f` or `s` is the source, `e` o
     lex.e2f     source target p(source | target)      Marian: lex.t2s
 
 Moses counts a word without a link as linked to `NULL`. Marian skips such lines, so its files do not have them, but
-they count in its probabilities too: those of a word that has a link in half of its
-occurrences add up to about 0.5.
+they count in its probabilities too: the probabilities of a word that has a link in half of its occurrences add up to
+about 0.5.
 
 Source: moses/scripts/training/LexicalTranslationModel.pm; marian-dev/src/data/shortlist.cpp.
 """

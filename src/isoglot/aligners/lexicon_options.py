@@ -17,13 +17,14 @@ SUFFIXES = {
 class LexiconOptions(Options):
     """A lexicon that is written beside the links.
 
-    ``lexicon_format`` and the limits of a glossary are None by default, so that a record of an output made without them
-    is the record of an output made before they existed.
+    ``lexicon_format``, ``min_count`` and ``term_length`` are None by default. So outputs that were made before these
+    options existed have the same record as outputs made without them, and are recognised.
     """
 
     lexicon: OutputFile | None = option(
         None,
-        "Write word pairs here from probability 0.05: source, target, probability; with an encoder also counts.",
+        "Write linked words with a probability of 0.05 or more to this file: source, target, probability; with an "
+        "encoder also counts.",
         group=_WRITING,
     )
     lexicon_format: Literal["tsv", "moses", "marian", "csv"] | None = option(
@@ -35,14 +36,14 @@ class LexiconOptions(Options):
     )
     min_count: int | None = option(
         None,
-        "csv: least number of times that a pair of terms is linked; by default 2.",
+        "csv: leave out terms that were linked fewer times; by default 2.",
         only_with="lexicon_format=csv",
         group=_WRITING,
         ge=1,
     )
     term_length: int | None = option(
         None,
-        "csv: most words of a side of a term; by default 3.",
+        "csv: maximum words of a term; by default 3.",
         only_with="lexicon_format=csv",
         group=_WRITING,
         ge=1,

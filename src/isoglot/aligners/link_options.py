@@ -7,17 +7,21 @@ class GoldReading(Options):
     """Options for reading a file of gold links."""
 
     gold_format: str | None = option(
-        None, "How gold links are written: pharaoh, talp, alignv2, naacl, jsonl; by default from the file."
+        None, "Format of the gold links: pharaoh, talp, alignv2, naacl, jsonl; by default recognised."
     )
-    gold_base: int | None = option(None, "The gold links count words from 0 or 1.", ge=0, le=1)
+    gold_base: int | None = option(
+        None, "Number of the first word in the gold links, 0 or 1; by default that of the format.", ge=0, le=1
+    )
 
 
 class LinksReading(Options):
     """Options for reading a file of links."""
 
     format: str | None = option(
-        None, "Format of the links: pharaoh, talp, alignv2, naacl, jsonl; by default from the file.",
+        None, "Format of the links: pharaoh, talp, alignv2, naacl, jsonl; by default recognised.",
         flags=["--format", "-f"],
     )  # fmt: skip
-    base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
+    base: int | None = option(
+        None, "Number of the first word in the links, 0 or 1; by default that of the format.", ge=0, le=1
+    )
     reverse: bool = option(False, "The links have the target side first.")

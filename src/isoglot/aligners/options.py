@@ -44,16 +44,16 @@ _SYMMETRISE = (
     "How links from source to target and from target to source are combined; by default agreement for hmm, "
     "grow-diag-final-and for the others."
 )
-_THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
-_MODEL_KEPT = "Keep the model in this folder."
+_THRESHOLD = "Least posterior of a link on which both directions agree; 0.5 and more favours precision."
+_MODEL_KEPT = "Save the learned model in this folder."
 _ENCODER_NAME = (
     "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot. Also the folder of a "
     "saved statistical model."
 )
-_SENTENCES = "Write the rates of each sentence here, from 0 to 1, as TSV."
+_SENTENCES = "Write the rates of each sentence, in %, to this TSV file; not for an encoder."
 _ANY_LANGUAGE = "Use a saved model for text of other languages than it was trained on."
 _START = "Start training from this saved model, for example one that `isoglot merge` wrote."
-_TRAIN_ON = "More bitext to learn from; its links are not written."
+_TRAIN_ON = "More bitext to learn from, whose links are not written; repeatable."
 
 
 _OWN_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -146,8 +146,8 @@ class Encoder(LexiconOptions):
     options: AnyEmbedding
     engine: Literal["local", "ray"] = option(
         "local",
-        "ray: the parts of a prepared folder on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). "
-        "The same command continues a run that died.",
+        "ray: make links on all machines of a Ray cluster (RAY_ADDRESS; without it on this machine). The same command "
+        "continues a run that died.",
         group=_SCALE,
     )
     workers: Workers | None = option(
@@ -200,24 +200,31 @@ class LinkFormat(Options):
 
     words: Literal["whitespace", "unicode"] | None = option(
         None,
-        "Where words end. whitespace for tokenised text (default; of a saved model what it was trained with); unicode "
-        "for running text (Han, Kana and Thai by character).",
+        "How text is cut into words. whitespace: at spaces, for tokenised text (the default, unless a saved model was "
+        "trained otherwise); unicode: for running text, Chinese, Japanese and Thai by character.",
         group=_READING,
     )
     output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "tmx", "offsets", "words", "corpus"] = (
         option(
             "pharaoh",
-            "How links are written. jsonl: all that is known of a pair; tmx: units with links as properties; offsets: "
-            "characters of the text; corpus: a folder for recipes' `kind: aligned`.",
+            "How links are written. jsonl: words, links, probabilities and score; tmx: a translation memory with links "
+            "as properties; offsets: characters of the text; words: house|||Haus; corpus: a folder for training, which "
+            "recipes read as `kind: aligned`.",
             flags=["--format", "-f"],
             group=_WRITING,
         )
     )
-    base: int | None = option(None, "Count words from 0 or 1.", group=_WRITING, ge=0, le=1)
+    base: int | None = option(
+        None,
+        "Number of the first word of a sentence, 0 or 1; by default that of the format.",
+        group=_WRITING,
+        ge=0,
+        le=1,
+    )
     reverse: bool = option(False, "Write the target side first.", group=_WRITING)
     phrases: OutputFile | None = option(
         None,
-        "Write phrase pairs here: source, target, probability, count, both probabilities.",
+        "Write phrase pairs to this file: source, target, probability, count, probabilities of both directions.",
         group=_WRITING,
     )
     phrases_format: Literal["tsv", "moses"] = option(
@@ -231,12 +238,12 @@ class LinkFormat(Options):
     )
     write_words: OutputFile | None = option(
         None,
-        "Write the words that the links number here, a pair a line: source ||| target.",
+        "Write the words that the links count to this file, a line for each pair: source ||| target.",
         group=_WRITING,
     )
     pieces: tuple[str, ...] = option(
-        (), "Link pieces of this tokenizer, not words: a folder, hub name, SentencePiece file or codes of subword-nmt; "
-        "twice for both sides.",
+        (), "Link the pieces of this tokenizer instead of words: a folder, hub name, SentencePiece file or codes of "
+        "subword-nmt; give it twice if each side has its own.",
         metavar="TOKENIZER", group=_WRITING, max_length=2,
     )  # fmt: skip
 
@@ -334,7 +341,7 @@ class LayerScoring(Options):
     """An encoder's layers against gold links."""
 
     layers: str = option(
-        ..., "Score an encoder instead of a file: all, or numbers such as 4,8,12; by default its own.",
+        ..., "Layers of the encoder to score: all, or numbers such as 4,8,12; by default its own, else 8.",
         group=_ENCODER,
     )  # fmt: skip
     model: str = option(BOX, _ENCODER_NAME, group=_ENCODER)

@@ -19,14 +19,17 @@ Warn = Callable[[int, str], None]
 
 _MOST_WARNINGS = 20
 """Pairs that are warned of; after these one line says that there are more."""
-_SAMPLE, _GLUED_SHARE = 1000, 0.3
-"""Text is taken as running text if this share of the first pairs (so many) has punctuation glued to a word: ``end.``
+_SAMPLE = 1000
+"""Number of first pairs by which text is judged to be running text or tokenised."""
+_GLUED_SHARE = 0.3
+"""Text is running text if in this share of the pairs punctuation is glued to a word: ``end.``
 
 Abbreviations (``etc.``) end some sentences of tokenised text, so a few such pairs prove nothing.
 """
 _TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*[\"'][^<>]*)?\s*/?>")
 """An inline tag of HTML or XML."""
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
+"""A punctuation mark at the end of a word."""
 
 
 class PairsInFiles(Iterable[SentencePair]):
@@ -166,10 +169,14 @@ class Warnings:
         if len(self._reported) > _MOST_WARNINGS:
             _LOG.warning("more warnings of this kind follow; check the input")
         else:
-            positions = (
-                f"{path}:{line}: " for n, path, line in self.places if n == number and line is not None
-            )
-            _LOG.warning("pair %d: %s%s", number, next(positions, ""), message)
+            _LOG.warning("pair %d: %s%s", number, self._place_of(number), message)
+
+    def _place_of(self, number: int) -> str:
+        """Return the place of a pair for a message, ``en-de.tsv:7: ``; empty if the place is not known any more."""
+        for pair_number, path, line in self.places:
+            if pair_number == number and line is not None:
+                return f"{path}:{line}: "
+        return ""
 
 
 class _Notices:

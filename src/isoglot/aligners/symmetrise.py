@@ -108,10 +108,11 @@ def _cells(table: LinkTable) -> npt.NDArray[np.int64]:
 
 @compiled
 def _unite(first_offsets, first, second_offsets, second, offsets, cells, in_first, in_second):
-    """Merge the links of two tables, sentence by sentence, into ``cells``.
+    """Merge the sorted links of two tables, sentence by sentence, into ``cells``.
 
-    The last four arrays are filled: ``offsets`` and ``cells`` are the union, ``in_first[k]`` and ``in_second[k]`` the
-    number of link ``k`` in either table, and stay -1 if it is not there.
+    The last four arrays are filled. ``offsets`` and ``cells`` are the union. ``in_first[k]`` is the number that link
+    ``k`` of the union has in the first table, ``in_second[k]`` its number in the second; -1 stays where a table lacks
+    the link.
     """
     done = 0
     for s in range(len(offsets) - 1):

@@ -3,7 +3,7 @@
 A learner loops over the pairs twice. The first loop stores the text as word numbers, from which it learns; the second
 one gives the pairs their links. Where only links are written the second loop is left out:
 
-    pairs ──> _read ──> _Text ──> learn ──> tables of links ──> _with_links ──> linked pairs
+    pairs ──> _read ──> _Text ──> learn ──> tables of links ──> _with_learned_links ──> linked pairs
       └───────────────────────── second loop ──────────────────────^
 """
 
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.aligner import Aligner, Use
-from isoglot.aligners.alignment import LinkTable, starts_and_end, usable_words, windows, with_links
+from isoglot.aligners.alignment import LinkTable, give_links, starts_and_end, usable_words, windows
 from isoglot.aligners.lexicon import with_lexicon
 from isoglot.aligners.lexicon_options import LexiconOptions
 from isoglot.aligners.options import Eflomal, FastAlign, Hmm, SavedModel
@@ -99,7 +99,7 @@ class _Learner(Aligner):
             linked = (SentencePair() for _ in range(text.pairs))
         else:
             linked = _unchanged((pair.cut(text.words) for pair in pairs), text)
-        return self._with_links(linked, tables, text)
+        return self._with_learned_links(linked, tables, text)
 
     def _read(self, pairs: Iterable[SentencePair]) -> _Text:
         """Read both sides as word numbers: first the pairs, then the text of ``train_on``."""
@@ -135,7 +135,7 @@ class _Learner(Aligner):
         bitext = more_bitext(self._train_on, languages)
         return read_pairs(bitext, mode=use.train_on_words or mode, warn=Warnings(), split=split)
 
-    def _with_links(
+    def _with_learned_links(
         self, pairs: Iterator[SentencePair], tables: Iterator[LinkTable], text: _Text
     ) -> Iterator[SentencePair]:
         """Give the pairs their links, without improbable ones."""
@@ -147,7 +147,7 @@ class _Learner(Aligner):
             rows = slice(first, first + len(table))
             lengths = text.source.lengths[rows], text.target.lengths[rows]
             window = islice(pairs, len(table))
-            yield from with_links(window, probable, *lengths, min_score=self.min_score)
+            yield from give_links(window, probable, *lengths, min_score=self.min_score)
             first = rows.stop
         # No pair is left here, unless the input has grown since it was read: then `_unchanged` refuses it.
         yield from pairs

@@ -47,21 +47,21 @@ Bitext = Annotated[
     ),
 ]
 _FEW = 0.6
-"""The share of another set's links per word below which a development set has few."""
+"""A development set has few links per word if it has less than this share of what another set has."""
 
 
 class MethodSettings(Options):
-    """What no flag says of an aligner."""
+    """Options of an aligner that have no flag of their own."""
 
     settings: dict[str, Any] = settings_option(
-        "Another option of the method: --set level=word; repeatable. Of an encoder's methods: encode=joint; of argmax, "
-        "itermax and match distortion=0.5; of softmax threshold=0.1; of ot iterations=2, links=itermax. Of eflomal "
+        "Another option of the method: --set level=word; repeatable. With an encoder also encode=joint; argmax, "
+        "itermax and match have distortion=0.5, softmax threshold=0.1, ot iterations=2 and links=itermax, eflomal "
         "program=PATH."
     )
 
 
 class TuneFlags(Options):
-    """What every way to link that is tried has in common."""
+    """Options that all methods have that `isoglot tune` tries."""
 
     settings: dict[str, Any] = settings_option(
         "An option of all methods that are tried: --set level=word; repeatable: encode=joint, device=cuda."
@@ -69,7 +69,7 @@ class TuneFlags(Options):
 
 
 class Method(Options):
-    """Which aligner."""
+    """The flag that chooses an aligner."""
 
     method: str | None = option(
         None,
@@ -81,7 +81,7 @@ class Method(Options):
 
 
 class LinkMethod(Options):
-    """Which way to choose links."""
+    """The flag that chooses the method of an encoder."""
 
     method: str | None = option(
         None, f"How an encoder's links are chosen: {', '.join(METHODS)}.", flags=["--method", "-m"]
@@ -89,7 +89,7 @@ class LinkMethod(Options):
 
 
 class BitextReading(PairReading, SideLanguages):
-    """How the sentence pairs are read, and their languages."""
+    """Flags for how sentence pairs are read, and for their languages."""
 
 
 def _list_methods(listed: bool) -> None:
@@ -180,7 +180,7 @@ def score(
             help="File of links, or - for standard input; without one, --model aligns the words of the gold file.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; rates from 0 to 1.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; rates in %.")] = False,
 ) -> None:
     """Compare word links with links made by hand.
 
@@ -188,7 +188,7 @@ def score(
 
     isoglot score links.txt --gold gold.txt
 
-    The aligner that comes with isoglot, or one that `isoglot align --save` wrote; the gold file needs the words then:
+    The aligner that comes with isoglot, or one that `isoglot align --save` wrote, on the words of the gold file:
 
     isoglot score --gold gold.jsonl
 
@@ -198,8 +198,8 @@ def score(
 
     isoglot score --gold gold.jsonl --model xlm-roberta-base --layers all
 
-    Sure gold links count as possible ones whether the file repeats them or not. If a file seems to count words from
-    another base, or to have its sides in another order, a line on standard error says so.
+    Every sure link is also a possible one, whether the file repeats it or not. A warning says if a file seems to count
+    words from another number, or to have its sides exchanged.
     """
     chosen = scoring_of(**options | ({} if links is None else {"links": links}))
     if isinstance(chosen, LayerScoring):
@@ -282,13 +282,15 @@ def tune(
             "gold": pairs,
             "weights": weights,
             "layers": layer_numbers(layers),
+            "candidates": CANDIDATES,
+            "progress": console,
         }
-        arguments |= {"candidates": CANDIDATES, "progress": console}
         if twice := sorted(set(options) & set(arguments)):
             raise ConfigurationError(f"--set {twice[0]}: this command gives it itself; leave it out")
         tuned = run(**arguments, **options)
         best, density = tuned.best, tuned.density
-        try:  # before the tables, whose reader may leave
+        # The choice is kept before the tables are printed: whoever reads them through a pipe may close it.
+        try:
             place = tuned.keep()
         finally:
             _print_tried(tuned.table[:5])
@@ -296,10 +298,11 @@ def tune(
             for name, score in best.scores.items():
                 rates = f"{score.aer:8.2f}  {score.precision:9.2f}  {score.recall:6.2f}"
                 typer.echo(f"{rates}  {density[name]:14.2f}  {name}")
+    most = max(density.values())
     for name, value in density.items():
-        if value < _FEW * max(density.values()):
+        if value < _FEW * most:
             typer.secho(
-                f"Warning: {name}: {value:.2f} links per word, elsewhere up to {max(density.values()):.2f}; if its "
+                f"Warning: {name}: {value:.2f} links per word, elsewhere up to {most:.2f}; if its "
                 f"recall matters, weigh it more (--gold {name}=3) or tune a copy of the encoder for it alone",
                 err=True, fg=typer.colors.YELLOW, bold=True,
             )  # fmt: skip
@@ -352,9 +355,12 @@ def merge(
 
 
 def _weighted(text: str) -> tuple[str, float]:
-    """The name of a development set, and its weight in the mean: FILE or FILE=WEIGHT."""
-    name, given, weight = text.rpartition("=")
-    if not given or Path(text).exists():
+    """Split the value of ``--gold`` into a file and its weight in the mean: ``dev.jsonl=3``, or ``dev.jsonl`` (1).
+
+    A text with ``=`` that is the name of an existing file is a file.
+    """
+    name, equals, weight = text.rpartition("=")
+    if not equals or Path(text).exists():
         return text, 1.0
     try:
         value = float(weight)
@@ -370,14 +376,17 @@ def _weighted(text: str) -> tuple[str, float]:
 def _print_tried(tried: Sequence[RatedChoice]) -> None:
     typer.echo("mean AER  layer  method")
     for choice, aer, _ in tried:
-        rest = " ".join(f"{k}={v}" for k, v in choice.items() if k not in ("layer", "method"))
-        typer.echo(f"{aer:8.2f}  {choice['layer']:5d}  {choice['method']} {rest}".rstrip())
+        others = [f"{name}={value}" for name, value in choice.items() if name not in ("layer", "method")]
+        typer.echo(" ".join([f"{aer:8.2f}  {choice['layer']:5d}  {choice['method']}", *others]))
 
 
 def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps([{"layer": layer, "aer": total.aer, "precision": total.precision,
-                                "recall": total.recall} for layer, total in rows]))  # fmt: skip
+        objects = []
+        for layer, total in rows:
+            rates = {"aer": total.aer, "precision": total.precision, "recall": total.recall}
+            objects.append({"layer": layer, **rates})
+        typer.echo(json.dumps(objects))
         return
     typer.echo("layer  precision  recall     AER")
     for layer, total in rows:

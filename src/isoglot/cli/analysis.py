@@ -33,11 +33,11 @@ Request = TypeVar("Request", bound=Options)
 
 
 class CorpusReading(CorpusFiles, SideLanguages):
-    """How a corpus is read that no folder of `isoglot prepare` holds, and its languages."""
+    """Flags for how a corpus of raw files is read, and for its languages; a prepared folder needs none of them."""
 
 
 class Findings(RunFlags):
-    """Where the findings go, and under which names."""
+    """Flags for where the figures of an analysis go, and for the names in them."""
 
     out: Path = option(
         ...,
@@ -53,7 +53,7 @@ class Findings(RunFlags):
 
 
 class ScoreFindings(Findings):
-    """Where rows of results go, of the analysis that writes them."""
+    """Flags of the analysis that writes rows of results and no figures."""
 
     out: Path = option(
         ...,
@@ -187,7 +187,7 @@ def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Fi
 
 
 def _between(request: Request, sides: CorpusReading) -> Request:
-    """The request with what its corpus, if it is not prepared, does not say itself."""
+    """Add the languages of a raw corpus, and how it is read, to a request."""
     languages = (sides.source_language or "", sides.target_language or "")
     return request.model_copy(update={"languages": languages, "reading": sides.reading})
 

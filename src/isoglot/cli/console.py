@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     _Taken = Callable[[Sequence[Result]], None]
 
 _SECONDS_BETWEEN_LINES = 10.0
-_QUIET = {
+_SILENCING = {
     "TOKENIZERS_PARALLELISM": "true",
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "TRANSFORMERS_VERBOSITY": "error",
 }
+"""Variables of the environment by which libraries that are imported later show no bars and no advice."""
 _UNITS = {"aligning": "pairs", "filtering": "pairs", "projecting": "sentences", "encoding": "sentences"}
 """Steps whose speed is shown, and the unit of their progress."""
 _LOGGER = logging.getLogger("isoglot")
@@ -48,10 +49,11 @@ class Console:
         self.quiet = quiet
         self.terminal = sys.stderr.isatty()
         self._bar: Any = None  # rich's display of all bars, while one is shown
-        self._tasks: dict[str, Any] = {}  # step -> its bar
-        self._last_line: dict[str, float] = {}  # step -> when its last line was written
-        self._details: dict[str, str] = {}  # step -> a short text beside its progress
-        self._began: dict[str, tuple[float, int]] = {}  # step -> time and progress of its first report
+        # By the label of a step:
+        self._tasks: dict[str, Any] = {}  # its bar
+        self._last_line: dict[str, float] = {}  # when its last line was written
+        self._details: dict[str, str] = {}  # a short text beside its progress
+        self._began: dict[str, tuple[float, int]] = {}  # time and progress of its first report
         self._handler = logging.StreamHandler(sys.stderr)
         self._warnings = warnings.catch_warnings()
 
@@ -96,10 +98,12 @@ class Console:
                 self._bar = _bar()
                 self._bar.start()
             if label not in self._tasks:
+                # Of an unknown total rich shows a bar that moves to and fro.
                 self._tasks[label] = self._bar.add_task(label, total=total or None, rate="")
             rate = self._rate(label, done, total)
             self._bar.update(self._tasks[label], completed=done, total=total or None, rate=rate)
             return
+        # Elsewhere a line is due ten seconds after the first report, and after each line.
         now = time.monotonic()
         rate = self._rate(label, done, total)
         if now - self._last_line.setdefault(label, now) >= _SECONDS_BETWEEN_LINES:
@@ -152,7 +156,7 @@ def _bar() -> Any:
 
 
 def _with_text_warnings_logged(show: Callable[..., None]) -> Callable[..., None]:
-    """Make warnings about text lines of the log, and leave all others to ``show``."""
+    """Return a function that logs warnings about unknown words as one line, and leaves other warnings to ``show``."""
 
     def showwarning(message: Warning | str, category: type[Warning], *location: Any, **more: Any) -> None:
         if issubclass(category, UnknownWordsWarning):
@@ -167,7 +171,7 @@ def _quiet_libraries() -> None:
     """Silence the libraries' bars and advice, whether they are imported already or later, if at all."""
     import os
 
-    for name, value in _QUIET.items():
+    for name, value in _SILENCING.items():
         os.environ.setdefault(name, value)
     # accelerate warns of a setting that transformers passes to it; buffers must not be synchronised at the start.
     warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
@@ -186,7 +190,7 @@ def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 class MeasuredRows:
-    """Collects rows of results, each with the checkpoint or folder that was measured."""
+    """Rows of results, collected for a table at the end; each with the checkpoint or folder that was measured."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[Result, Path]] = []

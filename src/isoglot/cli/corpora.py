@@ -18,7 +18,7 @@ from isoglot.formats.sources import READING, Reading, sources_from
 
 
 class InputLanguages(SideLanguages):
-    """Languages of the inputs; ``de,fr`` divides them into as many equal parts, in that order."""
+    """Flags for the languages of the inputs; with ``de,fr`` the first half is German and the second half French."""
 
     language: str | None = option(
         None,
@@ -29,7 +29,7 @@ class InputLanguages(SideLanguages):
 
 
 class PrepareFlags(RemakeFlags):
-    """How the command runs."""
+    """Flags for how the command runs, and on which machines."""
 
     processes: Workers | None = option(None, "Worker processes; by default one per core.", group="Running")
     engine: Literal["local", "ray"] = option(
@@ -80,16 +80,11 @@ def prepare(
     """
     from isoglot.corpus.prepare import prepare as run
 
-    languages = (
-        [sides.language]
-        if options.kind in ("text", "treebank")
-        else [sides.source_language, sides.target_language]
-    )
-    sources = [
-        source
-        for paths, tags in _by_language(inputs, languages)
-        for source in sources_from(paths, kind=options.kind, languages=tags, **dict(reading))
-    ]
+    has_one_side = options.kind in ("text", "treebank")
+    languages = [sides.language] if has_one_side else [sides.source_language, sides.target_language]
+    sources = []
+    for paths, tags in _by_language(inputs, languages):
+        sources += sources_from(paths, kind=options.kind, languages=tags, **dict(reading))
     with Console(quiet=running.quiet) as console:
         summary = run(
             sources,
@@ -105,33 +100,45 @@ def prepare(
     if summary.skipped:
         typer.echo(f"nothing to do: {summary.path} holds these {summary.rows:,} rows already")
         return
-    filters = [name for name, rows in summary.removed.items() if rows]
-    rows = [
-        ["-".join(c.languages), f"{c.read:,}", *(f"{c.removed.get(f, 0):,}" for f in filters), f"{c.kept:,}"]
-        for c in summary.languages
-    ]
-    print_table(["", "read", *filters, "kept"], rows)
+    # A row for each pair of languages, and a column for each filter that dropped something.
+    filters = [name for name, dropped in summary.removed.items() if dropped]
+    table = []
+    for counts in summary.languages:
+        dropped_by_filters = [f"{counts.removed.get(name, 0):,}" for name in filters]
+        table.append(
+            ["-".join(counts.languages), f"{counts.read:,}", *dropped_by_filters, f"{counts.kept:,}"]
+        )
+    print_table(["", "read", *filters, "kept"], table)
     for note in summary.notes:
         typer.echo(f"note: {note}")
     speed = summary.read / max(summary.seconds, 1e-9)
+    shards = f"{len(summary.shards)} shard{'s' * (len(summary.shards) != 1)}"
     typer.echo(
-        f"{summary.path}: {summary.rows:,} rows in {len(summary.shards)} shard{'s' * (len(summary.shards) != 1)}, "
-        f"{summary.seconds:.1f} s, {speed:,.0f} rows a second"
+        f"{summary.path}: {summary.rows:,} rows in {shards}, {summary.seconds:.1f} s, {speed:,.0f} rows a second"
     )
 
 
 def _by_language(inputs: list[str], tags: Sequence[str | None]) -> list[tuple[list[str], list[Any]]]:
-    """Inputs with their languages; ``de,fr`` divides the inputs into as many equal parts, in that order."""
+    """Divide the inputs by language, into equal parts in the order in which the languages are named.
+
+    The inputs ``a.tsv b.tsv`` with the languages ``en`` and ``de,fr`` are ``(["a.tsv"], ["en", "de"])`` and
+    ``(["b.tsv"], ["en", "fr"])``.
+
+    ``tags``: What ``--source-lang`` and ``--target-lang`` say, or ``--lang`` alone.
+    """
     names = [(tag or "").split(",") for tag in tags]
     parts = max(map(len, names))
-    if any(len(side) not in (1, parts) for side in names) or len(inputs) % parts:
+    # A side has one language for all inputs, or one for each part.
+    sides_fit = all(len(side) in (1, parts) for side in names)
+    if not sides_fit or len(inputs) % parts:
         listed = ", ".join(",".join(side) for side in names)
         raise ConfigurationError(
             f"got languages {listed} for {len(inputs)} inputs; give as many inputs (or pairs of files) for each "
             "language: isoglot prepare en-de.tsv en-fr.tsv --source-lang en --target-lang de,fr"
         )
     size = len(inputs) // parts
-    return [
-        (inputs[i * size : (i + 1) * size], [side[i if len(side) > 1 else 0] or None for side in names])
-        for i in range(parts)
-    ]
+    divided: list[tuple[list[str], list[Any]]] = []
+    for part in range(parts):
+        languages = [side[part if len(side) > 1 else 0] or None for side in names]
+        divided.append((inputs[part * size : (part + 1) * size], languages))
+    return divided

@@ -15,7 +15,7 @@ from isoglot.synthetic.options import WorldRequest
 
 
 class DerivedFrom(LinkReading):
-    """What the input is."""
+    """Flags for the languages and the format of the input."""
 
     language: str | None = option(
         None,
@@ -39,8 +39,8 @@ def derive(
         list[str],
         typer.Argument(
             metavar="INPUT",
-            help="Text, CoNLL-U, JSONL, WikiANN, NLI, SQuAD or bitext file, or a folder of `isoglot prepare`; two of "
-            "a bitext.",
+            help="Text, CoNLL-U, JSONL, WikiANN, NLI or SQuAD file, a bitext (one or two files), or a folder that "
+            "`isoglot prepare` wrote.",
         ),
     ],
     request: DeriveRequest,

@@ -15,7 +15,7 @@ from isoglot.runs.disk import disk_problem
 
 _INTERRUPTED = 130
 _IMPATIENCE = 2.0
-"""Seconds between two interruptions that count."""
+"""Seconds after a Ctrl-C within which another one does not count."""
 _CLOSED = {
     errno.EPIPE: "standard output was closed before everything was written",
     errno.EBADF: "standard output is closed",
@@ -75,7 +75,7 @@ def _run() -> tuple[int | str | None, str | None]:
     try:
         from isoglot.cli.program import PassedError, app
 
-        gc.freeze()  # what the modules hold stays: no collection need look through it
+        gc.freeze()  # objects of the modules live to the end, so the collector need not look through them
         try:
             app(prog_name="isoglot")  # also as python -m isoglot.cli: completion is of this name
         except PassedError as passed:
@@ -114,7 +114,7 @@ def _open_streams() -> None:
 
 
 def _message(error: BaseException) -> str | None:
-    """Describe a mistake of the user, or a place that cannot be used, in one line; ``None`` for a defect."""
+    """Describe a mistake of the user, or a place that cannot be used, in one line; return None for a defect."""
     if isinstance(error, IsoglotError):
         return str(error)
     path = getattr(error, "filename2", None) or getattr(error, "filename", None)

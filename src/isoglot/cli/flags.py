@@ -20,6 +20,7 @@ from isoglot.core.options import Options, extra_of, fields_of, file_path, flag_o
 from isoglot.formats.sources import READING
 
 _WIDEST_METAVAR = 30
+"""Characters up to which the choices of a flag stand beside it in the help: ``[local|ray]``."""
 
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
@@ -42,7 +43,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
         ConfigurationError: When the command runs: all values that the models refuse, named by their flags.
     """
     hints = get_type_hints(command, include_extras=True)
-    models_of: dict[str, list[type[BaseModel]]] = {}  # of each parameter that flags stand for
+    models_of: dict[str, list[type[BaseModel]]] = {}  # parameters that flags stand for, and their models
     parameters = [inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for parameter in inspect.signature(command).parameters.values():
         annotation = hints[parameter.name]
@@ -55,50 +56,57 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*, ctx: typer.Context, **values: Any) -> None:
+        # Messages name options as this command's flags, also messages of errors, which are shown after it has ended.
         spelling = FlagSpelling(ctx.command)
         with spelled_by(spelling):
             try:
-                call(ctx, values)
+                call(values, typed={name for name in values if _was_typed(ctx, name)})
             except IsoglotError as error:
-                error.spelling = spelling  # it is shown after the command has ended
+                error.spelling = spelling
                 raise
 
-    def call(ctx: typer.Context, values: dict[str, Any]) -> None:
-        given = {n: v for n, v in values.items() if not str(ctx.get_parameter_source(n)).endswith("DEFAULT")}
+    def call(values: dict[str, Any], typed: set[str]) -> None:
+        # Replace the values of flags by the models that the command takes; arguments and flags of its own stay.
         arguments = dict(values)
         for name, models in models_of.items():
-            fields = {field_name: field for field_name, field, _ in fields_of(*models)}
-            for field_name in fields:
-                del arguments[field_name]
-            parsed = {
-                field_name: _parsed(field, flag_of(field_name, field), given[field_name])
-                for field_name, field in fields.items()
-                if field_name in given
-            }
-            is_one_model = models[0] is hints[name]
+            parsed: dict[str, Any] = {}
+            for field_name, field, _ in fields_of(*models):
+                value = arguments.pop(field_name)
+                if field_name in typed:
+                    parsed[field_name] = _parsed(field, flag_of(field_name, field), value)
+            is_one_model = models[0] is hints[name]  # else rule 3: a dictionary for one of several models
             arguments[name] = validated(models[0], parsed) if is_one_model else _with_settings(parsed)
         if any(isinstance(model, CompareFlags) and model.verify for model in arguments.values()):
             from isoglot.runs.fingerprint import forget
 
-            forget()
+            forget()  # the hashes of files that earlier runs remembered
         command(**arguments)
 
+    # Typer reads the signature and the annotations to make its options.
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
 
 
+def _was_typed(ctx: typer.Context, name: str) -> bool:
+    """Whether the user gave a parameter, on the command line or in the environment; else it has its default."""
+    return not str(ctx.get_parameter_source(name)).endswith("DEFAULT")
+
+
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    """The option models of a parameter: itself, or those that its ``Annotated`` names; often none."""
+    """The option models of a parameter: its type, or those that its ``Annotated`` names; often none.
+
+    ``Gold`` has the model ``Gold``; ``Annotated[dict[str, Any], One, Other]`` has ``One`` and ``Other``.
+    """
     named = (annotation, *getattr(annotation, "__metadata__", ()))
     return [kind for kind in named if isinstance(kind, type) and issubclass(kind, BaseModel)]
 
 
 def _with_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Put the values of ``--set`` beside those of the flags.
+    """Put the values of ``--set`` beside those of the flags: ``--layer 8 --set level=word`` has both by name.
 
     Raises:
-        ConfigurationError: ``--set`` gives what has a flag of its own, and the flag is given too.
+        ConfigurationError: An option is given twice, by ``--set`` and by its own flag.
     """
     settings: dict[str, Any] = given.pop("settings", {})
     if twice := sorted(set(settings) & set(given)):
@@ -113,15 +121,18 @@ def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
     for name, field, needed in fields_of(*models):
         extra = extra_of(field)
         kind, metavar = _flag_type(field)
+        # Few choices stand beside the flag, many at the end of its help.
         description = field.description or ""
         choices = _choices_of(field)
         if len("|".join(choices)) > _WIDEST_METAVAR:
             description += f" [{', '.join(choices)}]"
         elif choices:
             metavar = f"[{'|'.join(choices)}]"
+        # What is on by default needs a flag that switches it off: --resume/--no-resume.
         flags = extra.get("flags") or [flag_of(name, field)]
         if kind is bool and field.default is True:
             flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}", *flags[1:]]
+        # The help does not show defaults that a reader expects anyway.
         default = _default_of(field)
         says_nothing = isinstance(default, bool) or default in (None, "", [])
         info = typer.Option(
@@ -141,26 +152,30 @@ def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
 
 
 def _choices_of(field: FieldInfo) -> list[str]:
-    """The values of a ``Literal``, of one that may be ``None``, or of a sequence of one; of other types none."""
+    """The choices of a field of a ``Literal`` type (also ``Literal | None`` or a sequence of it); of others none."""
     kinds = [field.annotation, *get_args(field.annotation)]
     literals = [kind for kind in kinds if get_origin(kind) is Literal]
     return list(get_args(literals[0])) if literals else []
 
 
 def _without_bounds(kind: Any) -> Any:
-    """A type without the bounds that the model checks."""
+    """A type without the bounds that the model checks: ``int`` for ``Annotated[int, Ge(1)]``."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
-    """The type that typer reads for a field, and how its value is written in the help (None: as the type is called).
+    """The type that typer reads for a field, and the placeholder of its value in the help (None: the type's name).
 
-    Example:
-        ``tuple[int, ...]`` is ``list[int]`` and ``VALUE``; a mapping is ``list[str]`` and ``NAME=VALUE``.
+    1. Several values with commas: text, ``VALUE,...``; :func:`_comma_separated` splits it.
+    2. A path: text, ``PATH``.
+    3. A mapping: a list of texts, ``NAME=VALUE``. A sequence: a list of its values, ``VALUE``.
+    4. A choice, a union, or any type: text, which the model checks.
+    5. Otherwise the type itself, such as ``int``.
     """
     if extra_of(field).get("commas"):
         return str | None, COMMAS
     kind, optional = without_none(field.annotation)
+    # The functions by which the model checks the value.
     validators = [getattr(mark, "func", None) for mark in (*field.metadata, *get_args(kind)[1:])]
     if file_path in validators:
         return str | None if optional else str, "PATH"  # a Path would have lost the slash at its end
@@ -185,9 +200,9 @@ def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
     if _flag_type(field)[1] != "NAME=VALUE":
         return value
     kind = get_args(field.annotation)[1]  # of the mapping's values
-    if get_origin(kind) is tuple:
+    if get_origin(kind) is tuple:  # --sweep KEY=4,6,8
         return parse_sweep(value, flag)
-    if kind is Any:
+    if kind is Any:  # --set
         example = re.search(r"--set \S+=[^\s;:]+", field.description or "")
         return parse_settings(value, example=example[0] if example else f"{flag} KEY=VALUE")
     return _named_values(field, flag, value, numbers=int in get_args(kind))
@@ -199,19 +214,20 @@ def _comma_separated(field: FieldInfo, text: str) -> tuple[int | str, ...]:
     sequence = without_none(field.annotation)[0]
     if _without_bounds(get_args(sequence)[0]) is not int:
         return tuple(parts)
-    # What is no number stays a text, which the model refuses with the field's name.
+    # A part that is not a number stays text, and the model refuses it by the field's name.
     return tuple(int(part) if is_number(part.removeprefix("-")) else part for part in parts)
 
 
 def _named_values(
     field: FieldInfo, flag: str, texts: Sequence[str], *, numbers: bool
 ) -> dict[str, int | str]:
-    """``NAME=VALUE`` several times as a mapping; with ``numbers``, values that are whole numbers become numbers."""
+    """Read ``NAME=VALUE``, given several times, as a mapping; with ``numbers`` whole numbers become numbers."""
     result: dict[str, int | str] = {}
     for text in texts:
         name, _, value = text.partition("=")
         if not (name and value):
             form = extra_of(field).get("metavar") or "NAME=VALUE"
+            # The first value in the help of the flag is the example: text=body.
             example = re.search(r"[^\s:;,]+=[^\s:;,.]+", field.description or "")
             hint = f", for example {flag} {example[0]}" if example else ""
             raise ConfigurationError(f"{flag} {text}: expected {form}{hint}")
@@ -220,7 +236,7 @@ def _named_values(
 
 
 def _default_of(field: FieldInfo) -> Any:
-    """A default as the command line takes it."""
+    """A default as it would be typed: ``1,2`` or ``["a=b"]`` for a tuple or a mapping."""
     default = None if field.is_required() else field.get_default(call_default_factory=True)
     if isinstance(default, Mapping):
         return [f"{name}={value}" for name, value in default.items()]
@@ -239,7 +255,7 @@ def parse_settings(settings: Sequence[str], *, example: str) -> dict[str, Any]:
     ``5e-5`` is a float, ``no`` a string, ``null`` None; ``[1, 2]`` and ``1,2`` are tuples.
 
     Raises:
-        ConfigurationError: no ``=``, a key given twice, or a value that is not YAML.
+        ConfigurationError: No ``=``, a key given twice, or a value that is not YAML.
     """
     from isoglot.recipe.document import parse_value
 
@@ -286,16 +302,17 @@ def parse_sweep(texts: Sequence[str], flag: str) -> dict[str, list[Any]]:
 
 
 _GROUP = "Running"
+"""Heading of these flags in the help."""
 
 
 class RunFlags(Options):
-    """How a command runs."""
+    """Flags of every command that takes a while."""
 
     quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=_GROUP)
 
 
 class CompareFlags(RunFlags):
-    """How a command runs that leaves what it has made from the same inputs."""
+    """Flags of commands that skip output that is finished and was made from the same inputs."""
 
     verify: bool = option(
         False, "Read all inputs again, even if size and date of the files are unchanged.", group=_GROUP
@@ -303,17 +320,17 @@ class CompareFlags(RunFlags):
 
 
 class ReplaceFlags(RunFlags):
-    """How a command runs that makes the same output once."""
+    """Flags of commands that refuse to replace another output without `--overwrite`."""
 
     overwrite: bool = option(False, "Replace an output made with other options.", group=_GROUP)
 
 
 class RemakeFlags(ReplaceFlags, CompareFlags):
-    """How a command runs that makes the same output once from its inputs."""
+    """Flags of commands that skip finished output, and refuse to replace another one without `--overwrite`."""
 
 
 class ResumeFlags(Options):
-    """How a command goes on that was stopped."""
+    """The flag of commands that can go on where they were stopped."""
 
     resume: bool = option(
         False, "Go on from the parts that a stopped run has kept beside --out.", group=_GROUP
@@ -321,7 +338,7 @@ class ResumeFlags(Options):
 
 
 class SideLanguages(Options):
-    """Languages of the two sides of an input."""
+    """Flags for the languages of the two sides of an input."""
 
     source_language: str | None = option(
         None, "Language of the source side: en.", flags=["--source-lang", "--source-language"], group=READING

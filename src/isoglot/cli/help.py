@@ -64,10 +64,15 @@ def option_record(parameter: Any, ctx: Any) -> tuple[str, str] | None:
         return None
     written, meaning = record
     if parameter.param_type_name == "argument":
-        return re.sub(r" <list\[\w+\]>", "...", re.sub(r" <\w+>", "", written)), meaning
-    return re.sub(
-        r"<(?:list\[)?(\w+)\]?>", lambda found: _TYPES.get(found[1], found[1].upper()), written
-    ), meaning
+        without_type = re.sub(r" <\w+>", "", written)
+        return re.sub(r" <list\[\w+\]>", "...", without_type), meaning
+    # `<int>` and `<list[int]>` alike.
+    return re.sub(r"<(?:list\[)?(\w+)\]?>", _placeholder, written), meaning
+
+
+def _placeholder(found: re.Match[str]) -> str:
+    """Return the placeholder of a type in the help: `N` for `<int>`."""
+    return _TYPES.get(found[1], found[1].upper())
 
 
 class GroupedCommand(TyperCommand):
@@ -95,9 +100,13 @@ def help_text(command: Callable[..., Any]) -> str:
 
 
 def _example(text: str) -> str:
-    """A command in lines that a shell takes as one; a flag stays with its value."""
+    """Break a command into lines that a shell takes as one; a flag stays with its value.
+
+    While the text is wrapped, the space between a flag and its value is the character 0, at which no line breaks.
+    """
     command = re.sub(r"(-\S+) (?!-)", "\\1\0", " ".join(text.split()))
     lines = wrap(command, _WIDEST_EXAMPLE, subsequent_indent="    ", break_on_hyphens=False)
+    # click does not refill a paragraph that begins with a line of \b.
     return "\b\n" + " \\\n".join(lines).replace("\0", " ")
 
 

@@ -19,7 +19,7 @@ PairsOut = Annotated[
 
 
 class FilterOutputs(Options):
-    """What else `isoglot filter` writes."""
+    """Flags for the files that `isoglot filter` writes beside the kept pairs."""
 
     dropped: OutputText | None = option(
         None,

@@ -5,12 +5,16 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 _WIDEST = 80
 
 
 def constructor_list(section: str) -> str:
-    """Every view or objective that a recipe's ``type`` can name, with its options, their defaults and meanings."""
+    """List the views or objectives that a recipe's ``type`` can name, with their options, defaults and meanings.
+
+    ``section``: ``views`` or ``objectives``.
+    """
     from isoglot.pretraining.recipe import MADE
     from isoglot.recipe.spec import spec_of
 
@@ -23,7 +27,7 @@ def constructor_list(section: str) -> str:
 
 
 def task_list() -> str:
-    """Every task: what it is, how it is measured, and its options with their defaults and meanings."""
+    """List the tasks: what each is, how it is measured, and its options with their defaults and meanings."""
     from isoglot.tasks import TASKS, TaskFacts, is_probe, task_class, task_options
 
     parts = []
@@ -42,7 +46,7 @@ def task_list() -> str:
 
 
 def settings_list() -> str:
-    """The settings of fine-tuning, as ``--set`` takes them."""
+    """List the settings of fine-tuning that ``--set`` takes."""
     from isoglot.finetuning.options import FinetuneOptions
 
     lines = ["Settings of fine-tuning (a preset replaces these defaults):", *_options(FinetuneOptions)]
@@ -50,20 +54,29 @@ def settings_list() -> str:
 
 
 def _options(model: type[BaseModel], without: Sequence[str] = ()) -> Iterator[str]:
-    """The lines of a model's options."""
+    """Yield a line for each option of a model, such as ``batch_size=32  Examples of a step``."""
     for name, field in model.model_fields.items():
-        default = "(needed)" if field.is_required() else "null" if field.default is None else field.default
-        if isinstance(default, bool):
-            default = str(default).lower()
-        elif isinstance(default, tuple):
-            default = ",".join(map(str, default))
-        elif default == "":
-            default = '""'
         if name not in without:
-            yield from _filled(f"{name}={default}  {field.description or ''}", "        ", first="    ")
+            yield from _filled(
+                f"{name}={_default(field)}  {field.description or ''}", "        ", first="    "
+            )
+
+
+def _default(field: FieldInfo) -> str:
+    """Write the default of an option as it would be typed: ``null``, ``true``, ``1,2``."""
+    if field.is_required():
+        return "(needed)"
+    default = field.default
+    if default is None:
+        return "null"
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
+    return '""' if default == "" else str(default)
 
 
 def _filled(text: str, indent: str, first: str = "") -> list[str]:
-    """A text as lines no wider than the terminal."""
+    """Break a text into lines no wider than the terminal, the first one with its own indent."""
     width = min(_WIDEST, shutil.get_terminal_size().columns)
     return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)

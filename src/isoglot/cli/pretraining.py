@@ -31,7 +31,9 @@ def trim(
     running: RemakeFlags,
     more: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILE", help="More text, as a shell fills in --text data/*.tsv.gz."),
+        typer.Argument(
+            metavar="FILE", help="More text; so --text data/*.tsv.gz takes all files of a pattern."
+        ),
     ] = None,
 ) -> None:
     """Shrink an encoder to the vocabulary that your text needs.
@@ -206,7 +208,7 @@ def recipes(
 
 
 class RecipeChanges(Options):
-    """Changes of a recipe."""
+    """The flag that replaces values of a recipe."""
 
     overrides: tuple[str, ...] = option(
         (),
@@ -217,7 +219,7 @@ class RecipeChanges(Options):
 
 
 class PositionRange(Options):
-    """Positions of a run to show."""
+    """Flags for which training examples are shown."""
 
     count: int = option(2, "How many examples to show of each view.", flags=["--count", "-n"], ge=1)
     start: int = option(0, "The first example to show, counted from 0.", ge=0)
@@ -283,7 +285,8 @@ def pretrain(  # noqa: PLR0917 - the command line gives them by name
             recipe, out, overrides=changes.overrides, keep_adapter=keep_adapter, resume=resume, overwrite=overwrite,
             progress=console, **asked,
         )  # fmt: skip
-    if os.environ.get("RANK", "0") == "0":  # the other ranks of torchrun have the same to say
+    # Under torchrun every process comes here; only the first one prints.
+    if os.environ.get("RANK", "0") == "0":
         for checkpoint in made if isinstance(made, list) else [made]:
             typer.echo(str(checkpoint))
 
@@ -291,7 +294,7 @@ def pretrain(  # noqa: PLR0917 - the command line gives them by name
 def _print_recipes(
     recipe: str, overrides: Sequence[str], request: PretrainRequest, *, keep_adapter: bool
 ) -> None:
-    """Print every value of a recipe; of several runs those of each, with the run's folder as a comment above."""
+    """Print every value of the recipe of each run; several runs have their folders as comments above."""
     from isoglot.pretraining.api import checked_recipes
     from isoglot.pretraining.build import explicit
     from isoglot.recipe.document import dump_yaml

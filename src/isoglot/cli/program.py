@@ -68,7 +68,7 @@ _COMMANDS: dict[str, list[Any]] = {
 
 
 class PassedError(Exception):
-    """Takes an error past typer, which would end with its own words and exit codes."""
+    """Carries an error past typer, which would print words of its own and end with its own exit code."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class PassedError(Exception):
 
 @contextmanager
 def _past_typer() -> Iterator[None]:
-    """Pass errors on that typer answers itself: closed pipes, ends of files, Ctrl-C."""
+    """Wrap the errors that typer would handle itself (closed pipes, ends of files, Ctrl-C) in :class:`PassedError`."""
     try:
         yield
     except (OSError, EOFError, KeyboardInterrupt) as error:
@@ -85,10 +85,12 @@ def _past_typer() -> Iterator[None]:
 
 
 class _InOrder(TyperGroup):
+    """The group of all commands: its help has them under headings, and its errors reach ``ending.py`` unchanged."""
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse empty values, most often a shell variable that is not set: click takes one for the current folder."""
+        """Refuse empty values: click takes one for the current folder, and most often a shell variable is not set."""
         for before, argument in pairwise(["isoglot", *args]):
-            # `--out=`.
+            # An option that ends in its only equals sign: `--out=`.
             is_empty_option = argument.startswith("--") and argument.find("=") == len(argument) - 1
             if not argument or is_empty_option:
                 option = argument or f"{before} ''"
@@ -96,12 +98,12 @@ class _InOrder(TyperGroup):
         return super().parse_args(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Make the group's context, with the errors passed on that typer would answer in its own way."""
+        """Make the context of the group; errors that typer would handle itself are passed on."""
         with _past_typer():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command, with the errors passed on that typer would answer in its own way."""
+        """Run the command; errors that typer would handle itself are passed on."""
         with _past_typer():
             return super().invoke(ctx)
 

@@ -28,7 +28,7 @@ def project(
         typer.Argument(
             metavar="TRANSLATION",
             help="Translation of the labelled text: line i translates sentence i. For questions, JSON with the same "
-            "ids; for TMX, nothing.",
+            "ids. Leave it out for TMX, which has both.",
         ),
     ] = None,
     options: Annotated[
@@ -52,7 +52,7 @@ def project(
     """Carry labels to a translation, to train in its language.
 
     You have labelled sentences and their translation; this writes the translation with labels, which `isoglot
-    finetune` trains on. A word takes the tag that most of its links carry, a span stays in one piece, and words without
+    finetune` trains on. A word takes the tag that most of its links carry, a name stays in one piece, and words without
     a link stay unlabelled. Parts of speech, names, questions and answers:
 
     isoglot project en.conllu de.txt --target-lang de -o de.tsv

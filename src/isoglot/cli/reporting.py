@@ -18,6 +18,7 @@ from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.runs.files import file_to_write
 
 if TYPE_CHECKING:
+    from isoglot.reports.papers import PaperTable
     from isoglot.reports.table import Table
 
 Runs = Annotated[
@@ -30,10 +31,10 @@ Runs = Annotated[
 
 
 class _PageByDefault(TyperGroup):
-    """Takes ``report RUN`` for ``report page RUN``."""
+    """The group ``report``, in which ``report RUN`` means ``report page RUN``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command's name in where the first argument names none."""
+        """Insert ``page`` where the first argument names no command."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["page", *args]
         return super().parse_args(ctx, args)
@@ -64,7 +65,7 @@ def page(
 
 
 class TableFormat(CompareOptions):
-    """How tables are printed."""
+    """Flags for how tables are printed."""
 
     form: Literal["text", "csv", "latex"] = option(
         "text", "How tables are printed.", flags=["--format", "-f"]
@@ -138,28 +139,38 @@ def papers(
     from isoglot.reports import papers as figures
 
     if corrections:
-        rows = [[f"{c.paper}:{c.table}", f"{c.setting} {c.row}".strip(), c.column, f"{c.printed:g}",
-                 f"{c.recomputed:.1f}", c.reason] for c in figures.corrections()]  # fmt: skip
-        print_table(["table", "row", "column", "printed", "recomputed", "reason"], rows)
+        corrected = []
+        for figure in figures.corrections():
+            row = f"{figure.setting} {figure.row}".strip()
+            printed, recomputed = f"{figure.printed:g}", f"{figure.recomputed:.1f}"
+            corrected.append(
+                [f"{figure.paper}:{figure.table}", row, figure.column, printed, recomputed, figure.reason]
+            )
+        print_table(["table", "row", "column", "printed", "recomputed", "reason"], corrected)
     elif table is None:
-        print_table(["table", "kind", "rows", "title"],
-                    [[t.name, t.kind, str(len(t.rows)), t.title] for t in figures.paper_tables()])  # fmt: skip
+        tables = [[one.name, one.kind, str(len(one.rows)), one.title] for one in figures.paper_tables()]
+        print_table(["table", "kind", "rows", "title"], tables)
     else:
-        paper = figures.paper_table(table)
-        rows = []
-        for row in paper.rows:
-            texts = [paper.address(row)]
-            for column in paper.columns:
-                value, printed = paper.value(row, column), row.values.get(column.id)
-                if value is None:
-                    texts.append("–" if printed is None else str(printed))
-                else:
-                    corrected = f"{value.value:.1f} (printed {value.printed:g})"
-                    texts.append(corrected if value.reason else f"{value.printed:g}")
-            rows.append(texts)
-        print_table(["row", *(column.id for column in paper.columns)], rows)
-        if paper.note:
-            typer.echo(paper.note)
+        _print_paper_table(figures.paper_table(table))
+
+
+def _print_paper_table(table: PaperTable) -> None:
+    """Print a table of a paper; a figure that was printed wrong is shown as ``71.3 (printed 73.1)``."""
+    rows = []
+    for row in table.rows:
+        texts = [table.address(row)]
+        for column in table.columns:
+            figure, printed = table.value(row, column), row.values.get(column.id)
+            if figure is None:  # a text, or nothing
+                texts.append("–" if printed is None else str(printed))
+            elif figure.reason:
+                texts.append(f"{figure.value:.1f} (printed {figure.printed:g})")
+            else:
+                texts.append(f"{figure.printed:g}")
+        rows.append(texts)
+    print_table(["row", *(column.id for column in table.columns)], rows)
+    if table.note:
+        typer.echo(table.note)
 
 
 report = typer.Typer(

@@ -25,7 +25,7 @@ Form = Literal["text", "csv", "latex"]
 
 
 class StudyOptions(StudyRequest):
-    """What is done of a study, where, and how it is printed."""
+    """Flags for what is done of a study, where, and how it is printed."""
 
     out: Path | None = option(
         None, "Folder to write; studies in one folder share their runs.", flags=["--out", "-o"]
@@ -89,7 +89,7 @@ def study(
         elif not options.tables_only:
             engine, workers = options.engine, options.workers
             tally = measure(programs, plan, selection, engine=engine, workers=workers, progress=console)
-            steps = ", ".join(f"{n} {kind}" for kind, n in tally.made.items())
+            steps = ", ".join(f"{count} {kind}" for kind, count in tally.made.items())
             console.note(f"done: {steps or 'nothing was left to do'}")
     if not options.dry_run:
         _print(programs, options, quiet=running.quiet)
@@ -115,41 +115,62 @@ def _print(programs: Sequence[Program], options: StudyOptions, *, quiet: bool) -
 
 
 def _show(programs: Sequence[Program], plan: Plan, *, values: bool) -> None:
-    """The steps to make, each with the files from outside that it reads; what is missing; what is unavailable.
+    """Print the plan of a dry run: steps, files that they read, cells that can be measured, what is missing.
 
-    With ``values`` every step of the cells is first, with all that it will use.
+    With ``values`` every step comes first, with all values that it will use.
     """
     if values:
-        from isoglot.recipe.document import dump_yaml
-
-        for work in dict.fromkeys(work for part in plan.parts for work in part.steps):
-            typer.echo(f"# {work.title}\n{dump_yaml(work.lab.shown(work.step.explicit()))}")
+        _show_values(plan)
+    # Each step to make, and the files from outside that it reads.
     for work, reads in plan.inputs.items():
         typer.echo(work.title)
         for read in reads:
             typer.echo(f"  {'reads' if read.there else 'MISSING'} {read.path}")
+    # Each study: how many of its cells and figures can be had.
     for program in programs:
         selected = set(program.parts)
         parts = [part for part in plan.parts if part in selected]
-        typer.echo(f"{program.study.name}, {program.lab.scale}: ", nl=False)
-        cells, figures = (
-            [part for part in parts if bool(part.table) == is_cell] for is_cell in (True, False)
-        )
-        counted = [_counted(cells, "cells", "measured")] if cells or not figures else []
-        counted += [_counted(figures, "figures", "drawn")] if figures else []
-        typer.echo(". ".join(counted))
-        for reason, count in Counter(part.unavailable for part in parts if part.unavailable).items():
-            typer.echo(f"  unavailable: {reason} ({count} {'cells' if cells else 'figures'})")
+        _show_counts(program, parts)
+    # All steps by kind, and the files that are missing.
     kinds = Counter(work.step.kind for work in plan.inputs)
-    typer.echo(f"to do: {', '.join(f'{n} {kind}' for kind, n in kinds.items()) or 'nothing'}")
+    typer.echo(f"to do: {', '.join(f'{count} {kind}' for kind, count in kinds.items()) or 'nothing'}")
     missing = plan.missing()
     for path in missing:
         typer.echo(f"missing: {path}")
     typer.echo(f"{len(missing)} files are missing" if missing else "every file is there; everything resolves")
 
 
+def _show_values(plan: Plan) -> None:
+    """Print each step once, with all values that it will use."""
+    from isoglot.recipe.document import dump_yaml
+
+    steps: list[Any] = []
+    for part in plan.parts:
+        steps += part.steps
+    for work in dict.fromkeys(steps):
+        typer.echo(f"# {work.title}\n{dump_yaml(work.lab.shown(work.step.explicit()))}")
+
+
+def _show_counts(program: Program, parts: Sequence[StudyPart]) -> None:
+    """Print how many cells and figures of a study can be had, and why others cannot."""
+    cells = [part for part in parts if part.table]
+    figures = [part for part in parts if not part.table]
+    counted = []
+    if cells or not figures:
+        counted.append(_counted(cells, "cells", "measured"))
+    if figures:
+        counted.append(_counted(figures, "figures", "drawn"))
+    typer.echo(f"{program.study.name}, {program.lab.scale}: {'. '.join(counted)}")
+    reasons = Counter(part.unavailable for part in parts if part.unavailable)
+    for reason, count in reasons.items():
+        typer.echo(f"  unavailable: {reason} ({count} {'cells' if cells else 'figures'})")
+
+
 def _counted(parts: Sequence[StudyPart], what: str, done: str) -> str:
-    """How many cells or figures there are, and how many of them can be had."""
+    """Say how many parts there are, and how many can be had.
+
+    ``12 cells; 9 can be measured, 3 lack files, 0 are unavailable``: ``what`` is ``cells``, ``done`` is ``measured``.
+    """
     unavailable = sum(bool(part.unavailable) for part in parts)
     blocked = sum(bool(part.missing) and not part.unavailable for part in parts)
     return (
@@ -168,11 +189,11 @@ def _list(names: Sequence[str] | None) -> None:
 
 
 class DemoOptions(Options):
-    """Size and place of the demo."""
+    """Flags for the size and the place of the demo."""
 
     out: Path = option(Path("runs/demo"), "Folder to write; finished parts are kept.", flags=["--out", "-o"])
     steps: int | None = option(None, "Training steps of each encoder; by default 800.", ge=1)
-    seed: Seed = option(1, "Start of the random numbers, for the generated text and all runs.")
+    seed: Seed = option(1, "Seed of the random numbers, for the generated text and all runs.")
     workers: Workers | None = option(
         None, "Processes of one thread each; by default one per core, four at most."
     )

@@ -34,38 +34,39 @@ Checkpoint = Annotated[
 
 
 class TaskFlags(Options):
-    """A task and its data."""
+    """Flags for a task and its data."""
 
     task: str = option(
         ...,
-        "What to train or test, by name (--tasks of `isoglot finetune` lists all); or package.module:Name.",
+        "Name of the task (`isoglot finetune --tasks` lists all), or your own class: package.module:Name.",
         flags=["--task", "-t"],
     )
     data: tuple[str, ...] = option(
         ...,
-        "File, folder, template ('wikiann/{language}/{split}') or hub; repeatable. train=PATH, dev=PATH, test=PATH for "
-        "one split; PATH#0:80% for a part.",
+        "File, folder, template ('wikiann/{language}/{split}') or hub name of the data; repeatable. train=PATH, "
+        "dev=PATH or test=PATH for one split; PATH#0:80% for a part of the rows.",
         flags=["--data", "-d"],
         metavar="PLACE",
     )
 
 
 class TrainingFlags(SweepRequest):
-    """Settings of fine-tuning."""
+    """Flags for the settings of fine-tuning."""
 
     preset: str = option(
         "xtreme", "The paper whose training settings are used: xtreme, weam, ppa, align_mlm or xlm_align."
     )
     seed: tuple[Seed, ...] = option(
         (1,),
-        "Start of the random numbers; 1,2,3 for three runs.",
+        "Seed of the random numbers; 1,2,3 for three runs.",
         flags=["--seed"],
         commas=True,
         min_length=1,
     )
     epochs: float | None = option(None, "Passes over the training data; by default the preset's.")
     settings: dict[str, Any] = settings_option(
-        "Setting of fine-tuning or option of the task, see `finetune --tasks`: --set batch_size=16; repeatable."
+        "Setting of fine-tuning or option of the task, as `isoglot finetune --tasks` lists them: --set batch_size=16; "
+        "repeatable."
     )
     keep_adapter: bool = option(False, KEEP_ADAPTER)
 
@@ -76,9 +77,14 @@ class TrainingFlags(SweepRequest):
     def task_and_settings(
         self, data: TaskFlags, name: str | None, swept: Mapping[str, Any]
     ) -> tuple[Any, FinetuneOptions]:
-        """The task, called ``name`` in results, and how it is fine-tuned with these values of a sweep."""
+        """Build the task of one run of a sweep, and the settings with which it is fine-tuned.
+
+        ``name``: What the task is called in results; by default its own name. ``swept``: The run's values.
+        """
         refuse_given_twice(swept, self.changes())
-        values = {**self.changes(), **swept, **({} if name is None else {"name": name})}
+        values = {**self.changes(), **swept}
+        if name is not None:
+            values["name"] = name
         built, settings = task_with_settings(data.task, data.data, paper=self.preset, **values)
         return built, settings.with_kept_adapter() if self.keep_adapter else settings
 
@@ -151,10 +157,10 @@ def finetune(
 
 
 class TestFlags(Options):
-    """What is measured, and where it goes."""
+    """Flags for what is measured, and where results go."""
 
     languages: tuple[str, ...] = option(
-        ..., "Which languages to test; de-es for a pair.", flags=["--languages", "-l"], commas=True
+        ..., "Languages to test; de-es for a pair of languages.", flags=["--languages", "-l"], commas=True
     )
     out: OutputFile = option(
         Path("results.jsonl"), "File that rows of results are added to.", flags=["--out", "-o"]
@@ -165,7 +171,7 @@ class TestFlags(Options):
     split: str = option("test", "Part of the data to test on: test, dev or train.")
     name: FileName | None = option(None, "Name of the task in results, for example pos_pud.")
     settings: dict[str, Any] = settings_option(
-        "Option of the task (--tasks lists them): --set layer=8; repeatable."
+        "Option of the task, as --tasks lists them: --set layer=8; repeatable."
     )
 
 
@@ -220,7 +226,7 @@ def evaluate(
 
 
 def _recipe_of_name(checkpoint: str) -> dict[str, dict[str, Any]]:
-    """The recipe of a checkpoint that is named as the command line names it."""
+    """Read the recipe of a checkpoint, which is named by its folder or on the hub."""
     from isoglot.checkpoints.folder import checkpoint_folder
     from isoglot.tasks.cards import recipe_of
 
@@ -228,20 +234,22 @@ def _recipe_of_name(checkpoint: str) -> dict[str, dict[str, Any]]:
 
 
 class PredictFlags(Options):
-    """What is predicted, and where it goes."""
+    """Flags for what is predicted, and where it goes."""
 
     task: str = option(
-        ..., "Task by name (`finetune --tasks` lists them), or package.module:Name.", flags=["--task", "-t"]
+        ...,
+        "Name of the task (`isoglot finetune --tasks` lists all), or package.module:Name.",
+        flags=["--task", "-t"],
     )
     out: OutputText = option(
         Path("-"), "File of JSON lines to write; standard output by default.", flags=["--out", "-o"]
     )
     language: str = option(
-        "en", "Language of the rows; a column language tells it row by row.", flags=["--language", "-l"]
+        "en", "Language of the rows that have no column `language`.", flags=["--language", "-l"]
     )
     columns: dict[str, str] = option(
         {},
-        "Column of the task and its name in the file: text=body; repeatable.",
+        "Where the file calls a column of the task otherwise: text=body; repeatable.",
         flags=["--column", "--columns"],
         metavar="FIELD=COLUMN",
     )
@@ -299,10 +307,10 @@ def predict(
 
 
 class TransferFlags(Options):
-    """Languages and what becomes of the runs."""
+    """Flags for the languages, and for what becomes of the runs."""
 
     languages: tuple[str, ...] = option(
-        ..., "Source, then targets: en,en-x-trans-inv.", flags=["--languages", "-l"], commas=True
+        ..., "Source language, then target languages: en,de,es.", flags=["--languages", "-l"], commas=True
     )
     out: Path = option(..., "Folder; each run and seed has its own folder in it.", flags=["--out", "-o"])
     split: str = option("dev", "Part of the data to test on: test or dev, which the paper reports.")
@@ -314,7 +322,7 @@ class TransferFlags(Options):
 
 
 class TransferTrainingFlags(TrainingFlags):
-    """Settings of fine-tuning; the paper's by default."""
+    """Flags for the settings of fine-tuning; by default those of ALIGN-MLM's paper."""
 
     preset: str = option("align_mlm", str(TrainingFlags.model_fields["preset"].description))
 

@@ -24,5 +24,7 @@ The words of this room, each for one thing:
 - *boundary*: a place between two words, by the number of the word behind it.
 - *position*: a boundary, or a place inside a word.
 - *spans of a text*: the ranges of characters of its words, beside ``words``; no labels.
+- *window*: source and target words that are aligned by themselves, such as two sentences of a context. As a pair of its
+  own it is a *part* of the pair.
 - *slot*: a place for white space before or behind a tag.
 """

@@ -146,6 +146,7 @@ def votes_around(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -
 
 
 def _votes_of(line: LinkedLine, empty: EmptyElement, nearest_first: Sequence[int]) -> list[Vote]:
+    """The votes of source words: the translations of the n-th nearest word weigh 1/n each."""
     first, stop = empty.parent_target
     votes = []
     for rank, source in enumerate(nearest_first, 1):

@@ -54,15 +54,15 @@ class ProjectOptions(Options):
         "", "Language of the translation: de.", flags=["--target-lang", "--target-language"], group=READING
     )
     allowed: tuple[str, ...] = option(
-        (), "Tags that may occur, with commas; by default UPOS (pos) or any IOB2 tags (ner).",
+        (), "Tags that may occur; others are an error. By default UPOS (pos) or any IOB2 tags (ner).",
         commas=True, group=READING,
     )  # fmt: skip
     format: str | None = option(
-        None, "Format of tagged words: conllu, panx, indexed, pairs or columns; by default from the file.",
+        None, "Format of tagged words: conllu, panx, indexed, pairs or columns; by default recognised.",
         group=READING,
     )  # fmt: skip
     written: bool = option(
-        False, "Of CoNLL-U, take words as they are written (zum), not syntactic ones (zu, dem).",
+        False, "For CoNLL-U: take words as they are written (zum), not syntactic words (zu, dem).",
         group=READING,
     )  # fmt: skip
     words: Literal["unicode", "whitespace"] = option(
@@ -70,23 +70,28 @@ class ProjectOptions(Options):
     )
     segmented: Path | None = option(
         None,
-        "Of markup, the translation with spaces between its words, as a segmenter writes it: tags end at them.",
+        "For markup: the translation with spaces between its words, as a segmenter writes it; tags go between words.",
         group=READING,
         only_with="kind=markup",
     )
-    whole: bool = option(False, "Of questions, align whole contexts, not sentence by sentence.", group=_LINKS)
-    gap: int = option(GAP, "Longest gap in a span that is filled in, in words.", group=_WRITING, ge=0)
+    whole: bool = option(
+        False, "For questions: align whole contexts, not sentence by sentence.", group=_LINKS
+    )
+    gap: int = option(
+        GAP, "Longest gap inside a name, answer or tag that is filled in, in words.", group=_WRITING, ge=0
+    )
     _one_or_more = field_validator("allowed", mode="before")(one_or_more)
     uncertain: Literal["blank", "outside", "drop"] = option(
         "blank",
-        "Words that may have lost a label: blank leaves them unlabelled (_), outside writes O, drop leaves out the "
-        "sentence.",
+        "What becomes of words that may have lost a label: blank leaves them unlabelled (_), outside writes O, drop "
+        "leaves out the sentence.",
         group=_WRITING,
     )  # fmt: skip
 
     problems: OutputText | None = option(
         None,
-        "Of markup, write each tag to look at to this file, with its line and problem; - for standard output.",
+        "For markup: write the tags that a person should check to this file, with their lines and problems; - for "
+        "standard output.",
         group=_WRITING,
         only_with="kind=markup",
     )
@@ -104,9 +109,10 @@ class ProjectOptions(Options):
 
 
 def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
-    """Make the options of ``isoglot project`` from names and values; those of its links are among them.
+    """Make the options of ``isoglot project`` from names and values.
 
-    They belong to :class:`ProjectOptions` itself, and to an aligner or to :class:`ReadyLinks`.
+    Some of them are fields of :class:`ProjectOptions`. The others say where links come from: they are the options of an
+    aligner, or with ``links_file`` the fields of :class:`ReadyLinks`.
 
     ``labels``: The labelled file; its name shows the kind if ``kind`` is not among the options.
 
@@ -116,8 +122,9 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     """
     suffix = bare_suffix(str(labels))
     languages = options.pop("languages", None)
-    own = option_names(ProjectOptions) - aligner_options() - option_names(ReadyLinks)
-    known = own | aligner_options() | option_names(ReadyLinks)
+    of_links = aligner_options() | option_names(ReadyLinks)
+    own = option_names(ProjectOptions) - of_links
+    known = own | of_links
     unknown = [name for name in options if name not in known]
     if unknown and own_class(options) is None:  # a class of the user's has options of its own
         raise ConfigurationError(
@@ -127,7 +134,8 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
         raise ConfigurationError(
             "[[links]]: only the methods ot and pointer have this option; give a file of links as [[links_file=FILE]]"
         )
-    values = {name: options.pop(name) for name in list(options) if name in own}  # the others are of the links
+    # What stays in `options` says where links come from.
+    values = {name: options.pop(name) for name in list(options) if name in own}
     if languages is not None:
         _name_languages(values, languages)
     values["kind"] = values.get("kind") or _BY_SUFFIX.get(suffix)

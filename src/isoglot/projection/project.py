@@ -147,7 +147,9 @@ def _check_files(
         *paths_of(links, "links_file", "train_on", "load", "start", "model"),
     ]
     saved = paths_of(links, "save")
-    outputs = [out, *saved, *paths_of(links, "lexicon"), *([chosen.problems] if chosen.problems else [])]
+    outputs = [out, *saved, *paths_of(links, "lexicon")]
+    if chosen.problems:
+        outputs.append(chosen.problems)
     check_outputs(outputs, inputs, folders=saved)
     if str(out) != "-" and chosen.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
         raise ConfigurationError(

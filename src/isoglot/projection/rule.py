@@ -116,8 +116,10 @@ def project_spans(
     projected: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
         parent = parents[number] if parents else None
-        # Inside a lost parent there is no word.
-        first, stop = (0, length) if parent is None else projected[parent].target_range or (0, 0)
+        # The words that the span may have: those of its parent. A lost parent has none.
+        first, stop = 0, length
+        if parent is not None:
+            first, stop = projected[parent].target_range or (0, 0)
 
         # `span` is a default value, so that the function keeps the span of this round of the loop.
         def is_barred(word: int, span: Range = span) -> bool:
@@ -131,6 +133,7 @@ def project_spans(
 
 
 def _links_by_target(pair: SentencePair, length: int) -> _LinksByTarget:
+    """Group the links of a pair by target word; a link without a probability counts 1."""
     by_target: _LinksByTarget = [[] for _ in range(length)]
     probabilities = pair.probabilities or [1.0] * len(pair.links)
     for (source, target), probability in zip(pair.links, probabilities, strict=True):
@@ -159,8 +162,9 @@ def _claims_of(
 class _Spans(NamedTuple):
     """Several spans, by the last start and the first end among them.
 
-    These two tell whether some span has no word in common with one of the several: of (0, 4) and (2, 6), that is
-    (2, 4), the span (4, 5) excludes the first, and (0, 1) the second.
+    These two numbers are enough to tell whether another span has no word in common with one of them. The spans (0, 4)
+    and (2, 6) have the last start 2 and the first end 4. So they exclude (4, 5), which begins where (0, 4) has ended,
+    and (0, 1), which ends before (2, 6) begins.
     """
 
     last_start: int

@@ -115,19 +115,19 @@ def test_a_tokenizer_without_marks_is_refused() -> None:
         layer_states(tiny_model("roberta"), tokenizer, cut_words(tokenizer, [["the"]]), layers=[1])
 
 
-def test_a_window_is_for_sentences_that_are_longer() -> None:
+def test_a_limit_of_pieces_is_for_sentences_that_are_longer() -> None:
     model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
     short, long = cut_words(tokenizer, [["the", "river"] * 3, ["the", "ta", "river", "potamo"] * 10])
     with torch.no_grad():
-        by_window, whole, head = (
-            layer_states(model, tokenizer, sentences, layers=[2], window=window)[2]
-            for sentences, window in (
+        in_parts, whole, head = (
+            layer_states(model, tokenizer, sentences, layers=[2], max_pieces=most)[2]
+            for sentences, most in (
                 ([short, long], 10),
                 ([short, long], None),
                 ([Pieces(long.ids[:10], long.words[:10])], None),
             )
         )
     assert len(short) <= 10 < len(long)
-    assert torch.allclose(by_window.table[: len(short)], whole.table[: len(short)], atol=1e-5)
-    assert torch.allclose(by_window.table[len(short)], head.table[0], atol=1e-5)
-    assert not torch.allclose(by_window.table[len(short)], whole.table[len(short)], atol=1e-3)
+    assert torch.allclose(in_parts.table[: len(short)], whole.table[: len(short)], atol=1e-5)
+    assert torch.allclose(in_parts.table[len(short)], head.table[0], atol=1e-5)
+    assert not torch.allclose(in_parts.table[len(short)], whole.table[len(short)], atol=1e-3)

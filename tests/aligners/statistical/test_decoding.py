@@ -42,7 +42,7 @@ def test_pieces_change_nothing(method, monkeypatch):
         return aligner.trained().digest(), result.links.to_pharaoh(), result.score.tolist()
 
     whole = found()
-    monkeypatch.setattr(decoding, "PIECE", 1)
+    monkeypatch.setattr(decoding, "BATCH_ENTRIES", 1)
     assert found() == whole
 
 

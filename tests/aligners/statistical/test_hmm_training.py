@@ -7,7 +7,7 @@ from small_bitext import SOURCE, TARGET, train_hmm, words
 from isoglot.aligners.statistical import text_passes
 from isoglot.aligners.statistical.bitext import encode
 from isoglot.aligners.statistical.hmm_training import _Training
-from isoglot.aligners.statistical.markov import Both, JumpCounts
+from isoglot.aligners.statistical.markov import BothDirections, JumpCounts
 from isoglot.aligners.statistical.methods import HmmModel
 from isoglot.aligners.statistical.options import PREFIX_STRENGTH, HmmOptions
 
@@ -41,10 +41,10 @@ def test_an_entry_does_not_confirm_itself(length):
 
     slots = np.zeros(sum(map(np.size, own)), np.int64)
     text_passes._slots(source.flat, target.flat, training.table.flat, slots)
-    found = Both(*((np.zeros(len(slots)), np.zeros(len(side.ids))) for side in sides[::-1]))
-    nulls = Both(*(state.contributed_null for state in training.states))
+    found = BothDirections(*((np.zeros(len(slots)), np.zeros(len(side.ids))) for side in sides[::-1]))
+    nulls = BothDirections(*(state.contributed_null for state in training.states))
     shares = np.concatenate([part.ravel() for part in own])
-    text_passes._predict(source.flat, target.flat, slots, shares, nulls, *training.words, found)
+    text_passes._predict(source.flat, target.flat, slots, shares, nulls, *training.learned, found)
 
     for turned, (emission, silent) in enumerate(found):
         turn = [(f, e, q) if turned else (e, f, q) for e, f, q in entries]

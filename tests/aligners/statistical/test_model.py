@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from repeated_bitext import SOURCE, TARGET, bitext
 from small_bitext import words
 
-from isoglot.aligners.statistical.methods import METHODS, load_model
+from isoglot.aligners.statistical.methods import METHODS
 from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.aligners.statistical.saved_models import load_model
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.schema import ALIGNED, require
 

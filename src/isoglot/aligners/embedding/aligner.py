@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from isoglot.aligners.aligner import is_corpus
-from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, starts_and_end, with_links
+from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, give_links, starts_and_end
 from isoglot.aligners.embedding.attach import attach, known_words
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
@@ -46,10 +46,12 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-# Cells of the padded similarity matrices of one extraction batch. On a CPU they take 128 KB in float32 and stay in its
-# L2 cache (0.10 ms a pair for itermax, against 0.27 with 4 MB). Other devices need many cells to be worth a launch.
+# Maximum cells of the padded similarity matrices of one batch of pairs whose links are extracted. On a CPU 32,000 cells
+# take 128 KB in float32 and stay in its L2 cache (0.10 ms a pair for itermax, against 0.27 with 4 MB). Other devices
+# need many cells to be worth a launch.
 _CELLS, _CELLS_DEVICE = 32_000, 4_000_000
-# Pairs that are encoded and linked together; more on a device that is fast enough to wait for the tokenizer.
+# Pairs of a window, which are encoded and linked together. Other devices are so fast that they would wait for the
+# tokenizer, so they get more.
 _WINDOW, _WINDOW_DEVICE = 256, 4096
 
 
@@ -224,7 +226,7 @@ class EmbeddingAligner:
             layers=layers,
             joint=self.options.encode == "joint",
             max_tokens=self.options.max_tokens,
-            window=self.options.window(),
+            max_pieces=self.options.window(),
         )
         return states, pieces
 
@@ -247,7 +249,7 @@ class EmbeddingAligner:
         """
         source_lengths = [len(pair.words[0]) for pair in pairs]
         target_lengths = [len(pair.words[1]) for pair in pairs]
-        linked = with_links(pairs, table, source_lengths, target_lengths, min_score=self.options.min_score)
+        linked = give_links(pairs, table, source_lengths, target_lengths, min_score=self.options.min_score)
         if self.options.attach is None:
             yield from linked
             return
@@ -265,11 +267,7 @@ class EmbeddingAligner:
         return self.with_links(pairs, self.extract(states, pieces)[self.layer], pieces)
 
     def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
-        """Return the word links of all pairs, by one layer.
-
-        Pairs of similar size are compared in one batch. Links of pieces become links of words: two words are linked if
-        any of their pieces are, with the probability of the best link between their pieces.
-        """
+        """Return the word links of all pairs, by one layer; pairs of similar size are compared in one batch."""
         # Vectors of length 1, so that their products are cosines.
         table = states.table.float()
         if getattr(self.options, "compare", None) == "cosine":
@@ -279,7 +277,8 @@ class EmbeddingAligner:
         lengths = np.diff(states.offsets)
         cells = _CELLS if states.table.device.type == "cpu" else _CELLS_DEVICE
 
-        # Links of pieces, as columns: pair, source word, target word, probability. The empty ones stand for no batch.
+        # Links of pieces, as columns: pair, source word, target word, probability. The first, empty ones stand for a
+        # text without any batch.
         none = np.zeros(0, np.int64)
         columns: list[tuple[np.ndarray[Any, Any], ...]] = [(none, none, none, np.zeros(0, np.float32))]
         # Sources and targets take turns in the table: sentence 2k is the source of pair k, 2k + 1 its target.
@@ -288,27 +287,39 @@ class EmbeddingAligner:
             mask = pair_mask(source.mask, target.mask)
             links, probability = score_links(self.options, source, target, mask, self._pointer)
             require_finite(probability[mask], f"link scores of {self.options.method}")
+            # Link k is between source piece i[k] and target piece j[k] of pair b[k] of the batch.
             b, i, j = links.nonzero().T
-            linked = source.words[b, i], target.words[b, j], probability[b, i, j].float()
-            columns.append((batch[b.cpu().numpy()], *(part.cpu().numpy() for part in linked)))
-        pair_number, source_word, target_word, value = (
-            np.concatenate(part) for part in zip(*columns, strict=True)
-        )
+            pair_number = batch[b.cpu().numpy()]
+            source_word = source.words[b, i].cpu().numpy()
+            target_word = target.words[b, j].cpu().numpy()
+            value = probability[b, i, j].float().cpu().numpy()
+            columns.append((pair_number, source_word, target_word, value))
+        return self._links_of_words(columns, len(pieces) // 2)
 
-        # Sorted so that the links between two words stand together, the best one first; without links of pieces that
-        # belong to no word (negative), and without improbable ones.
+    def _links_of_words(self, columns: Sequence[tuple[np.ndarray[Any, Any], ...]], pairs: int) -> LinkTable:
+        """Turn links of pieces into links of words.
+
+        1. Two words are linked if any of their pieces are, with the probability of the best link between their pieces.
+        2. Links of pieces that belong to no word (whose word is negative) are left out.
+        3. Links below ``min_probability`` are left out.
+
+        ``columns``: Pair, source word, target word and probability of links of pieces, batch by batch. ``pairs``:
+        Number of all pairs.
+        """
+        pair_number, source_word, target_word, value = (
+            np.concatenate(column) for column in zip(*columns, strict=True)
+        )
+        # Sorted so that the links between two words stand together, the best one first.
         order = np.lexsort((-value, target_word, source_word, pair_number))
-        kept = (source_word >= 0) & (target_word >= 0) & (value >= self.options.min_probability)
+        kept = (source_word >= 0) & (target_word >= 0) & (value >= self.options.min_probability)  # 2, 3
         order = order[kept[order]]
         pair_number, source_word, target_word = pair_number[order], source_word[order], target_word[order]
-        # The first link of each pair of words is the word link.
+        # 1: the first link between two words is their best one.
         is_first = np.ones(len(order), bool)
         is_first[1:] = (np.diff(pair_number) != 0) | (np.diff(source_word) != 0) | (np.diff(target_word) != 0)
-        offsets = starts_and_end(np.bincount(pair_number[is_first], minlength=len(pieces) // 2))
-        source_words, target_words = (
-            source_word[is_first].astype(np.int32),
-            target_word[is_first].astype(np.int32),
-        )
+        offsets = starts_and_end(np.bincount(pair_number[is_first], minlength=pairs))
+        source_words = source_word[is_first].astype(np.int32)
+        target_words = target_word[is_first].astype(np.int32)
         return LinkTable(offsets, source_words, target_words, value[order][is_first])
 
     def _check(self, number: int, pair: WordPair, pieces: list[Pieces], row: int, unknown: OnUnknown) -> None:

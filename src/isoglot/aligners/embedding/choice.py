@@ -36,22 +36,24 @@ class RatedChoice(NamedTuple):
     scores: dict[str, AlignmentScore]
 
 
-CANDIDATES: tuple[Choice, ...] = (
-    {"method": "argmax"},
-    {"method": "itermax"},
-    *(
-        {"method": "softmax", "compare": "cosine", "temperature": 0.05, "min_probability": least, **how}
-        for how in (
-            {},
-            {"word_weights": True},
-            {"alone": 0.5},
-            {"word_weights": True, "alone": 0.5},
-            {"word_weights": True, "adjacent": 2.0},
-            {"word_weights": True, "adjacent": 2.0, "alone": 0.5},
-        )
-        for least in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
-    ),
-)
+def _candidates() -> tuple[Choice, ...]:
+    """Return argmax, itermax, and softmax with each combination of its options and each minimum probability."""
+    candidates: list[Choice] = [{"method": "argmax"}, {"method": "itermax"}]
+    for how in (
+        {},
+        {"word_weights": True},
+        {"alone": 0.5},
+        {"word_weights": True, "alone": 0.5},
+        {"word_weights": True, "adjacent": 2.0},
+        {"word_weights": True, "adjacent": 2.0, "alone": 0.5},
+    ):
+        for minimum in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45):
+            softmax = {"method": "softmax", "compare": "cosine", "temperature": 0.05}
+            candidates.append({**softmax, "min_probability": minimum, **how})
+    return tuple(candidates)
+
+
+CANDIDATES = _candidates()
 """Choices that :func:`~isoglot.aligners.embedding.layer_error.best_choice` tries at each layer."""
 ATTACHED: tuple[Choice, ...] = tuple({"attach": how} for how in get_args(Attach))
 """Choices that :func:`~isoglot.aligners.tuning.tune` tries with the best candidate: where annotators link articles."""
@@ -82,7 +84,10 @@ def kept_choice(model: str | Path) -> Choice:
 
 
 def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
-    """Return the kept links per word, of the development set with the fewest; None for other options than the kept."""
+    """Return the links per word that the kept choice gave on the development set with the fewest; None if not kept.
+
+    Also None if ``options`` are not the kept choice, for then another number is usual.
+    """
     choice, density = _read(model)
     where: Any = set(WHERE)
     chosen = EmbeddingOptions.build(**choice).model_dump(exclude=where)

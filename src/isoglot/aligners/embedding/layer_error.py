@@ -93,11 +93,11 @@ def _encode_alike(first: EmbeddingOptions, second: EmbeddingOptions, pieces: Seq
     """
     if first.encode != second.encode:
         return False
-    windows = {first.window(), second.window()}
-    if len(windows) == 1:
+    limits = {first.window(), second.window()}
+    if len(limits) == 1:
         return True
-    narrow = min(window for window in windows if window is not None)
-    return max(map(len, pieces)) <= narrow
+    least = min(limit for limit in limits if limit is not None)
+    return max(map(len, pieces)) <= least
 
 
 def score_layers(gold: Gold, chosen: LayerScoring) -> list[tuple[int, AlignmentScore]]:

@@ -35,11 +35,12 @@ class LinkFilter(Options):
     """Limits below which links are left out."""
 
     min_probability: float = option(
-        0.0, "Leave out links below this probability; of argmax, itermax and match: similarity.",
+        0.0, "Leave out links below this probability (with argmax, itermax and match: similarity).",
         group=_WRITING, ge=0, le=1,
     )  # fmt: skip
     min_score: float = option(
-        0.0, "Leave out all links of a pair whose score (mean of its words' best links) is below this.",
+        0.0,
+        "Leave out all links of a pair whose score (the mean of its words' best links) is below this.",
         group=_WRITING, ge=0, le=1,
     )  # fmt: skip
 
@@ -50,7 +51,8 @@ class EmbeddingOptions(LinkFilter):
     method: str = option(flags=None)
     layer: int | None = option(
         None,
-        "Layer whose vectors are compared: 0 = embeddings, negative from the end; by default 8, of a pointer its own.",
+        "Layer whose vectors are compared: 0 is the embeddings, negative numbers count from the end; by default the "
+        "one that the encoder keeps, else 8.",
         group=_ENCODER,
     )
     encode: Encode = option("separate", "Each sentence alone, or both in one sequence.", flags=None)
@@ -67,8 +69,8 @@ class EmbeddingOptions(LinkFilter):
     )
     dtype: Literal["auto", Precision] = option(
         "auto",
-        "Numbers to compute in. auto: float32; bfloat16 for softmax and entmax by the cosine, where the hardware "
-        "computes in it.",
+        "Precision to compute in. auto: float32, but bfloat16 for softmax and entmax with compare=cosine where the "
+        "hardware supports it.",
         flags=["--dtype", "--precision"],
         group=_ENCODER,
     )

@@ -1,7 +1,7 @@
 """Hidden states of the pieces of many sentences: batched by token budget, stopped at the layer that is needed.
 
-Long sentences are encoded in overlapping windows and each piece's state is taken from the window in which it stands
-most centrally, so nothing is cut off.
+A sentence that is too long for the encoder is cut into overlapping parts. The state of each piece is taken from the
+part in which the piece stands most centrally, so every piece has a state that saw text on both sides.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def layer_states(
     layers: Sequence[int],
     joint: bool = False,
     max_tokens: int | None = None,
-    window: int | None = None,
+    max_pieces: int | None = None,
 ) -> dict[int, PieceStates]:
     """Return the states of several layers from one run of the encoder, which stops at the last of these layers.
 
@@ -114,25 +114,25 @@ def layer_states(
         sentences: Pieces of each sentence; with ``joint`` source and target sentences in turns.
         layers: Numbers of the layers.
         joint: Encode source and target as one sequence, ``[CLS] source [SEP] target [SEP]``, as XLM-Align does. A
-            sequence that is too long is cut into windows at the same relative places of both sides. By default each
+            sequence that is too long is cut into parts at the same relative places of both sides. By default each
             sentence is encoded alone, ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do.
         max_tokens: Maximum of tokens in a batch, with padding.
-        window: Maximum of pieces of a sentence that are encoded together; by default as many as the encoder takes. Not
-            with ``joint``.
+        max_pieces: Maximum of pieces of a sentence that are encoded together; by default as many as the encoder takes.
+            Not with ``joint``.
     """
     longest, size = max_length(model), hidden_size(model)
     device, dtype = model.device, model.dtype
     opening, closing = _marks(tokenizer)
     # Encoder inputs: the parts of each, one for each side. `room` is how many pieces fit beside the special tokens.
     room = None if longest is None else longest - len(opening) - (2 if joint else 1) * len(closing)
-    if window is not None and not joint:
-        room = window if room is None else min(window, room)
+    if max_pieces is not None and not joint:
+        room = max_pieces if room is None else min(max_pieces, room)
     inputs: list[list[_Part]] = []
     for s in range(0, len(sentences), 2 if joint else 1):
         if joint:
-            inputs += _joint_windows(s, len(sentences[s]), len(sentences[s + 1]), room=room)
+            inputs += _parts_of_pair(s, len(sentences[s]), len(sentences[s + 1]), room=room)
         else:
-            inputs += [[part] for part in _windows(s, len(sentences[s]), room=room)]
+            inputs += [[part] for part in _parts_of_sentence(s, len(sentences[s]), room=room)]
     padding = tokenizer.pad_token_id or 0  # without a padding token any id will do: padding is masked
     # The table of each layer, which is filled batch by batch: one row a piece, sentence after sentence.
     offsets = starts_and_end([len(s) for s in sentences])
@@ -201,7 +201,7 @@ def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates,
     return PieceStates(table, starts_and_end([len(p) for p in words_of])), words_of
 
 
-def _parts(sentence: int, length: int, size: int, count: int) -> list[_Part]:
+def _spread_parts(sentence: int, length: int, size: int, count: int) -> list[_Part]:
     """Cut a sentence into ``count`` overlapping parts of ``size`` pieces, spread evenly.
 
     The states of two neighbouring parts are kept up to the middle of their overlap. Of 10 pieces in 2 parts of 6, the
@@ -212,37 +212,42 @@ def _parts(sentence: int, length: int, size: int, count: int) -> list[_Part]:
     return [_Part(sentence, a, a + size, meets[k], meets[k + 1]) for k, a in enumerate(starts)]
 
 
-def _windows(sentence: int, length: int, *, room: int | None) -> list[_Part]:
+def _parts_of_sentence(sentence: int, length: int, *, room: int | None) -> list[_Part]:
     """Return the parts of a sentence that is encoded alone: one, or several that overlap by half or more."""
     if room is None or length <= room:
-        return _parts(sentence, length, length, 1) if length else []
+        return _spread_parts(sentence, length, length, 1) if length else []
     # Each further part reaches half of a part further, rounded up.
     further = -(-(length - room) // (room // 2))
-    return _parts(sentence, length, room, further + 1)
+    return _spread_parts(sentence, length, room, further + 1)
 
 
-def _joint_windows(sentence: int, source: int, target: int, *, room: int | None) -> list[list[_Part]]:
+def _parts_of_pair(sentence: int, source: int, target: int, *, room: int | None) -> list[list[_Part]]:
     """Return the inputs of a pair that is encoded as one sequence, each with a part of both sides.
 
     ``sentence``: Number of the source sentence; the target sentence is the next one. ``source``, ``target``: Pieces.
     """
-    sides = ((sentence, source), (sentence + 1, target))
     if room is None or source + target <= room:
-        whole = [part for s, n in sides for part in _windows(s, n, room=None)]
+        # One input with both sides; an empty side has no part.
+        whole = _parts_of_sentence(sentence, source, room=None)
+        whole += _parts_of_sentence(sentence + 1, target, room=None)
         return [whole] if whole else []
-    if not (source and target):  # one side alone, and too long
-        return [[part] for s, n in sides for part in _windows(s, n, room=room)]
+    if not (source and target):
+        # One side alone, and too long: each part is an input.
+        alone = _parts_of_sentence(sentence, source, room=room)
+        alone += _parts_of_sentence(sentence + 1, target, room=room)
+        return [[part] for part in alone]
     # Both sides are cut into the same number of parts, the fewest that fit, so that part k of one side stands beside
     # part k of the other. With `count` parts that overlap by half, a part has 2 / (count + 1) of the sentence.
     count = 2
     while True:
-        sizes = [min(n, -(-2 * n // (count + 1))) for _, n in sides]
-        if sum(sizes) <= room:
+        # Rounded up, as -(-a // b) does.
+        source_size = min(source, -(-2 * source // (count + 1)))
+        target_size = min(target, -(-2 * target // (count + 1)))
+        if source_size + target_size <= room:
             break
         count += 1
-    source_parts, target_parts = (
-        _parts(s, n, size, count) for (s, n), size in zip(sides, sizes, strict=True)
-    )
+    source_parts = _spread_parts(sentence, source, source_size, count)
+    target_parts = _spread_parts(sentence + 1, target, target_size, count)
     return [list(both) for both in zip(source_parts, target_parts, strict=True)]
 
 

@@ -114,8 +114,10 @@ def _by_threshold(
     # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the softmax of the cosine.
     scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
     similarity = similarity / scale
-    if (window := options.window()) is not None and max(similarity.shape[1:]) > window:
-        similarity = near_path(similarity, mask, longer_than=window)
+    max_pieces = options.window()
+    if max_pieces is not None and max(similarity.shape[1:]) > max_pieces:
+        # A word that occurs several times in a long text is as similar each time; the nearest occurrence should win.
+        similarity = near_path(similarity, mask, longer_than=max_pieces)
     if options.method == "softmax":
         forward, backward = softmax_probabilities(similarity, mask)
         threshold = 1e-3 if options.threshold is None else options.threshold

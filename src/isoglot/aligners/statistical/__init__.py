@@ -5,14 +5,16 @@
                                                     hmm: hmm_training.py, text_passes.py
 
 Read ``model.py`` first: ``StatisticalAligner`` learns, aligns, saves and loads. ``methods.py`` has a class a method,
-which brings two directions together. ``ibm2.py`` and ``hmm.py`` begin with the models' formulas. The compiled loops
-are in ``diagonal.py``, ``positions.py`` (fast_align), ``text_passes.py`` and ``markov.py`` (HMM). ``merging.py`` adds
-up models of parts of a text.
+which brings two directions together; ``saved_models.py`` reads what it saved. ``ibm2.py`` and ``hmm.py`` begin with the
+models' formulas. The compiled loops are in ``diagonal.py``, ``positions.py`` (fast_align), ``text_passes.py`` and
+``markov.py`` (HMM). ``merging.py`` adds up models of parts of a text.
 
 - *conditioning word*, *generated word*: a direction explains each generated word by one word of the other side, or by
-  *null*. *ahead* (forward) generates target words, *back* (reverse) source words.
+  *null*. The *forward* direction generates target words, the *reverse* direction source words. (*forward–backward* is
+  the algorithm, which runs in both.)
 - *slot*: the place of a pair of words in the table, and in all arrays with a value a pair.
 - *entry*: a source and a target word of one sentence pair. Many entries share a slot.
+- *part*: the sentences that one thread works on. *batch*: sentence pairs of a part that are computed at a time.
 - *expected links* (counts): the sum of the probabilities of links over a text.
 - *posterior*: the probability of a link, given the sentence pair.
 - *token*: a word at its place in the text, unlike the word in the vocabulary.

@@ -58,7 +58,7 @@ class CountSum:
     def __init__(self) -> None:
         self._numbers: tuple[dict[str, int], dict[str, int]] = {}, {}
         self._keys = np.zeros(0, np.int64)  # each pair as one number, sorted
-        self.ahead = self.back = Counts.nothing()
+        self.forward = self.reverse = Counts.nothing()
 
     @property
     def words(self) -> Vocabularies:
@@ -70,15 +70,19 @@ class CountSum:
         """Source and target word of each pair, sorted by source, then target word."""
         return (self._keys >> 32).astype(np.int32), (self._keys & 0xFFFFFFFF).astype(np.int32)
 
-    def unknown(self, words: Vocabularies, types: Pairs, ahead: Counts, back: Counts) -> tuple[float, float]:
+    def unknown(
+        self, words: Vocabularies, types: Pairs, forward: Counts, reverse: Counts
+    ) -> tuple[float, float]:
         """Measure, for each side, how little a model has in common with this sum, from 0 to 1.
 
-        It is the share of a model's links whose word the sum does not know, or the share of the sum's links whose word
-        the model does not know, whichever is less: of a small model a large one knows most words, but not the reverse.
+        The lesser of two shares: of the model's links those whose word the sum does not know, and of the sum's links
+        those whose word the model does not know. A small model knows few words of a large sum, but the sum knows the
+        words of the small model, so the lesser share tells whether the languages differ.
+
         Arguments as in :meth:`add`.
         """
         shares = []
-        for side, new, before in ((0, back, self.back), (1, ahead, self.ahead)):
+        for side, new, before in ((0, reverse, self.reverse), (1, forward, self.forward)):
             known = self._numbers[side]
             number = np.array([known.get(word, -1) for word in words[side]], np.int64)
             links = sums(types[side], new.pairs, len(number))
@@ -90,14 +94,14 @@ class CountSum:
             shares.append(min(of_model, of_sum))
         return shares[0], shares[1]
 
-    def add(self, words: Vocabularies, types: Pairs, ahead: Counts, back: Counts) -> None:
+    def add(self, words: Vocabularies, types: Pairs, forward: Counts, reverse: Counts) -> None:
         """Add the counts of a model.
 
         Args:
             words: Its source and its target vocabulary.
             types: Source and target word of each of its pairs.
-            ahead: Counts of the direction that generates target words.
-            back: Counts of the direction that generates source words.
+            forward: Counts of the direction that generates target words.
+            reverse: Counts of the direction that generates source words.
         """
         source, target = (
             np.array([known.setdefault(word, len(known)) for word in side], np.int64)
@@ -105,8 +109,8 @@ class CountSum:
         )
         keys = (source[types[0]] << 32) | target[types[1]]
         self._keys, slots = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
-        self.ahead = self._added(self.ahead, ahead, slots, target, len(self._numbers[1]))
-        self.back = self._added(self.back, back, slots, source, len(self._numbers[0]))
+        self.forward = self._added(self.forward, forward, slots, target, len(self._numbers[1]))
+        self.reverse = self._added(self.reverse, reverse, slots, source, len(self._numbers[0]))
 
     def _added(
         self,
@@ -159,14 +163,15 @@ class LinkSums(NamedTuple):
 
     condition: Doubles  # of each conditioning word
     generated: Doubles  # of each generated word
-    classes: Doubles  # of the classes of each slot; empty without classes
+    classes: Doubles  # of the pair of classes of each slot; empty without classes
 
     @classmethod
     def of(cls, links: Doubles, table: PairTable, words: int, classes: SlotClasses) -> LinkSums:
         """Sum the expected ``links`` of the slots; ``words``: Number of generated words."""
-        condition, generated, whole = (np.zeros(size) for size in (len(table.size), words, classes.size))
-        _add_up(links, table.flat, classes.of_slot, (condition, generated, whole))
-        return cls(condition, generated, _spread(whole, classes.of_slot))
+        condition, generated = np.zeros(len(table.size)), np.zeros(words)
+        by_class = np.zeros(classes.size)  # of each pair of classes
+        _add_up(links, table.flat, classes.of_slot, (condition, generated, by_class))
+        return cls(condition, generated, _spread(by_class, classes.of_slot))
 
 
 @compiled
@@ -182,7 +187,7 @@ def _locate(table, classes, condition, generated, of_slot):
 @compiled
 def _add_up(links, table, classes, sums):
     """Add the links of each slot to the sums of its conditioning word, its generated word and its pair of classes."""
-    condition, generated, whole = sums
+    condition, generated, by_class = sums
     for row in range(len(table.size)):
         for slot in range(table.start[row], table.start[row + 1]):
             count = links[slot]
@@ -190,13 +195,13 @@ def _add_up(links, table, classes, sums):
                 condition[row] += count
                 generated[table.key[slot]] += count
                 if len(classes):
-                    whole[classes[slot]] += count
+                    by_class[classes[slot]] += count
 
 
 @compiled
-def _spread(whole, classes):
+def _spread(by_class, classes):
     """Return for each slot the sum of its pair of classes."""
     spread = np.empty(len(classes))
     for slot in range(len(classes)):
-        spread[slot] = whole[classes[slot]]
+        spread[slot] = by_class[classes[slot]]
     return spread

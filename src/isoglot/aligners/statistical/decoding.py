@@ -1,7 +1,10 @@
 """Read links off the posteriors of both directions: each direction's best words, and the links on which both agree.
 
-*ahead* is the direction that generates target words, *back* the one that generates source words. Each conditions on the
-words of the other side, so "conditioning" and "generated" exchange their sides with the direction.
+The forward direction generates target words, the reverse direction source words. Each conditions on the words of the
+other side, so "conditioning" and "generated" exchange their sides with the direction.
+
+A text is cut twice: into *parts*, one for each thread, and each part into *batches* of sentence pairs whose posteriors
+fit into the cache of a core.
 """
 
 from __future__ import annotations
@@ -25,11 +28,11 @@ from isoglot.core.errors import ConfigurationError
 
 Doubles = npt.NDArray[np.float64]
 _PARTS = 2
-"""Parts of a text that are worked on at the same time."""
+"""Parts of a text, which threads work on at the same time."""
 _COLUMNS = np.int64, np.int32, np.int32, np.float32
 """Types of the sentence, source word, target word and probability of a link."""
-PIECE = 1 << 15
-"""Pairs of words whose posteriors are computed at a time; they stay in a core's cache."""
+BATCH_ENTRIES = 1 << 15
+"""Entries (pairs of words of one sentence pair) of a batch: their posteriors stay in a core's cache."""
 WORKERS = 2
 """Number of threads."""
 _FEW = 1 << 10
@@ -57,42 +60,47 @@ class BestWords(NamedTuple):
 
     def links(self, condition: BitextSide, generated: BitextSide, *, reverse: bool) -> LinkTable:
         """Return the best words as links (source, target); with ``reverse`` the generated side is the source side."""
+        # The generated tokens that have a link, and the sentence of each.
         linked = np.flatnonzero(self.word >= 0)
         offsets = np.searchsorted(linked, generated.offsets)
         sentence = np.repeat(np.arange(len(generated)), np.diff(offsets))
         if not reverse:
             # Links must be sorted by source word, but come sorted by generated, that is target word. Sort by the place
             # of the source word in the text, then of the target word: both as one number, source · tokens + target.
-            token = condition.offsets[sentence] + self.word[linked]
-            linked = np.sort(token * len(self.word) + linked) % len(self.word)
-        words, generated_words = self.word[linked], (linked - generated.offsets[sentence]).astype(np.int32)
-        ends = (generated_words, words) if reverse else (words, generated_words)
-        return LinkTable(offsets, *ends, self.probability[linked])
+            source_token = condition.offsets[sentence] + self.word[linked]
+            linked = np.sort(source_token * len(self.word) + linked) % len(self.word)
+        condition_words = self.word[linked]
+        generated_words = (linked - generated.offsets[sentence]).astype(np.int32)
+        source, target = condition_words, generated_words
+        if reverse:
+            source, target = generated_words, condition_words
+        return LinkTable(offsets, source, target, self.probability[linked])
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceAlignments:
-    """The links of some sentence pairs, stored as best words; tables of links take more memory, and are made later.
+    """The links of some sentence pairs, stored as the best words of both directions.
 
-    ``links`` are those that a user wants; ``forward`` and ``reverse`` those of either direction.
+    Tables of links take more memory, so they are made when they are asked for: ``links`` has the symmetrised links,
+    ``forward`` and ``reverse`` have those of one direction.
     """
 
     source: BitextSide
     target: BitextSide
-    ahead: BestWords  # of the model that generates target words: each target word has one link at most
-    back: BestWords  # of the model that generates source words
+    best_forward: BestWords  # of the model that generates target words: each target word has one link at most
+    best_reverse: BestWords  # of the model that generates source words
     symmetrisation: Symmetrisation
     agreed: LinkTable | None  # the links of ``agreement``
 
     @property
     def forward(self) -> LinkTable:
         """Links of the model that generates target words."""
-        return self.ahead.links(self.source, self.target, reverse=False)
+        return self.best_forward.links(self.source, self.target, reverse=False)
 
     @property
     def reverse(self) -> LinkTable:
         """Links of the model that generates source words, as (source, target) too."""
-        return self.back.links(self.target, self.source, reverse=True)
+        return self.best_reverse.links(self.target, self.source, reverse=True)
 
     @property
     def links(self) -> LinkTable:
@@ -108,17 +116,19 @@ class SentenceAlignments:
         The higher, the more likely the sides are translations; 0 for a pair with an empty side. Shape: (sentences).
         """
         count = np.maximum(self.source.lengths + self.target.lengths, 1)
-        return np.asarray((self.ahead.score + self.back.score) / count)
+        return np.asarray((self.best_forward.score + self.best_reverse.score) / count)
 
     def windows(self, stop: int) -> Iterator[LinkTable]:
         """Yield the symmetrised links of the sentences before ``stop``, a window of sentences at a time."""
         if self.agreed is not None:
             yield from self.agreed.windows(stop)
             return
-        for window in windows(stop):
-            source, target = self.source.rows(*window), self.target.rows(*window)
-            forward = self.ahead.rows(self.target, *window).links(source, target, reverse=False)
-            reverse = self.back.rows(self.source, *window).links(target, source, reverse=True)
+        for first, end in windows(stop):
+            source, target = self.source.rows(first, end), self.target.rows(first, end)
+            forward_words = self.best_forward.rows(self.target, first, end)
+            reverse_words = self.best_reverse.rows(self.source, first, end)
+            forward = forward_words.links(source, target, reverse=False)
+            reverse = reverse_words.links(target, source, reverse=True)
             yield symmetrise_table(forward, reverse, self.symmetrisation)  # type: ignore[arg-type]
 
 
@@ -127,10 +137,12 @@ Decoded = tuple[BestWords, BestWords, LinkTable | None]
 
 
 def require_possible(scores: npt.NDArray[np.float64] | float) -> None:
-    """Refuse sentence pairs whose links all have the probability 0, of which the logarithm is not finite.
+    """Refuse a text in which all links of some sentence pair have the probability 0.
+
+    ``scores``: Log probabilities; that of such a sentence pair is not finite.
 
     Raises:
-        ConfigurationError: They are not finite.
+        ConfigurationError: A score is not finite.
     """
     if not np.isfinite(scores).all():
         raise ConfigurationError(
@@ -153,35 +165,37 @@ def in_threads(
 
 
 def parts(condition: BitextSide, generated: BitextSide) -> list[tuple[int, int]]:
-    """Cut sentences into ranges of about as many pairs of words, that is about as much work."""
-    entries = np.cumsum(condition.lengths * generated.lengths)
-    whole = int(entries[-1]) if len(entries) else 0
-    cuts = [int(np.searchsorted(entries, whole * k // _PARTS)) for k in range(1, _PARTS)]
-    bounds = [0, *cuts, len(entries)]
+    """Cut a text into :data:`_PARTS` ranges of sentences that have about equally many entries, so equally much work."""
+    # Entries from the beginning of the text to the end of each sentence pair.
+    ends = np.cumsum(condition.lengths * generated.lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    cuts = [int(np.searchsorted(ends, total * k // _PARTS)) for k in range(1, _PARTS)]
+    bounds = [0, *cuts, len(ends)]
     return list(pairwise(bounds))
 
 
-class Piece(NamedTuple):
+class PairBatch(NamedTuple):
     """Some consecutive sentence pairs of a text, and where they stand in arrays of the whole text."""
 
     source: FlatSide
     target: FlatSide
-    source_tokens: slice
+    source_tokens: slice  # in arrays with a value for each source token of the text
     target_tokens: slice
-    sentences: slice
+    sentences: slice  # in arrays with a value for each sentence pair of the text
 
     @property
     def directions(self) -> tuple[tuple[FlatSide, FlatSide, slice], tuple[FlatSide, FlatSide, slice]]:
-        """Conditioning side, generated side and its tokens, of both directions."""
-        ahead = self.source, self.target, self.target_tokens
-        return ahead, (self.target, self.source, self.source_tokens)
+        """Conditioning side, generated side and its tokens: first of the forward, then of the reverse direction."""
+        forward = self.source, self.target, self.target_tokens
+        reverse = self.target, self.source, self.source_tokens
+        return forward, reverse
 
     @classmethod
-    def of(cls, source: FlatSide, target: FlatSide, first: int, last: int) -> Piece:
+    def of(cls, source: FlatSide, target: FlatSide, first: int, last: int) -> PairBatch:
         """Cut the sentence pairs ``first`` to ``last`` − 1 out of a text."""
         source_tokens = slice(source.offsets[first], source.offsets[last])
         target_tokens = slice(target.offsets[first], target.offsets[last])
-        # Offsets count from the beginning of the piece.
+        # Offsets count from the beginning of the batch.
         source_part = FlatSide(
             source.ids[source_tokens], source.offsets[first : last + 1] - source_tokens.start
         )
@@ -191,48 +205,55 @@ class Piece(NamedTuple):
         return cls(source_part, target_part, source_tokens, target_tokens, slice(first, last))
 
 
-def pieces(source: FlatSide, target: FlatSide, first: int, last: int) -> Iterator[Piece]:
-    """Yield the sentence pairs ``first`` to ``last`` − 1 in pieces of at most :data:`PIECE` pairs of words.
+def pair_batches(source: FlatSide, target: FlatSide, first: int, last: int) -> Iterator[PairBatch]:
+    """Yield the sentence pairs ``first`` to ``last`` − 1 in batches of at most :data:`BATCH_ENTRIES` entries.
 
-    A sentence pair with more pairs of words is a piece of its own.
+    A sentence pair with more entries is a batch of its own.
     """
-    lengths = (np.diff(side.offsets[first : last + 1]) for side in (source, target))
-    ends = np.cumsum(np.multiply(*lengths))
-    start, before = 0, 0
+    source_lengths, target_lengths = (np.diff(side.offsets[first : last + 1]) for side in (source, target))
+    # Entries from `first` to the end of each sentence pair.
+    ends = np.cumsum(source_lengths * target_lengths)
+    start, entries_before = 0, 0
     while start < last - first:
-        stop = max(int(np.searchsorted(ends, before + PIECE, side="right")), start + 1)
-        yield Piece.of(source, target, first + start, first + stop)
-        start, before = stop, int(ends[stop - 1])
+        # As many pairs as fit, but at least one.
+        stop = max(int(np.searchsorted(ends, entries_before + BATCH_ENTRIES, side="right")), start + 1)
+        yield PairBatch.of(source, target, first + start, first + stop)
+        start, entries_before = stop, int(ends[stop - 1])
 
 
 def agreeing(
     source: BitextSide,
     target: BitextSide,
     threshold: float,
-    posteriors: Callable[[Piece], tuple[Doubles, Doubles]],
+    posteriors: Callable[[PairBatch], tuple[Doubles, Doubles]],
 ) -> LinkTable:
-    """Find the links whose geometric mean of both directions' posteriors is at least a threshold.
+    """Find the links for which the geometric mean of both directions' posteriors is at least a threshold.
 
-    ``posteriors``: Computes the posteriors of a piece: those of one direction as (source, target), those of the other
-    one as (target, source).
+    A link with the posteriors 0.9 and 0.4 has the mean √(0.9 · 0.4) = 0.6.
+
+    ``posteriors``: Computes the posteriors of a batch: those of the reverse direction, each pair as (source, target),
+    and those of the forward direction, each pair as (target, source).
 
     Source: Liang, Taskar & Klein 2006 (*Alignment by agreement*), §4, posterior decoding.
     """
 
-    def run(part: tuple[int, int]) -> list[tuple[npt.NDArray[Any], ...]]:
-        rows = []
-        for piece in pieces(source.flat, target.flat, *part):
-            both = posteriors(piece)
-            links = tuple(np.empty(len(both[0]), kind) for kind in _COLUMNS)
-            used = _agree(piece.source, piece.target, both, threshold, links)
-            sentence, *rest = (column[:used].copy() for column in links)
-            rows.append((sentence + piece.sentences.start, *rest))
-        return rows
+    def links_of_part(part: tuple[int, int]) -> list[tuple[npt.NDArray[Any], ...]]:
+        """Return the links of each batch of a part as four columns: sentence, source word, target word, probability."""
+        found = []
+        for batch in pair_batches(source.flat, target.flat, *part):
+            both = posteriors(batch)
+            # Room for a link at every entry; `_agree` fills the beginning of it.
+            room = tuple(np.empty(len(both[0]), kind) for kind in _COLUMNS)
+            used = _agree(batch.source, batch.target, both, threshold, room)
+            sentence, *rest = (column[:used].copy() for column in room)
+            found.append((sentence + batch.sentences.start, *rest))
+        return found
 
+    # The empty columns stand for a text without any batch.
     nothing = tuple(np.empty(0, kind) for kind in _COLUMNS)
-    found = in_threads(run, parts(source, target), words=len(source.ids))
-    rows = [nothing, *chain.from_iterable(found)]
-    sentence, *columns = (np.concatenate(column) for column in zip(*rows, strict=True))
+    by_part = in_threads(links_of_part, parts(source, target), words=len(source.ids))
+    by_batch = [nothing, *chain.from_iterable(by_part)]
+    sentence, *columns = (np.concatenate(column) for column in zip(*by_batch, strict=True))
     return LinkTable(np.searchsorted(sentence, np.arange(len(source) + 1)), *columns)
 
 
@@ -258,7 +279,11 @@ def best_words(condition, generated, posterior, null, word, probability):
 
 @compiled
 def _agree(source, target, posteriors, threshold, links):
-    """Write the agreeing links of some pairs one after the other; returns how many there are."""
+    """Write the agreeing links of a batch one after the other into ``links``; returns how many there are.
+
+    ``links`` has room for the sentence (counted in the batch), the source word, the target word and the probability of
+    a link at every entry.
+    """
     by_source, by_target = posteriors
     sentence, source_word, target_word, probability = links
     before = used = 0

@@ -1,7 +1,7 @@
 """Compiled loops of fast_align's model; see ``da.h``, ``ttables.h`` and ``fast_align.cc`` of the C++ program.
 
-``i`` is a conditioning word, ``j`` a generated one, of ``n`` and ``m`` in the sentence. Word numbers below 0 are words
-that the model does not know.
+``i`` is the place of a conditioning word among the ``n`` of a sentence pair, ``j`` that of a generated word among the
+``m``. Word numbers below 0 are words that the model does not know.
 
 An update (``ibm2.estimate``) goes through the text twice: ``expectations`` computes the probability of each generated
 word, which the expected links are divided by, and ``update`` adds up the expected links of one conditioning word after
@@ -88,11 +88,11 @@ def _normalise_row(key, counts, prior, probability):
             total += counts[slot] + (alpha if bayes else 0.0)
     if total == 0:
         total = 1.0
-    whole = _digamma(total) if bayes else 0.0
+    digamma_total = _digamma(total) if bayes else 0.0
     for slot in range(len(key)):
         if key[slot] != EMPTY:
             count = counts[slot]
-            probability[slot] = math.exp(_digamma(count + alpha) - whole) if bayes else count / total
+            probability[slot] = math.exp(_digamma(count + alpha) - digamma_total) if bayes else count / total
 
 
 @helper
@@ -141,19 +141,23 @@ def _joint(words, generated, at, table, model, positions, room):
 
 
 def expectations(
-    text: DirectionText, model: Probabilities, positions: PositionTable, whole: Doubles, part: tuple[int, int]
+    text: DirectionText,
+    model: Probabilities,
+    positions: PositionTable,
+    likelihood: Doubles,
+    part: tuple[int, int],
 ) -> float:
     """First half of the E-step, over the sentences ``part[0]`` to ``part[1]`` − 1.
 
-    Fills ``whole`` with the probability of each generated word, summed over its possible links. Returns the expected
-    sum of the feature (how far links are from the diagonal), by which the tension is optimised.
+    Fills ``likelihood`` with the probability of each generated word, which is the sum over its possible links. Returns
+    the expected sum of the feature (how far links are from the diagonal), by which the tension is optimised.
     """
     room = Room.of(text)
-    return float(_expectations(text, part, model, positions, whole, room))
+    return float(_expectations(text, part, model, positions, likelihood, room))
 
 
 @compiled
-def _expectations(text, part, model, positions, whole, room):
+def _expectations(text, part, model, positions, likelihood, room):
     """Run the loop of :func:`expectations`."""
     condition, generated, table = text
     total = 0.0
@@ -164,7 +168,7 @@ def _expectations(text, part, model, positions, whole, room):
             continue
         _joint(words, generated_words, positions.start[s], table, model, positions, room)
         for j in range(m):
-            whole[generated.offsets[s] + j] = room.total[j]
+            likelihood[generated.offsets[s] + j] = room.total[j]
             for i in range(n):
                 # The program counts j from 0 here, but from 1 in the model.
                 total += -abs((i + 1) / n - j / m) * (room.joint[i * m + j] / room.total[j])
@@ -172,7 +176,7 @@ def _expectations(text, part, model, positions, whole, room):
 
 
 @compiled
-def null_expectations(text, model, options, whole, links):
+def null_expectations(text, model, options, likelihood, links):
     """Add up the expected ``links`` of null and each generated word."""
     condition, generated = text.condition, text.generated
     for s in range(len(condition.offsets) - 1):
@@ -180,7 +184,7 @@ def null_expectations(text, model, options, whole, links):
         for k in range(generated.offsets[s], generated.offsets[s + 1]):
             if n:
                 word = generated.ids[k]
-                links[word] += _silent(word, n, model.null, options) / whole[k]
+                links[word] += _silent(word, n, model.null, options) / likelihood[k]
 
 
 class Rows(NamedTuple):
@@ -195,7 +199,7 @@ def update(
     text: DirectionText,
     model: Probabilities,
     positions: PositionTable,
-    whole: Doubles,
+    likelihood: Doubles,
     rows: Rows,
     part: tuple[int, int],
 ) -> None:
@@ -207,11 +211,11 @@ def update(
     most = int(np.diff(text.table.start[part[0] : part[1] + 1]).max(initial=0))
     columns = np.empty(int(text.condition.lengths.max(initial=0)), np.int32)
     room = np.empty(most), columns, np.empty(2 * len(model.null))
-    _update(text, part, model, positions, whole, rows, room)
+    _update(text, part, model, positions, likelihood, rows, room)
 
 
 @compiled
-def _update(text, part, model, positions, whole, rows, room):
+def _update(text, part, model, positions, likelihood, rows, room):
     """Run the loop of :func:`update`."""
     condition, generated, table = text
     first, sentences = rows.occurrences
@@ -245,7 +249,7 @@ def _update(text, part, model, positions, whole, rows, room):
                 k = 2 * generated.ids[first_generated + j]
                 for time in range(times):
                     joint = beside[k] * position(columns[time], j, n, m, positions.start[s], positions)
-                    beside[k + 1] += joint / whole[first_generated + j]
+                    beside[k + 1] += joint / likelihood[first_generated + j]
         # M-step of the row.
         for slot in range(len(key)):
             if key[slot] != EMPTY:

@@ -107,14 +107,15 @@ class PrefixPairs:
         """Group pairs of words by their prefixes of ``length`` letters."""
         condition, generated = (PrefixClasses(side, length) for side in words)
         condition_class, generated_class = condition.of_word[pairs[0]], generated.of_word[pairs[1]]
-        # Distinct pairs of classes, each as one number. Sorted in place: np.unique would make the peak of memory here.
-        both = condition_class.astype(np.int64)
-        both <<= 32
-        both |= generated_class
-        both.sort()
-        distinct = both[np.diff(both, prepend=-1) > 0]
+        # Distinct pairs of classes, each packed into one number. Sorted in place, because np.unique would need so much
+        # memory that it decided the peak of the training.
+        packed = condition_class.astype(np.int64)
+        packed <<= 32
+        packed |= generated_class
+        packed.sort()
+        distinct = packed[np.diff(packed, prepend=-1) > 0]
         first, second = (distinct >> 32).astype(np.int32), (distinct & 0xFFFFFFFF).astype(np.int32)
-        del both, distinct
+        del packed, distinct
         table = PairTable.of_pairs(first, second, len(condition))
         slots = table.slots(condition_class, generated_class)
         return cls(condition, generated, table, slots.astype(np.min_scalar_type(-len(table.key))))
@@ -143,12 +144,13 @@ class HmmDirection:
     def project(self, new: Vocabularies, pairs: tuple[Words, Words]) -> tuple[Doubles, Doubles]:
         """Compute p(generated | condition) of the pairs of a text, and p(generated | null) of its generated words.
 
-        It is the formula on top of this file, with nothing left out. Unknown words and pairs have no counts, so their
-        prefixes decide; if these are unknown too, only α is left.
+        Applies the formula on top of this file with q = 0. Unknown words and pairs have no counts, so their prefixes
+        decide; if the prefixes are unknown too, every pair has the same small probability, by α.
 
         ``new``: Vocabularies of the text. ``pairs``: Its pairs of words.
         """
         known = self.known(new, pairs)
+        # c(e, f) + α + β · p_base, divided by c(e) + α·V + β.
         translation = known.links + known.alpha
         if len(known.share):
             base = (known.classes + known.alpha) / (known.class_totals[pairs[0]] + known.class_smooth)
@@ -157,7 +159,10 @@ class HmmDirection:
         return translation, (known.null + known.alpha) / known.null_total
 
     def known(self, new: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
-        """Look up the counts of the pairs and words of a text; those of slots are those of its pairs."""
+        """Look up the counts of the pairs and words of a text.
+
+        Where :class:`WordCounts` says "of each slot" the arrays have a value for each of ``pairs``, in their order.
+        """
         alpha, size = self.options.alpha, len(self.words[1])
         # The number that each word of the text has in this model, -1 if it is unknown.
         condition = locate_words(self.words[0], new[0])
@@ -212,14 +217,17 @@ class HmmDirection:
         """
         classes, links, totals = self._classes
         condition_class, generated_class = classes.condition.locate(new[0]), classes.generated.locate(new[1])
-        shared = at_index(links, classes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]]))
+        class_slots = classes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]])
+        class_links = at_index(links, class_slots)
         frequency, strength = at_index(self.frequency, generated), self.options.strength
-        whole = at_index(self._class_frequency, generated_class)
+        class_frequency = at_index(self._class_frequency, generated_class)
         # The share of an unknown word in its class is that of a word seen once, in a class that is larger by it.
         share = np.where(
-            frequency > 0, strength * frequency / np.maximum(whole, 1.0), strength / (whole + 1.0)
+            frequency > 0,
+            strength * frequency / np.maximum(class_frequency, 1.0),
+            strength / (class_frequency + 1.0),
         )
-        return shared, at_index(totals, condition_class), share
+        return class_links, at_index(totals, condition_class), share
 
     def arrays(self, condition: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
         """Return everything but words and options as arrays to be saved, with the counts of these pairs."""

@@ -23,7 +23,7 @@ from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
 from isoglot.aligners.statistical.counts import LinkSums, SlotClasses, at_index, sums
 from isoglot.aligners.statistical.decoding import WORKERS, Decoded, parts
 from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixClasses
-from isoglot.aligners.statistical.markov import Both, JumpCounts
+from isoglot.aligners.statistical.markov import BothDirections, JumpCounts
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
 from isoglot.aligners.statistical.text_passes import (
@@ -39,7 +39,7 @@ from isoglot.aligners.statistical.text_passes import (
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
 _NONE: Doubles = np.zeros(0)
-_NOTHING = Both(*[WordTables(_NONE, _NONE)] * 2)
+_NOTHING = BothDirections(*[WordTables(_NONE, _NONE)] * 2)
 _WARM_UP = 4
 """Updates of fast_align's model before those of the HMM."""
 _LONGEST_JUMP = 60
@@ -54,8 +54,8 @@ def estimate(
 ) -> tuple[HmmDirection, HmmDirection]:
     """Train both directions together, from fast_align's model or from ``start``.
 
-    ``start`` has counted this text too (a merged model that it is a part of). Its share in those counts was not kept:
-    the text is linked by ``start``, and these links are taken for the share.
+    ``start`` has counted this text too: it is a merged model, and the text is one of its parts. What the text added to
+    its counts was not kept. So the text is first linked by ``start``, and these links are taken for its share.
     """
     return _trained(source, target, options, start).finish()
 
@@ -77,7 +77,7 @@ def _trained(
     with ThreadPoolExecutor(WORKERS) as pool:
         training = _Training(source, target, options, start)
         if start is not None:
-            # Finds the share of the text in the counts of `start`; the counts that come out are not used.
+            # This iteration only finds the share of the text in the counts of `start`: the new counts are replaced.
             training.iterate(pool)
             training.recall(start)
         for _ in range(options.iterations):
@@ -100,8 +100,8 @@ class _DirectionState:
         self.classes = classes  # prefix classes of the conditioning and of the generated words
         self.share = _NONE  # β · p(f | prefix(f)) of each generated word
         if classes is not None:
-            whole = classes[1].sums(self.frequency)[classes[1].of_word]
-            self.share = options.strength * self.frequency / np.maximum(whole, 1.0)
+            class_frequency = classes[1].sums(self.frequency)[classes[1].of_word]
+            self.share = options.strength * self.frequency / np.maximum(class_frequency, 1.0)
         self.jumps = Jumps.initial(_LONGEST_JUMP)
         # The share of each token in the null counts.
         self.contributed_null = np.zeros(len(generated.ids), np.float32)
@@ -170,8 +170,8 @@ class _Training:
             _DirectionState(source, target, options, sides),
             _DirectionState(target, source, options, sides and sides[::-1]),
         )
-        # What the next E-step reads: word tables in the first one, counts in all others.
-        self.words = self._warm_up() if start is None else self._known(start)
+        # What was learned last and the next E-step reads: word tables in the first one, counts in all others.
+        self.learned = self._warm_up() if start is None else self._known(start)
         for state, model in zip(self.states, start or (), strict=False):
             state.jumps = model.jumps
         # Both directions have the same pairs of classes, and agreement gives these the same counts.
@@ -186,25 +186,28 @@ class _Training:
         # Expected links of each slot; during an E-step as integers, out of UNIT.
         self.links: npt.NDArray[Any] = _NONE
 
-    def _warm_up(self) -> Both:
+    def _warm_up(self) -> BothDirections:
         """Train fast_align's model, and return its word tables, in single precision."""
         warm = DiagonalOptions(iterations=_WARM_UP + 1)
         source, target = self.sides
         forward = ibm2.estimate(source, target, self.table, warm, double=False)
-        back = PairTable.of(target, source)
-        reverse = ibm2.estimate(target, source, back, warm, double=False)
-        # The reverse model has a table by target word; its probabilities are brought to the slots of this one.
-        mirrored = at_index(reverse.translation, back.slots(self.table.key, self.table.condition))
-        return Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
+        table_by_target = PairTable.of(target, source)
+        reverse = ibm2.estimate(target, source, table_by_target, warm, double=False)
+        # The slots of the reverse model are by target word; its probabilities are brought to the slots by source word.
+        slots = table_by_target.slots(self.table.key, self.table.condition)
+        mirrored = at_index(reverse.translation, slots)
+        return BothDirections(
+            WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null)
+        )
 
-    def _known(self, start: tuple[HmmDirection, HmmDirection]) -> Both:
+    def _known(self, start: tuple[HmmDirection, HmmDirection]) -> BothDirections:
         """Return the word tables of a model that was learned before."""
         source, target, slots = self.table.pairs()
         tables = []
         for state, model, pairs in zip(self.states, start, ((source, target), (target, source)), strict=True):
             translation, null = model.project(state.vocabularies, pairs)
             tables.append(WordTables(self._by_slot(slots, translation), null))
-        return Both(*tables)
+        return BothDirections(*tables)
 
     def recall(self, known: tuple[HmmDirection, HmmDirection]) -> None:
         """Let the next iteration read the counts and jumps of a model; it leaves out the share of this text."""
@@ -215,7 +218,7 @@ class _Training:
             classes = self._by_slot(slots, counted.classes) if len(counted.classes) else counted.classes
             counts.append(counted._replace(links=self._by_slot(slots, counted.links), classes=classes))
             state.jumps = model.jumps
-        self.words = Both(*counts)
+        self.learned = BothDirections(*counts)
 
     def _by_slot(self, slots: Ints, values: Doubles) -> Doubles:
         """Put the value of each pair at its slot."""
@@ -226,21 +229,21 @@ class _Training:
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """Run the E-step over the parts of the text, then the M-step of both directions."""
         sides = self.sides[0].flat, self.sides[1].flat
-        null = Both(*(state.contributed_null for state in self.states))
+        null = BothDirections(*(state.contributed_null for state in self.states))
         contributions = Contributions(self.entries, self.contributed, null)
         # Integers, because threads add to them in any order: the sums are the same in every run.
         self.links = np.zeros(len(self.table.key), np.int64)
         adding = Lock()
 
-        def expect(part: tuple[int, int]) -> Both:
+        def expect(part: tuple[int, int]) -> BothDirections:
             """Run the E-step over a part of the text; returns its expected jumps."""
-            jumped = Both(*(JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in self.jumps))
+            jumped = BothDirections(*(JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in self.jumps))
             expected = LinkCounts(self.links, jumped, adding)
-            visit(sides, part, self.table.flat, self.words, self.jumps, contributions, expected)
+            visit(sides, part, self.table.flat, self.learned, self.jumps, contributions, expected)
             return jumped
 
         jumped = list(pool.map(expect, parts(*self.sides)))
-        self.words = _NOTHING  # frees the counts that were read, before the M-step makes new ones
+        self.learned = _NOTHING  # frees the counts that were read, before the M-step makes new ones
         self.links = self.links / UNIT
         # Add up the jumps of all parts, in their order.
         total_jumps = []
@@ -253,27 +256,30 @@ class _Training:
     def update(self, links: Doubles, jumped: Sequence[JumpCounts]) -> None:
         """M-step of both directions, from the expected links of each slot and the jumps of each direction."""
         totals = LinkSums.of(links, self.table, len(self.sides[1].words), self.classes)
-        directions = zip(self.states, (totals.condition, totals.generated), jumped, strict=True)
-        self.words = Both(*(state.update(links, t, totals.classes, jumps) for state, t, jumps in directions))
+        forward, reverse = self.states
+        self.learned = BothDirections(
+            forward.update(links, totals.condition, totals.classes, jumped[0]),
+            reverse.update(links, totals.generated, totals.classes, jumped[1]),
+        )
 
     @property
-    def jumps(self) -> Both:
+    def jumps(self) -> BothDirections:
         """Both directions' jumps."""
-        return Both(*(state.jumps for state in self.states))
+        return BothDirections(*(state.jumps for state in self.states))
 
     def finish(self) -> tuple[HmmDirection, HmmDirection]:
         """Make the models of both directions; the training cannot go on after it."""
         self._let_go()
-        self.words = _NOTHING
+        self.learned = _NOTHING
         source, target, slots = self.table.pairs()
-        ahead, back = self.states
+        forward, reverse = self.states
         links = self.links[slots]
-        return ahead.finish((source, target), links), back.finish((target, source), links)
+        return forward.finish((source, target), links), reverse.finish((target, source), links)
 
     def decode(self, threshold: float | None) -> Decoded:
         """Decode the text by the counts of the last M-step; the training cannot go on after it."""
         self._let_go()
-        return decode(*self.sides, self.table.flat, self.words, self.jumps, threshold)
+        return decode(*self.sides, self.table.flat, self.learned, self.jumps, threshold)
 
     def _let_go(self) -> None:
         """Free what only an E-step and an M-step read."""

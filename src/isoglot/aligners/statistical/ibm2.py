@@ -39,11 +39,13 @@ from isoglot.aligners.statistical.positions import model_feature
 
 Floats = npt.NDArray[np.float64]
 INITIAL_PROBABILITY = 1e-9
+"""Probability with which the program starts, also that of pairs and words that a model does not know."""
 MOST_PAIRS = 1 << 26
 """Word pairs (67 million) up to which the translation table is in double precision; a larger one is in single."""
 TENSION_RANGE = (0.1, 14.0)
 TENSION_STEPS = 8
 TENSION_RATE = 20.0
+"""Bounds of the tension λ, gradient steps on it in each update, and their rate, as in the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,28 +173,29 @@ def estimate(
     # Null may generate the words of pairs whose conditioning side is not empty.
     has_condition = np.repeat(condition.lengths > 0, generated.lengths)
     null_row = _null_row(np.unique(generated.ids[has_condition]), len(null))
-    # Generated length, conditioning length and frequency of each pair of lengths, without empty sides: all sentences of
-    # one size have the same position probabilities.
+    # The sizes of sentence pairs without empty sides, and how many pairs have each size: all pairs of one size have the
+    # same position probabilities. Both lengths are packed into one number, which is faster to sort than two.
     filled = (condition.lengths > 0) & (generated.lengths > 0)
-    both, frequency = np.unique((generated.lengths << 16 | condition.lengths)[filled], return_counts=True)
-    sizes = both >> 16, both & 0xFFFF, frequency
-    tokens = max(int(sizes[0] @ sizes[2]), 1)
+    packed, frequency = np.unique((generated.lengths << 16 | condition.lengths)[filled], return_counts=True)
+    generated_length, condition_length = packed >> 16, packed & 0xFFFF
+    sizes = generated_length, condition_length, frequency
+    tokens = max(int(generated_length @ frequency), 1)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
     if start is not None:
         translation[:], null[:], tension = start
     text = diagonal.DirectionText(condition.flat, generated.flat, table.flat)
-    whole = np.empty(len(generated.ids))  # the probability of each generated word
+    likelihood = np.empty(len(generated.ids))  # of each generated word, given its sentence pair
     rows = diagonal.Rows(occurrences(condition), prior, np.zeros(0))
     with ThreadPoolExecutor(WORKERS) as pool:
         for iteration in range(options.iterations - 1):
             model = Probabilities(translation, null, tension)
-            step = text, model, text.positions(options.positions, tension), whole
-            # E-step.
+            step = text, model, text.positions(options.positions, tension), likelihood
+            # E-step: fills `likelihood`, and returns the expected feature of each part.
             feature = math.fsum(pool.map(partial(diagonal.expectations, *step), parts(condition, generated)))
             require_possible(feature)
             null_counts[:] = 0.0
-            diagonal.null_expectations(text, model, options.positions, whole, null_counts)
+            diagonal.null_expectations(text, model, options.positions, likelihood, null_counts)
             # The counts of the last update are kept if they are asked for.
             if keep_counts and iteration == options.iterations - 2:
                 rows = rows._replace(counts=np.zeros(len(table.key)))

@@ -1,4 +1,4 @@
-"""Forward–backward over the links of a sentence pair, whose jumps have weights, in compiled loops.
+"""Compiled loops of the forward–backward algorithm over the links of sentence pairs.
 
 The hidden state of a generated word is the conditioning word that it is linked to, or null with a memory of the last
 link, so that the next jump starts from there (Och & Ney 2003, §2.1.2):
@@ -22,11 +22,11 @@ _LANES = 8
 """Arrays of a sentence are filled with zeros to a multiple of it, so that vector instructions leave no remainder."""
 
 
-class Both(NamedTuple):
+class BothDirections(NamedTuple):
     """The same thing for both directions."""
 
-    ahead: Any  # of the direction that generates target words
-    back: Any  # of the direction that generates source words
+    forward: Any  # of the direction that generates target words
+    reverse: Any  # of the direction that generates source words
 
 
 class JumpCounts(NamedTuple):
@@ -139,16 +139,16 @@ def _forward(emission, silent, start, weights, state, null):
     """
     weight, _, share = weights
     m, n = emission.shape
-    likelihood = whole = 0.0
+    likelihood = start_total = 0.0
     mass = np.zeros(n + _LANES)
     for i in range(n):
-        whole += start[min(i, len(start) - 1)]
+        start_total += start[min(i, len(start) - 1)]
     for j in range(m):
         now, quiet = state[j], null[j]
         if j == 0:
             # The first word: linked to i by the start weights, or null as if i had been linked before.
             for i in range(n):
-                now[i] = quiet[i] = start[min(i, len(start) - 1)] / whole
+                now[i] = quiet[i] = start[min(i, len(start) - 1)] / start_total
         else:
             # Null stays where the last word was; a link jumps from there.
             for i in range(n):

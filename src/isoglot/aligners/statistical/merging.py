@@ -49,6 +49,7 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
     names = dict[Any, str]()  # what messages call each model, by its path or, of one in memory, by itself
     key: Any
     for number, model in enumerate(models, 1):
+        # Each model must be given once.
         if isinstance(model, StatisticalAligner):
             key, name = model, f"model {number}"
         elif isinstance(model, str | Path):
@@ -60,24 +61,26 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
         if key in names:
             raise ConfigurationError(f"{name}: got this model twice; give each model once")
         names[key] = name
+        # All models need the same settings.
         aligner = model if isinstance(model, StatisticalAligner) else StatisticalAligner.load(model)
         first_name = next(iter(names.values()))
         settings = _joined(settings, first_name, aligner.settings, name)
+        # All need counts that add up.
         part = aligner.trained()
         source, target = part.types
-        ahead, back = part.forward.additive(source, target), part.reverse.additive(target, source)
-        if ahead is None or back is None:
+        forward, reverse = part.forward.additive(source, target), part.reverse.additive(target, source)
+        if forward is None or reverse is None:
             raise ConfigurationError(
                 f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
                 "version; train it again"
             )
-        if len(names) > 1 and ahead.rest.shape != total.ahead.rest.shape:
+        if len(names) > 1 and forward.rest.shape != total.forward.rest.shape:
             raise ConfigurationError(
-                f"{name}: has a table of {len(ahead.rest):,} jumps, and {first_name} has one of "
-                f"{len(total.ahead.rest):,}, so their counts do not add up; train both again with one version"
+                f"{name}: has a table of {len(forward.rest):,} jumps, and {first_name} has one of "
+                f"{len(total.forward.rest):,}, so their counts do not add up; train both again with one version"
             )
-        _warn_of_unknown_words(total, part, (ahead, back), name)
-        total.add(part.words, part.types, ahead, back)
+        _warn_of_unknown_words(total, part, (forward, reverse), name)
+        total.add(part.words, part.types, forward, reverse)
         del aligner, part  # before the next one is loaded
     if len(names) < _FEWEST:
         raise ConfigurationError(f"merge: two or more models are needed, got {len(names)}")
@@ -88,18 +91,23 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
 
 
 def _joined(settings: dict[str, Any], first: str, new: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the common settings of the models so far and a new one; different ones are refused.
+    """Return the common settings of the models so far and a new one; different settings are refused.
 
-    Languages may be unknown in one of them. ``first``: Name of the first model. ``name``: Name of the new one.
+    A language that some of the models do not name is taken from the others.
+
+    ``settings``: Those of the models so far; empty before the first. ``first``: Name of the first model. ``new``,
+    ``name``: Settings and name of the new one.
     """
     if not settings:
         return new
     pairs = [*zip(settings["languages"], new["languages"], strict=True)]
-    if not all(not before or not tag or same_language(before, tag) for before, tag in pairs):
-        before, after = ("-".join(tag or "?" for tag in s["languages"]) for s in (settings, new))
-        raise ConfigurationError(
-            f"{name}: is a model of {after}, but {first} is one of {before}; merge models of the same languages"
-        )
+    for before, tag in pairs:
+        if before and tag and not same_language(before, tag):
+            of_first = "-".join(language or "?" for language in settings["languages"])
+            of_new = "-".join(language or "?" for language in new["languages"])
+            raise ConfigurationError(
+                f"{name}: is a model of {of_new}, but {first} is one of {of_first}; merge models of the same languages"
+            )
     languages = tuple(before or tag for before, tag in pairs)
     for key, value in settings.items():
         if key != "languages" and new[key] != value:
@@ -119,7 +127,7 @@ def _joined(settings: dict[str, Any], first: str, new: dict[str, Any], name: str
 def _warn_of_unknown_words(
     total: CountSum, model: TranslationModel, counts: tuple[Counts, Counts], name: str
 ) -> None:
-    """Warn of a side on which most linked words of a model are unknown to the models before it."""
+    """Warn if on some side most linked words of a model are unknown to the models before it."""
     shares = total.unknown(model.words, model.types, *counts)
     for side, unknown in zip(("source", "target"), shares, strict=True):
         if unknown > _HALF:

@@ -1,4 +1,4 @@
-"""The statistical models: one class a method, which estimates, decodes, saves and loads, and writes a lexicon.
+"""The statistical models: one class a method, which estimates, decodes, saves, and writes a lexicon.
 
 A model has two directions, *forward*, which generates target words, and *reverse*, which generates source words. All
 that depends on the method is in the class of a direction (``ibm2.DiagonalDirection``, ``hmm.HmmDirection``).
@@ -14,19 +14,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from isoglot.aligners.alignment import column
 from isoglot.aligners.statistical import diagonal, ibm2, text_passes
-from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, Vocabulary, locate_words
-from isoglot.aligners.statistical.counts import CountSum, Pairs
+from isoglot.aligners.statistical.bitext import BitextSide, FlatSide, Vocabularies, Vocabulary, locate_words
+from isoglot.aligners.statistical.counts import CountSum
 from isoglot.aligners.statistical.decoding import (
     BestWords,
     Decoded,
     Doubles,
-    Piece,
+    PairBatch,
     agreeing,
     in_threads,
     parts,
@@ -34,15 +32,14 @@ from isoglot.aligners.statistical.decoding import (
 )
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate, estimate_and_decode
-from isoglot.aligners.statistical.markov import Both
+from isoglot.aligners.statistical.markov import BothDirections
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
 from isoglot.aligners.statistical.pair_table import PairTable
 from isoglot.aligners.statistical.text_passes import WordTables
-from isoglot.core.checks import problems_of, shortened
-from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import Options
 from isoglot.runs.files import read_json, whole_path, write_json, write_text
-from isoglot.runs.listed import damage, read_whole, require_own, whole_folder
+from isoglot.runs.listed import read_whole, require_own, whole_folder
 
 FORMAT = 3
 """Version of the format of saved models."""
@@ -69,9 +66,10 @@ class TranslationModel(ABC):
     @classmethod
     def of_counts(cls, total: CountSum, options: Any) -> Self:
         """Make the model of counts that were added up over several models."""
-        words, (source, target), kind = total.words, total.types, cls.direction
-        forward = kind.of_counts(total.ahead, words, (source, target), options)
-        return cls(words, forward, kind.of_counts(total.back, words[::-1], (target, source), options))
+        words, (source, target) = total.words, total.types
+        forward = cls.direction.of_counts(total.forward, words, (source, target), options)
+        reverse = cls.direction.of_counts(total.reverse, words[::-1], (target, source), options)
+        return cls(words, forward, reverse)
 
     @classmethod
     @abstractmethod
@@ -110,23 +108,24 @@ class TranslationModel(ABC):
         return state.hexdigest()
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything that the model has learned as arrays by the names that a saved model has for them."""
         source, target = self.types
-        return {
-            "types.source": source,
-            "types.target": target,
-            **{f"forward.{name}": array for name, array in self.forward.arrays(source, target).items()},
-            **{f"reverse.{name}": array for name, array in self.reverse.arrays(target, source).items()},
-        }
+        arrays = {"types.source": source, "types.target": target}
+        for name, array in self.forward.arrays(source, target).items():
+            arrays[f"forward.{name}"] = array
+        for name, array in self.reverse.arrays(target, source).items():
+            arrays[f"reverse.{name}"] = array
+        return arrays
 
     def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
         """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder.
 
-        ``about`` is what the aligner was made with: ``method``, ``options``, ``lowercase`` and any more, such as
-        ``made_from``, see :func:`require_room`.
+        ``about``: Settings of the aligner (``method``, ``options``, ``lowercase`` and more), and ``made_from``, which
+        :func:`require_room` compares.
         """
         require_room(path)
         with whole_folder(path) as folder:
-            arrays = {name: np.ascontiguousarray(a) for name, a in self._arrays().items()}
+            arrays = {name: np.ascontiguousarray(array) for name, array in self._arrays().items()}
             with whole_path(folder / "tables.safetensors") as tables:
                 save_file(arrays, tables)
             vocabulary = {"source": self.source_words, "target": self.target_words}
@@ -134,11 +133,13 @@ class TranslationModel(ABC):
             write_json(folder / "model.json", {"format": FORMAT, **about})
 
     def write_lexicon(self, path: str | Path, *, minimum: float = 0.05) -> None:
-        """Write lines of source, tab, target, tab, probability, the best translations of a word first.
+        """Write a line for each pair of words: source, target and probability, the best translations of a word first.
 
-        A probability is √(p(target | source) · p(source | target)), so that a frequent word does not become everybody's
-        translation. Before, each direction is normalised to a sum of 1 over the translations of a word, which
-        variational Bayes leaves a little short of it. Entries below ``minimum`` are left out; 0 keeps the whole table.
+        A probability is √(p(target | source) · p(source | target)). With one direction alone a frequent word would
+        become everybody's translation. Each direction is first normalised, so that the translations of a word add up to
+        1: with variational Bayes they add up to a little less.
+
+        ``minimum``: Pairs below this probability are left out; 0 keeps all.
         """
         source, target = self.types
         forward = _shares(self.forward.probabilities(source, target), source)
@@ -146,10 +147,13 @@ class TranslationModel(ABC):
         probability = np.sqrt(forward * reverse)
         order = np.lexsort((target, -probability, source))
         likely = order[probability[order] >= minimum]
-        columns = (array[likely].tolist() for array in (source, target, probability))
-        rows = zip(*columns, strict=True)
-        source_words, target_words = ([*map(column, words)] for words in self.words)
-        lines = (f"{source_words[s]}\t{target_words[t]}\t{value!r}\n" for s, t, value in rows)
+        source_words = [column(word) for word in self.source_words]
+        target_words = [column(word) for word in self.target_words]
+        lines = []
+        for s, t, value in zip(
+            source[likely].tolist(), target[likely].tolist(), probability[likely].tolist(), strict=True
+        ):
+            lines.append(f"{source_words[s]}\t{target_words[t]}\t{value!r}\n")
         write_text(path, "".join(lines))
 
 
@@ -212,39 +216,46 @@ class FastAlignModel(TranslationModel):
         """Learn and decode; without a threshold one direction after the other, so that one model is in memory."""
         if threshold is not None:
             return cls.estimate(source, target, options).decode(source, target, options, threshold)
-        ahead, back = (
-            _best(*sides, options, ibm2.estimate(*sides, PairTable.of(*sides), options))
-            for sides in ((source, target), (target, source))
-        )
-        return ahead, back, None
+        best = []
+        for condition, generated in ((source, target), (target, source)):
+            table = PairTable.of(condition, generated)
+            direction = ibm2.estimate(condition, generated, table, options)
+            best.append(_best(condition, generated, options, direction))
+            del table, direction  # before the other direction is learned
+        forward, reverse = best
+        return forward, reverse, None
 
     def decode(
         self, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
     ) -> Decoded:
         """Decode each direction by itself."""
-        source, target = (
-            # The text in word numbers of the model, −1 for words that it does not know.
-            BitextSide(words, locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
-            for side, words in zip((source, target), self.words, strict=True)
-        )
-        models = self.forward, self.reverse
-        ahead = _best(source, target, options, self.forward)
-        back = _best(target, source, options, self.reverse)
+        source = _renumbered(source, self.source_words)
+        target = _renumbered(target, self.target_words)
+        forward = _best(source, target, options, self.forward)
+        reverse = _best(target, source, options, self.reverse)
         if threshold is None:
-            return ahead, back, None
+            return forward, reverse, None
 
-        def posteriors(piece: Piece) -> tuple[Doubles, Doubles]:
-            by_source, by_target = (
-                diagonal.posteriors(
-                    diagonal.DirectionText(condition, generated, model.table.flat),
-                    model.learned,
-                    options.positions,
-                )
-                for model, (condition, generated, _) in zip(models, piece.directions, strict=True)
-            )
+        def posteriors(batch: PairBatch) -> tuple[Doubles, Doubles]:
+            by_source = _posteriors(batch.source, batch.target, options, self.forward)
+            by_target = _posteriors(batch.target, batch.source, options, self.reverse)
             return by_source, by_target
 
-        return ahead, back, agreeing(source, target, threshold, posteriors)
+        return forward, reverse, agreeing(source, target, threshold, posteriors)
+
+
+def _renumbered(side: BitextSide, known: Vocabulary) -> BitextSide:
+    """Return a side of a text in the word numbers of a model, −1 for words that the model does not know."""
+    numbers = locate_words(known, side.words).astype(np.int32)
+    return BitextSide(known, numbers[side.ids], side.offsets)
+
+
+def _posteriors(
+    condition: FlatSide, generated: FlatSide, options: DiagonalOptions, model: ibm2.DiagonalDirection
+) -> Doubles:
+    """Compute the posteriors of a text by one direction. **Shape** of each pair: (condition, generated)."""
+    text = diagonal.DirectionText(condition, generated, model.table.flat)
+    return diagonal.posteriors(text, model.learned, options.positions)
 
 
 def _best(
@@ -297,101 +308,12 @@ class HmmModel(TranslationModel):
             translation = np.zeros(len(table.key))
             translation[slots], null = model.project(words, pairs)
             tables.append(WordTables(translation, null))
-        jumps = Both(self.forward.jumps, self.reverse.jumps)
-        return text_passes.decode(source, target, table.flat, Both(*tables), jumps, threshold)
+        jumps = BothDirections(self.forward.jumps, self.reverse.jumps)
+        return text_passes.decode(source, target, table.flat, BothDirections(*tables), jumps, threshold)
 
 
 METHODS: dict[str, type[TranslationModel]] = {"fast_align": FastAlignModel, "hmm": HmmModel}
 """Method to its model."""
-
-
-def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
-    """Read a folder that :meth:`TranslationModel.save` wrote: the model, and what ``about`` held."""
-    return read_whole(path, _load)
-
-
-def _load(folder: Path) -> tuple[TranslationModel, dict[str, Any]]:
-    about, vocabulary = read_json(folder / "model.json"), read_json(folder / "vocabulary.json")
-    if about is None or vocabulary is None or not (folder / "tables.safetensors").is_file():
-        raise InputError(
-            "no complete alignment model; write one with `isoglot align --save` (StatisticalAligner.save)",
-            path=folder,
-        )
-    about.pop("made_from", None)
-    if about.pop("format", None) != FORMAT or str(about.get("method")) not in METHODS:
-        raise InputError(
-            f"an alignment model of another format than {FORMAT}, or of another method; train it again",
-            path=folder / "model.json",
-        )
-    if (changed := damage(folder, remembered=True)) is not None:
-        raise InputError(
-            f"the alignment model is damaged ({changed} was changed after it was saved); restore the file, or train "
-            "the model again",
-            path=folder,
-        )
-    try:
-        arrays = load_file(folder / "tables.safetensors")
-        about["lowercase"] = bool(about["lowercase"])
-        kind = METHODS[about["method"]]
-        options = kind.options(**about["options"])
-        words = _word_list(vocabulary["source"]), _word_list(vocabulary["target"])
-        types = arrays["types.source"], arrays["types.target"]
-        _require_sound(words, types, arrays)
-        forward, reverse = (
-            kind.direction.from_arrays(
-                {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)},
-                words[::turn],
-                types[::turn],
-                options,
-            )
-            for prefix, turn in (("forward.", 1), ("reverse.", -1))
-        )
-    except (SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
-        problem = problems_of(error)[0] if isinstance(error, ValidationError) else error
-        raise InputError(
-            f"the alignment model is damaged ({type(error).__name__}: {problem}); train it again", path=folder
-        ) from error
-    return kind(words, forward, reverse), about
-
-
-def _word_list(vocabulary: Any) -> Vocabulary:
-    """Return a list as a vocabulary, and refuse any other value."""
-    if not isinstance(vocabulary, list):
-        raise TypeError(f"a list of words is needed, got {shortened(vocabulary)}")
-    return Vocabulary(vocabulary)
-
-
-def _require_sound(words: Vocabularies, types: Pairs, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Refuse words, pairs of words and counts that do not belong together.
-
-    Raises:
-        ValueError: with what is wrong.
-    """
-    for side, vocabulary in zip(("source", "target"), words, strict=True):
-        if not all(isinstance(word, str) for word in vocabulary) or len(set(vocabulary)) != len(vocabulary):
-            raise ValueError(f"{side} words are repeated or are not texts")
-    for name, values in arrays.items():
-        side, _, kind = name.partition(".")
-        dtypes = (
-            ("int32",) if side == "types" else ("float64", "float32") if kind == "counts" else ("float64",)
-        )
-        if values.ndim != 1 or values.dtype.name not in dtypes:
-            raise ValueError(
-                f"{name} is {values.dtype} of shape {values.shape}, and a list of {dtypes[0]} is needed"
-            )
-        if values.size and not 0 <= values.min() <= values.max() < np.inf:
-            raise ValueError(f"{name} has numbers that are negative or not finite")
-        generated = len(words[1] if side == "forward" else words[0])
-        jumps = len(arrays.get(f"{side}.jump_start", ()))
-        needed = {"null": generated, "null_counts": generated, "frequency": generated, "tension": 1,
-                  "jump_start": max(jumps, 1), "jump_width": 2 * jumps - 1}.get(kind, len(types[0]))  # fmt: skip
-        if len(values) != needed:
-            raise ValueError(f"{name} has {len(values)} numbers, and {needed} are needed")
-    for side, vocabulary, numbers in zip(("source", "target"), words, types, strict=True):
-        if len(numbers) and numbers.max() >= len(vocabulary):
-            raise ValueError(f"pairs name a {side} word that is not there")
-    if not (np.diff(types[0].astype(np.int64) << 32 | types[1]) > 0).all():
-        raise ValueError("pairs are repeated or not in order")
 
 
 def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from isoglot.aligners.aligner import is_corpus, require_languages
-from isoglot.aligners.alignment import WINDOW, usable_words, with_links
+from isoglot.aligners.alignment import WINDOW, give_links, usable_words
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import SentenceAlignments
-from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
+from isoglot.aligners.statistical.methods import METHODS, TranslationModel
 from isoglot.aligners.statistical.options import Symmetrisation
+from isoglot.aligners.statistical.saved_models import load_model
 from isoglot.aligners.symmetrise import check_symmetriser
 from isoglot.core.checks import did_you_mean, shortened, validated
 from isoglot.core.errors import ConfigurationError, InputError
@@ -249,6 +250,7 @@ class StatisticalAligner:
                 "alignment_score": result.score.tolist(),
             }
 
+        # Names the model and everything else that the links depend on: the same key may reuse a cached result.
         decoding = self.symmetrisation, self.threshold, self.lowercase
         key = f"{self.trained().digest()} {self.method} {decoding} {self.options} {self.words}"
         return add_links(bitext, run, batch_size=batch_size, key=key, mode=self._mode)
@@ -295,7 +297,7 @@ class StatisticalAligner:
             unknown.look(source, target)
             table = self.tables(source, target).links.above(min_probability)
             lengths = list(map(len, source)), list(map(len, target))
-            yield from with_links(chunk, table, *lengths, min_score=min_score)
+            yield from give_links(chunk, table, *lengths, min_score=min_score)
             first += len(chunk)
 
     def tables(self, source: Sentences, target: Sentences) -> SentenceAlignments:

@@ -55,18 +55,21 @@ class PairTable:
     @classmethod
     def of(cls, condition: BitextSide, generated: BitextSide) -> PairTable:
         """Make the table of the pairs that occur in a bitext: count the pairs of each row, then fill the rows."""
-        size, (first, sentences) = np.zeros(len(condition.words), np.int64), occurrences(condition)
+        size = np.zeros(len(condition.words), np.int64)
+        first, sentences = occurrences(condition)
 
-        def visit(start: Ints, key: npt.NDArray[np.int32], part: tuple[int, int]) -> None:
+        def count_or_insert(start: Ints, key: npt.NDArray[np.int32], part: tuple[int, int]) -> None:
+            """Go through the pairs of some conditioning words: count them in ``size``, and insert them into slots."""
             seen_by = np.full(len(generated.words), -1, np.int32)
-            _visit(first, sentences, generated.flat, seen_by, size, start, key, part)
+            _count_or_insert(first, sentences, generated.flat, seen_by, size, start, key, part)
 
-        # `_visit` without an array of slots counts, with one it inserts.
+        # Twice over the text: without slots the pairs are only counted, which gives the size of each row.
         ranges, words = row_parts(first), len(condition.ids)
-        in_threads(partial(visit, np.zeros(0, np.int64), np.zeros(0, np.int32)), ranges, words=words)
+        count = partial(count_or_insert, np.zeros(0, np.int64), np.zeros(0, np.int32))
+        in_threads(count, ranges, words=words)
         start = _starts(size)
         key = np.full(start[-1], EMPTY, np.int32)
-        in_threads(partial(visit, start, key), ranges, words=words)
+        in_threads(partial(count_or_insert, start, key), ranges, words=words)
         return cls(start, key, size)
 
     @classmethod
@@ -93,13 +96,13 @@ class PairTable:
     def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]:
         """Return conditioning word, generated word and slot of each pair, sorted by the words in this order."""
         condition = np.repeat(np.arange(len(self.size), dtype=np.int32), self.size)
-        # Each pair as one number: sorting those and looking them up again beats a sort by two.
-        both = condition.astype(np.int64)
-        both <<= 32
-        both |= self.key[self.key != EMPTY]
-        both.sort()
-        generated = (both & 0xFFFFFFFF).astype(np.int32)
-        del both
+        # Each pair packed into one number: to sort these and look the slots up again beats a sort by two words.
+        packed = condition.astype(np.int64)
+        packed <<= 32
+        packed |= self.key[self.key != EMPTY]
+        packed.sort()
+        generated = (packed & 0xFFFFFFFF).astype(np.int32)
+        del packed
         return condition, generated, self.slots(condition, generated)
 
     def slots(self, condition: npt.NDArray[np.integer], generated: npt.NDArray[np.integer]) -> Ints:
@@ -108,7 +111,8 @@ class PairTable:
         _find_all(
             self.start,
             self.key,
-            *(side.astype(np.int32, copy=False) for side in (condition, generated)),
+            condition.astype(np.int32, copy=False),
+            generated.astype(np.int32, copy=False),
             slots,
         )
         return slots
@@ -161,7 +165,7 @@ def _insert_all(start, key, condition, generated):
 
 @compiled
 def _find_all(start, key, condition, generated, slots):
-    """Write the slots of pairs; of unknown words (−1) ``slots`` keeps what it had."""
+    """Write the slots of pairs into ``slots``, which keeps its value where a word is unknown (−1)."""
     for k in range(len(condition)):
         if condition[k] >= 0 and generated[k] >= 0:
             slots[k] = find(start, key, condition[k], generated[k])
@@ -195,11 +199,12 @@ def row_parts(first: Ints) -> list[tuple[int, int]]:
 
 
 @compiled
-def _visit(first, sentences, side, seen_by, size, start, key, part):
-    """Count the distinct words of ``side`` that stand beside each conditioning word; if there are slots, fill them.
+def _count_or_insert(first, sentences, side, seen_by, size, start, key, part):
+    """Count the distinct words of ``side`` that occur together with each conditioning word; with slots insert them too.
 
-    ``seen_by`` has for each word of ``side`` the last conditioning word that it stood beside, −1 at first. Conditioning
-    words are visited one after the other, so a word whose entry is the present one has been counted for it.
+    ``first``, ``sentences``: :func:`occurrences` of the conditioning side. ``seen_by`` has for each word of ``side``
+    the last conditioning word that it was counted for, −1 at first. The conditioning words of a part come one after the
+    other, so this shows whether a word has been counted for the present one.
     """
     for condition in range(part[0], part[1]):
         count, before = 0, np.int32(-1)

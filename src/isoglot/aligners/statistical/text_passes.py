@@ -1,12 +1,18 @@
-"""The HMM aligner's passes over a text: probabilities of its words, expected links, best words, in compiled loops.
+"""The HMM aligner's two passes over a text: ``visit`` adds up expected counts (E-step), ``decode`` finds links.
 
-A text is visited a piece at a time (some thousand pairs of words), through these steps:
+Both go through a text batch by batch (:class:`~isoglot.aligners.statistical.decoding.PairBatch`), in these steps:
 
-    slots ──> probabilities of words ──> posteriors of links ──> visit:  expected links, null counts, jumps
-              _predict, _look_up         forward_backward        decode: best words, agreeing links
+    slots of entries ──> probabilities of words ──> posteriors of links ──> visit:  expected links, null counts, jumps
+    _slots               _predict or _look_up       forward_backward        decode: best words, agreeing links
 
 An *entry* is a pair of words of one sentence pair, its *slot* the place of these two words in the table of the text
-(``pair_table.py``). Arrays of entries hold one sentence pair after the other, each as (source, target).
+(``pair_table.py``). Arrays of entries hold one sentence pair after the other. Inside a sentence pair of n source words
+and m target words entry (i, j) stands
+
+- source word by source word, at ``i · m + j``: slots, contributions, and everything of the reverse direction;
+- target word by target word, at ``j · n + i``: everything of the forward direction.
+
+So forward–backward, which goes from generated word to generated word, reads either direction from left to right.
 """
 
 from threading import Lock
@@ -21,14 +27,14 @@ from isoglot.aligners.statistical.decoding import (
     BestWords,
     Decoded,
     Doubles,
-    Piece,
+    PairBatch,
     agreeing,
     best_words,
-    pieces,
+    pair_batches,
     require_possible,
     sides_of,
 )
-from isoglot.aligners.statistical.markov import Both, JumpCounts, forward_backward
+from isoglot.aligners.statistical.markov import BothDirections, JumpCounts, forward_backward
 from isoglot.aligners.statistical.pair_table import FlatTable, find
 
 UNIT = 65535.0
@@ -36,14 +42,14 @@ UNIT = 65535.0
 
 
 class WordTables(NamedTuple):
-    """One direction's probabilities of words, as a model that was learned before gives them."""
+    """One direction's probabilities of words, taken from a model that was learned before."""
 
     translation: npt.NDArray[np.floating]  # p(generated | condition) of each slot
     null: Doubles  # p(generated | null) of each generated word
 
 
 class WordCounts(NamedTuple):
-    """One direction's expected counts, from which predictive probabilities follow; see ``hmm.py``."""
+    """One direction's expected counts, from which predictive probabilities follow by the formulas of ``hmm.py``."""
 
     links: Doubles  # c(e, f) of each slot
     totals: Doubles  # c(e) of each conditioning word
@@ -51,39 +57,42 @@ class WordCounts(NamedTuple):
     class_totals: Doubles  # of the prefix class of each conditioning word
     share: Doubles  # β · p(f | prefix(f)) of each generated word; empty without prefixes
     null: Doubles  # of null and each generated word
-    alpha: float = 0.0
+    alpha: float = 0.0  # added to each count by the prior
     smooth: float = 0.0  # added to c(e) by the prior: α·V + β
     class_smooth: float = 0.0  # added to a class total: α times the number of generated classes
     null_total: float = 0.0  # the sum of `null`, with α for each generated word
 
 
 class Contributions(NamedTuple):
-    """The share of a text in the counts since its last visit, which predictions about the text leave out."""
+    """How much the last visit of each entry and token added to the counts; predictions about it leave this out."""
 
     entries: npt.NDArray[np.int64]  # number of each sentence's first entry
     links: npt.NDArray[np.uint16]  # of each entry, out of UNIT
-    null: Both  # of each token, in each direction
+    null: BothDirections  # of each token: float32 arrays
 
 
 class LinkCounts(NamedTuple):
-    """The expected counts that a visit adds up."""
+    """The expected counts that visits add up."""
 
     links: npt.NDArray[np.int64]  # of each slot, out of UNIT
-    jumps: Both  # JumpCounts
+    jumps: BothDirections  # of JumpCounts
     adding: Lock  # of ``links``, which all parts of a text add to
 
 
 @compiled
-def _predict(source, target, slots, contributed, contributed_null, ahead, back, result):
+def _predict(source, target, slots, contributed, contributed_null, forward, reverse, result):
     """Compute both directions' predictive p(generated | condition) and p(generated | null) into ``result``.
 
     The share of an entry itself (``contributed``) is taken out of every count, so that a rare pair cannot confirm
     itself. Both directions have the same counts of links and classes, so one pass over these serves both.
 
+    ``forward``, ``reverse``: :class:`WordCounts` of the directions. ``result``: :class:`_Posteriors` of both.
+
     **Shape** of ``slots`` and ``contributed``: each pair's (source, target).
     """
-    (forward, forward_null), (reverse, reverse_null) = result
-    before, alpha = 0, ahead.alpha
+    (forward_result, forward_null), (reverse_result, reverse_null) = result
+    # `before`: the entries of the sentence pairs before this one.
+    before, alpha = 0, forward.alpha
     for s in range(len(source.offsets) - 1):
         words, target_words = sides_of(source, target, s)
         n, m = len(words), len(target_words)
@@ -93,23 +102,25 @@ def _predict(source, target, slots, contributed, contributed_null, ahead, back, 
                 # c(e, f) − q + α: counts never fall below 0, which rounding of q could cause.
                 at, target_word = before + i * m + j, target_words[j]
                 slot, q = slots[at], contributed[at] / UNIT
-                links = max(ahead.links[slot] - q, 0.0) + alpha
+                links = max(forward.links[slot] - q, 0.0) + alpha
                 forward_sum = reverse_sum = links
                 # The base measure over prefixes: β · p(f | prefix(f)) · p(prefix(f) | prefix(e)).
-                if len(ahead.share):
-                    classes = max(ahead.classes[slot] - q, 0.0) + alpha
-                    forward_sum += ahead.share[target_word] * (
-                        classes / (max(ahead.class_totals[word] - q, 0.0) + ahead.class_smooth)
+                if len(forward.share):
+                    classes = max(forward.classes[slot] - q, 0.0) + alpha
+                    forward_sum += forward.share[target_word] * (
+                        classes / (max(forward.class_totals[word] - q, 0.0) + forward.class_smooth)
                     )
-                    reverse_sum += back.share[word] * (
-                        classes / (max(back.class_totals[target_word] - q, 0.0) + back.class_smooth)
+                    reverse_sum += reverse.share[word] * (
+                        classes / (max(reverse.class_totals[target_word] - q, 0.0) + reverse.class_smooth)
                     )
-                # Forward has (target, source) order, as forward–backward reads it; reverse has (source, target).
-                forward[before + j * n + i] = forward_sum / (max(ahead.totals[word] - q, 0.0) + ahead.smooth)
-                reverse[at] = reverse_sum / (max(back.totals[target_word] - q, 0.0) + back.smooth)
+                # Divide by the total of the conditioning word: c(e) − q + α·V + β.
+                forward_total = max(forward.totals[word] - q, 0.0) + forward.smooth
+                reverse_total = max(reverse.totals[target_word] - q, 0.0) + reverse.smooth
+                forward_result[before + j * n + i] = forward_sum / forward_total
+                reverse_result[at] = reverse_sum / reverse_total
         before += n * m
-    _predict_null(target, contributed_null.ahead, ahead, forward_null)
-    _predict_null(source, contributed_null.back, back, reverse_null)
+    _predict_null(target, contributed_null.forward, forward, forward_null)
+    _predict_null(source, contributed_null.reverse, reverse, reverse_null)
 
 
 @helper
@@ -125,8 +136,10 @@ def _predict_null(generated, contributed, counts, result):
 def _look_up(condition, generated, slots, turned, tables, result):
     """Look p(generated | condition) and p(generated | null) up in tables, into ``result``.
 
-    ``slots`` has (source, target) order; with ``turned`` the source is the generated side. The result has (generated,
-    condition) order, as that of :func:`_predict`.
+    ``turned``: Whether the source is the generated side. ``tables``: :class:`WordTables` of the direction. ``result``:
+    Its :class:`_Posteriors`.
+
+    **Shape** of ``slots``: each pair's (source, target); of the result: each pair's (generated, condition).
     """
     emission, silent = result
     before = 0
@@ -135,11 +148,12 @@ def _look_up(condition, generated, slots, turned, tables, result):
             condition.offsets[s + 1] - condition.offsets[s],
             generated.offsets[s + 1] - generated.offsets[s],
         )
-        # How far apart the slots of two conditioning words are, and of two generated words.
-        across, down = (1, n) if turned else (m, 1)
+        # The distance in `slots` from one conditioning word to the next, and from one generated word to the next.
+        condition_step, generated_step = (1, n) if turned else (m, 1)
         for j in range(m):
             for i in range(n):
-                emission[before + j * n + i] = tables.translation[slots[before + i * across + j * down]]
+                slot = slots[before + i * condition_step + j * generated_step]
+                emission[before + j * n + i] = tables.translation[slot]
         before += n * m
     for k in range(len(silent)):
         silent[k] = tables.null[generated.ids[k]]
@@ -158,13 +172,12 @@ def _slots(source, target, table, slots):
 
 
 @compiled
-def _combine(source, target, slots, ahead, back, contributed, links):
+def _combine(source, target, slots, forward, reverse, contributed, links):
     """Multiply both directions' posteriors, write the products to ``contributed``, and add them to ``links``.
 
-    ``ahead`` has the cells of a pair target word by target word; ``back`` and ``contributed`` have them source word by
-    source word.
-
     The product is the expected link of agreement (Liang, Taskar & Klein 2006, §3).
+
+    **Shape** of ``forward``: each pair's (target, source); of ``reverse`` and ``contributed``: (source, target).
     """
     before = 0
     for s in range(len(source.offsets) - 1):
@@ -172,7 +185,8 @@ def _combine(source, target, slots, ahead, back, contributed, links):
         for i in range(n):
             for j in range(m):
                 k = before + i * m + j
-                both = min(ahead[before + j * n + i], 1.0) * min(back[k], 1.0)
+                # Rounding can make a posterior a little more than 1.
+                both = min(forward[before + j * n + i], 1.0) * min(reverse[k], 1.0)
                 fraction = np.uint16(both * UNIT + 0.5)
                 contributed[k] = fraction
                 if fraction:  # most are 0, and their slots need not be fetched
@@ -181,39 +195,46 @@ def _combine(source, target, slots, ahead, back, contributed, links):
 
 
 @compiled
-def _keep_null(condition, generated, silent, contributed):
+def _keep_null(condition, generated, null, contributed):
     """Copy null posteriors of generated words to ``contributed``, except in pairs whose conditioning side is empty."""
     for s in range(len(condition.offsets) - 1):
         if condition.offsets[s] < condition.offsets[s + 1]:
             for k in range(generated.offsets[s], generated.offsets[s + 1]):
-                contributed[k] = silent[k]
+                contributed[k] = null[k]
 
 
 class _Posteriors(NamedTuple):
-    """One direction's probabilities of a piece of text, which forward–backward turns into posteriors in place."""
+    """One direction's probabilities of the words of a batch, which forward–backward turns into posteriors in place."""
 
-    links: Doubles
-    null: Doubles
+    links: Doubles  # first p(generated | condition), then p(a_j = i | sentence pair), of each entry
+    null: Doubles  # first p(generated | null), then p(a_j = null | sentence pair), of each generated token
 
 
-def _found_slots(piece: Piece, table: FlatTable) -> Ints:
-    """Find the slot of each entry of a piece."""
-    slots = np.empty(int(piece.source.lengths @ piece.target.lengths), np.int64)
-    _slots(piece.source, piece.target, table, slots)
+def _found_slots(batch: PairBatch, table: FlatTable) -> Ints:
+    """Find the slot of each entry of a batch."""
+    slots = np.empty(int(batch.source.lengths @ batch.target.lengths), np.int64)
+    _slots(batch.source, batch.target, table, slots)
     return slots
 
 
 def _probabilities(
-    piece: Piece, slots: Ints, words: Both, contributed: npt.NDArray[np.uint16], contributed_null: Both
-) -> Both:
-    """Compute both directions' p(generated | condition) and p(generated | null) of a piece, from counts or tables."""
-    sides = piece.source, piece.target
-    posteriors = Both(*(_Posteriors(np.empty(len(slots)), np.empty(len(side.ids))) for side in sides[::-1]))
-    if isinstance(words.ahead, WordCounts):
-        _predict(*sides, slots, contributed, contributed_null, *words, posteriors)
+    batch: PairBatch,
+    slots: Ints,
+    learned: BothDirections,
+    contributed: npt.NDArray[np.uint16],
+    contributed_null: BothDirections,
+) -> BothDirections:
+    """Compute both directions' p(generated | condition) and p(generated | null) of a batch, from counts or tables."""
+    source, target = batch.source, batch.target
+    # The forward direction generates the target words, the reverse direction the source words.
+    forward = _Posteriors(np.empty(len(slots)), np.empty(len(target.ids)))
+    reverse = _Posteriors(np.empty(len(slots)), np.empty(len(source.ids)))
+    posteriors = BothDirections(forward, reverse)
+    if isinstance(learned.forward, WordCounts):
+        _predict(source, target, slots, contributed, contributed_null, *learned, posteriors)
     else:
-        _look_up(*sides, slots, False, words.ahead, posteriors.ahead)
-        _look_up(*sides[::-1], slots, True, words.back, posteriors.back)
+        _look_up(source, target, slots, False, learned.forward, forward)
+        _look_up(target, source, slots, True, learned.reverse, reverse)
     return posteriors
 
 
@@ -221,42 +242,45 @@ def visit(
     sides: tuple[FlatSide, FlatSide],
     part: tuple[int, int],
     table: FlatTable,
-    words: Both,
-    jumps: Both,
+    learned: BothDirections,
+    jumps: BothDirections,
     contributed: Contributions,
     expected: LinkCounts,
 ) -> None:
-    """E-step over the sentences ``part[0]`` to ``part[1]`` − 1: adds to ``expected``, and renews ``contributed``.
+    """Run the E-step over the sentences ``part[0]`` to ``part[1]`` − 1: add to ``expected``, renew ``contributed``.
 
     Args:
         sides: Source and target side of the text.
         part: First sentence, and the one after the last.
         table: The word pairs of the text, by source word.
-        words: :class:`WordTables` (in the first iteration) or :class:`WordCounts` of both directions.
+        learned: :class:`WordTables` (in the first iteration) or :class:`WordCounts` of both directions.
         jumps: Jump weights of both directions.
-        contributed: The share of each entry and token in the counts of ``words``.
+        contributed: The share of each entry and token in the counts of ``learned``.
         expected: The sums to add to; parts in other threads add to the same links.
     """
-    for piece in pieces(*sides, *part):
-        slots = _found_slots(piece, table)
-        links = contributed.links[
-            contributed.entries[piece.sentences.start] : contributed.entries[piece.sentences.stop]
-        ]
-        null = Both(contributed.null.ahead[piece.target_tokens], contributed.null.back[piece.source_tokens])
-        posteriors = _probabilities(piece, slots, words, links, null)
-        score = np.zeros(len(piece.source.offsets) - 1)
-        for k, (condition, generated, _) in enumerate(piece.directions):
+    for batch in pair_batches(*sides, *part):
+        slots = _found_slots(batch, table)
+        # Views of the batch's own contributions: what is written to them is written to `contributed`.
+        first_entry = contributed.entries[batch.sentences.start]
+        end_entry = contributed.entries[batch.sentences.stop]
+        links = contributed.links[first_entry:end_entry]
+        null = BothDirections(
+            contributed.null.forward[batch.target_tokens], contributed.null.reverse[batch.source_tokens]
+        )
+        posteriors = _probabilities(batch, slots, learned, links, null)
+        score = np.zeros(len(batch.source.offsets) - 1)
+        for k, (condition, generated, _) in enumerate(batch.directions):
             forward_backward(condition, generated, *posteriors[k], jumps[k], expected.jumps[k], score)
             require_possible(score)
             _keep_null(condition, generated, posteriors[k].null, null[k])
         # Compiled loops run in threads side by side, so only one at a time adds to the shared links.
         with expected.adding:
             _combine(
-                piece.source,
-                piece.target,
+                batch.source,
+                batch.target,
                 slots,
-                posteriors.ahead.links,
-                posteriors.back.links,
+                posteriors.forward.links,
+                posteriors.reverse.links,
                 links,
                 expected.links,
             )
@@ -266,30 +290,39 @@ def decode(
     source: BitextSide,
     target: BitextSide,
     table: FlatTable,
-    words: Both,
-    jumps: Both,
+    learned: BothDirections,
+    jumps: BothDirections,
     threshold: float | None,
 ) -> Decoded:
     """Find each direction's best words of a text, and with a ``threshold`` the links on which both directions agree.
 
-    ``table`` and ``words`` are those of :func:`visit`; nothing is left out of the counts.
+    ``table`` and ``learned`` are those of :func:`visit`; nothing is left out of the counts.
     """
-    best = Both(BestWords.empty(target), BestWords.empty(source))
+    best = BothDirections(BestWords.empty(target), BestWords.empty(source))
 
-    def run(piece: Piece) -> tuple[Doubles, Doubles]:
-        slots = _found_slots(piece, table)
-        null = Both(*(np.zeros(len(side.ids), np.float32) for side in (piece.target, piece.source)))
-        posteriors = _probabilities(piece, slots, words, np.zeros(len(slots), np.uint16), null)
-        for k, (condition, generated, tokens) in enumerate(piece.directions):
+    def posteriors_of(batch: PairBatch) -> tuple[Doubles, Doubles]:
+        """Fill ``best`` for a batch; returns the posteriors of the reverse and of the forward direction."""
+        slots = _found_slots(batch, table)
+        # No contributions, because nothing is left out.
+        no_links = np.zeros(len(slots), np.uint16)
+        no_null = BothDirections(
+            np.zeros(len(batch.target.ids), np.float32), np.zeros(len(batch.source.ids), np.float32)
+        )
+        posteriors = _probabilities(batch, slots, learned, no_links, no_null)
+        for k, (condition, generated, tokens) in enumerate(batch.directions):
+            # forward_backward also counts jumps, which nobody reads here.
             expected = JumpCounts(np.zeros(len(jumps[k].width)), np.zeros(len(jumps[k].start)))
-            score = best[k].score[piece.sentences]
+            score = best[k].score[batch.sentences]
             forward_backward(condition, generated, *posteriors[k], jumps[k], expected, score)
             require_possible(score)
             best_words(
                 condition, generated, *posteriors[k], best[k].word[tokens], best[k].probability[tokens]
             )
-        return posteriors.back.links, posteriors.ahead.links
+        return posteriors.reverse.links, posteriors.forward.links
 
-    # `agreeing` visits all pieces; without a threshold only for the best words: no posterior reaches 2.
-    agreed = agreeing(source, target, 2.0 if threshold is None else threshold, run)
-    return *best, None if threshold is None else agreed
+    if threshold is None:
+        # `agreeing` runs only to have `posteriors_of` called for each batch: no posterior reaches 2, so no link agrees.
+        agreeing(source, target, 2.0, posteriors_of)
+        return best.forward, best.reverse, None
+    agreed = agreeing(source, target, threshold, posteriors_of)
+    return best.forward, best.reverse, agreed
