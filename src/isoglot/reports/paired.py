@@ -196,12 +196,10 @@ def paired(
     pairs = [_Pair(first[name], second[name]) for name in names]
     p_values = _p_values(pairs, samples, seed)
     intervals = _intervals(pairs, samples, seed)
-    comparisons = []
+    found = []
     for name, pair, p, (low, high) in zip(names, pairs, p_values, intervals, strict=True):
-        comparisons.append(
-            Comparison(name, *pair.means, low, high, p, len(pair), pair.differing, about or {})
-        )
-    return comparisons
+        found.append(Comparison(name, *pair.means, low, high, p, len(pair), pair.differing, about or {}))
+    return found
 
 
 class _Pair:
@@ -266,8 +264,7 @@ def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
             exchanged = pair.difference(pair.first.sum(0) + moved, pair.second.sum(0) - moved)
             observed = pair.difference(pair.first.sum(0), pair.second.sum(0))
             seen[i] += int((abs(exchanged) >= abs(observed) - _ROUNDING).sum())
-    p_values = seen / count if exact else (seen + 1) / (count + 1)  # 3
-    return [float(p) for p in p_values]
+    return [float(p) for p in (seen / count if exact else (seen + 1) / (count + 1))]  # 3
 
 
 def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[float, float]]:
@@ -302,7 +299,7 @@ SeedFiles = dict[Any, CountsFile]
 
 
 def _files_of_system(side: Predictions | Sequence[Predictions]) -> dict[Key, SeedFiles]:
-    """Read the counts of one system's runs, by task, language and split, and by seed."""
+    """Read one system's counts by task, language and split, and by seed."""
     places = list(side) if isinstance(side, Sequence) and not isinstance(side, str) else [side]
     if not places or not all(isinstance(place, str | Path | Mapping) for place in places):
         raise ConfigurationError(

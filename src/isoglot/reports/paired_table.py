@@ -98,7 +98,7 @@ def _key(about: Mapping[str, Any]) -> str:
 
 
 def _compared(first: CountsBySeed, second: CountsBySeed) -> Comparison | None:
-    """Compare two runs in their main metric over the seeds that both have; ``None`` if the examples are not the same."""
+    """Compare two runs in their main metric over the seeds that both have; ``None`` if the examples differ."""
     seeds = [seed for seed in first if seed in second]
     data_hashes = {file.about.get("data") for file in (*first.values(), *second.values())}
     if not seeds or len(data_hashes) > 1:
