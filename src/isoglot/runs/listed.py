@@ -156,7 +156,7 @@ def read_whole(path: str | Path, read: Callable[[Path], Value]) -> Value:
                 raise
         else:
             after = _identity(folder)
-            # Device and inode: reading a folder, or adding a cache to it, may change its time.
+            # Device and inode only: a cache that is added to the folder meanwhile changes its time.
             if (after and after[:2]) == (before and before[:2]):
                 return value
     return read(recovered(path))
