@@ -37,7 +37,13 @@ _NAMES = {
 
 @dataclass
 class _Line:
-    """Our measurements of one row of the paper, by one run with one change of sizes."""
+    """Our measurements of one row of the paper, by one run with one change of sizes.
+
+    Two seeds of XLM-Align on German, and its mean over languages, make one line:
+
+        cells   {"de": [cell of seed 1, cell of seed 2]}
+        values  {"de": {1: 74.0, 2: 75.0}, "avg": {1: 70.1, 2: 70.9}}
+    """
 
     row: PaperRow
     run: str
@@ -48,7 +54,7 @@ class _Line:
     covered: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def score(self, column: str) -> Score | None:
-        """The mean over seeds."""
+        """Compute the mean over seeds in a column; ``None`` if there is no value."""
         values = self.values.get(column)
         return Score.of(list(values.values())) if values else None
 
@@ -154,7 +160,7 @@ class _Builder:
         return sorted(lines.values(), key=lambda line: self.layout.rows.index(line.row))
 
     def _filled_columns(self) -> list[PaperColumn]:
-        """The columns with a cell or a mean, in the paper's order; cells without a value, planned ones, count."""
+        """Choose the columns with a cell or a mean of ours, in the paper's order; a planned cell has no value yet."""
         filled: set[str] = set()
         for line in self.lines:
             filled.update(line.cells, line.values)
@@ -231,7 +237,10 @@ class _Builder:
         return TableCell.of(score.mean, column.metric, sd=score.sd, note=note, title=title)
 
     def _paper_value(self, row: PaperRow, column: PaperColumn, covered: Sequence[str]) -> PaperValue | None:
-        """The paper's value; where our mean covers some columns alone, the paper's mean over the same columns."""
+        """Return the paper's value; if our mean covers only some columns, the paper's mean over the same columns.
+
+        ``covered``: The columns that our mean covers; empty if it covers all of them, or if this is no mean.
+        """
         if not covered:
             return self.layout.value(row, column)
         values = {name: row.values.get(name) for name in covered}
@@ -309,7 +318,7 @@ class _Builder:
             self.result.note(" ".join(notes))
 
     def _note_on_remeasured(self) -> None:
-        """Say which cells were measured twice with different values; the table shows the last value."""
+        """Say which cells of this table were measured twice; ``ReportScores.warnings`` does it for rows of results."""
         remeasured = []
         for line in self.lines:
             for cells in line.cells.values():
@@ -325,7 +334,7 @@ class _Builder:
 
 
 def _without_paper(name: str, cells: Sequence[Cell]) -> PaperTable:
-    """An empty table with the rows and columns that the cells name, in their order."""
+    """Make an empty table with the rows and columns that the cells name, in the order of the cells."""
     rows = dict.fromkeys(" / ".join(cell.row) for cell in cells)
     columns = dict.fromkeys(" / ".join(cell.column) for cell in cells)
     return PaperTable(
@@ -334,7 +343,7 @@ def _without_paper(name: str, cells: Sequence[Cell]) -> PaperTable:
 
 
 def _heading(column: PaperColumn) -> Column:
-    """The heading of a column: ``en.f1`` is F1 under en.
+    """Make the heading of a column: ``en.f1`` is F1 under en.
 
     XLM-Align's Table 15 prints its languages in an order that its values do not fit: the values of ``es.f1`` are of
     Arabic, so they stand under ar.

@@ -60,12 +60,12 @@ class Chart:
 
     @property
     def wide(self) -> bool:
-        """Whether it takes the page's whole width."""
+        """Whether the chart takes the page's whole width."""
         return len(self.panels) > 1
 
 
 def draw(figure: ReportFigure, *, runs: Sequence[str] = ()) -> Chart:
-    """Charts, caption and data of a figure.
+    """Draw a figure: its charts, its caption and its data as a table.
 
     A series with the name of one of the report's ``runs`` has the same colour and shape in all its figures.
     """
@@ -126,7 +126,7 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
 
 
 def _lines_table(figure: Lines) -> Table:
-    """The values of a chart: a row for each place along the axis, a column for each line."""
+    """List the values of a chart: a row for each place along the axis, a column for each line."""
     columns: list[dict[float, TableCell]] = []
     for series in figure.series:
         column = {}
@@ -140,26 +140,32 @@ def _lines_table(figure: Lines) -> Table:
 
 
 def _short_number(value: float) -> str:
-    """Four digits, with a true minus sign."""
+    """Write a number with four significant digits and a true minus sign: ``12.35``, ``−0.5``."""
     return f"{value:.4g}".replace("-", "−")
 
 
 def _x_of_lines(figure: Lines, places: Sequence[float]) -> Any:
-    """The axis along which lines go: whole steps have whole ticks, and values that were tried a tick each."""
+    """Make the x axis of lines.
+
+    1. In the chart of a sweep, whose lines have intervals, each value that was tried has a tick; above 16 values Vega
+       chooses. The axis reaches from the first of ``places`` to the last: bars stand beside the value that was tried.
+    2. Steps of a training and layers are whole numbers, and so are their ticks. There is no half layer.
+    3. Other axes are left to Vega.
+    """
     steps = sorted({x for series in figure.series for x in series.x})
-    if any(series.interval is not None for series in figure.series):
+    if any(series.interval is not None for series in figure.series):  # 1
         ticks = alt.Axis(values=steps, format="~g") if len(steps) <= _FEW else alt.Axis(format="~g")
         scale = alt.Scale(type=figure.x_scale, domain=[min(places), max(places)], nice=False, padding=12)
         return alt.X("at:Q", title=figure.x_label, scale=scale, axis=ticks)
     whole = all(float(x).is_integer() for x in steps)
     axis = alt.Axis(labelExpr=_THOUSANDS) if whole else alt.Axis()
-    if whole and len(steps) <= _FEW:  # no ticks between layers
+    if whole and len(steps) <= _FEW:  # 2
         axis = alt.Axis(labelExpr=_THOUSANDS, values=steps, format="d")
     return _axis("x", figure.x_label, steps, nice=figure.kind != "layers").axis(axis)
 
 
 def _beside(figure: Lines, number: int, x: float) -> float:
-    """Where a point with a bar is drawn: bars of several lines stand side by side instead of on each other.
+    """Return the x at which a point with a bar is drawn: bars of several lines stand side by side, not on each other.
 
     Two lines at 4 in a chart from 4 to 8 are drawn at 3.97 and 4.03.
     """
@@ -208,7 +214,7 @@ def _line_rows(number: int, series: LineSeries, figure: Lines) -> list[dict[str,
 
 
 def _axis(field: str, title: str, values: Sequence[float], *, nice: bool = True) -> Any:
-    """An axis around the values.
+    """Make an axis around the values.
 
     Equal values have no range of their own: around 4 the axis goes from 0 to 5, around 0 from 0 to 1.
     """
@@ -222,9 +228,9 @@ def _axis(field: str, title: str, values: Sequence[float], *, nice: bool = True)
 
 
 def _look(labels: Sequence[str], numbers: Sequence[int], *, lines: bool) -> dict[str, Any]:
-    """Encodings of colour, shape and (of lines) dash by series, with one legend below the chart for all.
+    """Encode the series by colour, shape and (of lines) dash, with one legend below the chart for all three.
 
-    After seven series the colours repeat, with another dash.
+    The series with the number 0 has the first colour, and so on; after seven the colours repeat, with another dash.
     """
     # As many columns as the longest label leaves room for; one series needs no legend.
     longest = max((len(label) for label in labels), default=1)
@@ -236,14 +242,15 @@ def _look(labels: Sequence[str], numbers: Sequence[int], *, lines: bool) -> dict
     }
     if lines:
         values["strokeDash"] = (alt.StrokeDash, [_DASHES[n // _COLOURS % len(_DASHES)] for n in numbers])
-    return {
-        name: kind("series:N", scale=alt.Scale(domain=list(labels), range=look), legend=legend)
-        for name, (kind, look) in values.items()
-    }
+    encodings = {}
+    for name, (channel, looks) in values.items():
+        scale = alt.Scale(domain=list(labels), range=looks)
+        encodings[name] = channel("series:N", scale=scale, legend=legend)
+    return encodings
 
 
 def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
-    """Points, with Spearman's ρ of all or of each group's."""
+    """Draw points; the caption has Spearman's ρ of all points or of each group."""
     rows: list[dict[str, Any]] = []
     for point in figure.points:
         name = ", ".join(part for part in (point.group, point.label) if part)
@@ -271,7 +278,7 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
 
 
 def _correlations(figure: Scatter) -> str:
-    """Spearman's ρ of all points or of each group, as a sentence."""
+    """Say Spearman's ρ of all points or of each group: ``Spearman ρ = 0.986 (p < 0.001, 12 points)``."""
     sign = 1 if figure.correlate == "y" else -1
     groups: list[str | None] = [None]  # all points
     if figure.each_group:
@@ -344,34 +351,42 @@ def _draw_map(figure: EmbeddingMap) -> Chart:
 
 
 def _panel(panel: MapPanel, languages: Sequence[str]) -> Any:
-    """One projection without axes, for they mean nothing; words of the first language stand left of their points."""
+    """Draw one projection, without axes because their numbers mean nothing.
+
+    Words of the first of several languages are written to the left of their points, other words to the right, so that
+    a word and its translation at nearly the same place do not cover each other.
+    """
     points: list[dict[str, Any]] = []
     for point in panel.points:
         name = point.language or "other"
         tip = f"{point.word} ({name})" if point.language else point.word
-        side = "right" if len(languages) > 1 and name == languages[0] else "left"
-        label = {"series": name, "tip": tip, "word": point.word, "side": side}
+        is_before_point = len(languages) > 1 and name == languages[0]
+        label = {"series": name, "tip": tip, "word": point.word, "is_before_point": is_before_point}
         points.append({"x": point.x, "y": point.y, **label})
-    ends = [(panel.points[i], panel.points[j]) for i, j in panel.pairs]
-    pairs = [{"x": a.x, "y": a.y, "x2": b.x, "y2": b.y, "tip": f"{a.word} – {b.word}"} for a, b in ends]
-    at: dict[str, Any] = {
+    pairs = []
+    for i, j in panel.pairs:
+        start, end = panel.points[i], panel.points[j]
+        tip = f"{start.word} – {end.word}"
+        pairs.append({"x": start.x, "y": start.y, "x2": end.x, "y2": end.y, "tip": tip})
+    place: dict[str, Any] = {
         "x": alt.X("x:Q", axis=None, scale=_padded([p.x for p in panel.points])),
         "y": alt.Y("y:Q", axis=None, scale=_padded([p.y for p in panel.points])),
     }
     joined = alt.Chart(alt.InlineData(values=pairs)).mark_rule(strokeDash=[2, 3], color="var(--faint)")
     marks = alt.Chart(alt.InlineData(values=points)).mark_point(filled=True, size=60, opacity=1)
-    words: Any = alt.Chart(alt.InlineData(values=points)).encode(**at, text="word:N")
+    words: Any = alt.Chart(alt.InlineData(values=points)).encode(**place, text="word:N")
     look = {"color": "var(--fg)", "fontSize": 12, "baseline": "middle"}
     chart = alt.layer(
-        joined.encode(**at, x2="x2", y2="y2", description="tip:N"),
-        marks.encode(**at, description="tip:N", **_look(languages, range(len(languages)), lines=False)),
-        words.transform_filter("datum.side == 'left'").mark_text(**look, align="left", dx=7),
-        words.transform_filter("datum.side == 'right'").mark_text(**look, align="right", dx=-7),
+        joined.encode(**place, x2="x2", y2="y2", description="tip:N"),
+        marks.encode(**place, description="tip:N", **_look(languages, range(len(languages)), lines=False)),
+        # Vega aligns the text's own edge at the point: a word to the right of its point begins there.
+        words.transform_filter("!datum.is_before_point").mark_text(**look, align="left", dx=7),
+        words.transform_filter("datum.is_before_point").mark_text(**look, align="right", dx=-7),
     )
     return sized(chart, _MAP_HEIGHT)
 
 
 def _padded(values: Sequence[float]) -> alt.Scale:
-    """From the lowest value to the highest, with room for words around them."""
+    """Make a scale from the lowest value to the highest, with room around them for words."""
     low, high = min(values), max(values)
     return alt.Scale(domain=[low, high if high > low else low + 1], nice=False, zero=False, padding=_MARGIN)

@@ -17,9 +17,9 @@ _PAIRS = 30
 
 
 def confusion_tables(confusions: Sequence[tuple[Confusion, str]]) -> list[Table]:
-    """A table for each run, task and split. Counts of several seeds are added.
+    """Make a table for each run, task, split and options. Counts of several seeds are added.
 
-    ``confusions``: With the names of their runs.
+    ``confusions``: Each with the name of its run.
     """
     grouped: dict[tuple[str, str, str, str], list[Confusion]] = {}
     for found, run in confusions:
@@ -31,7 +31,7 @@ def confusion_tables(confusions: Sequence[tuple[Confusion, str]]) -> list[Table]
 
 
 def _table(run: str, task: str, split: str, members: Sequence[Confusion]) -> Table:
-    """The counts of one run, all languages below each other."""
+    """Show the counts of one run, all languages below each other."""
     languages: dict[str, ConfusionMatrix] = {}
     for member in members:
         for language, matrix in member.languages.items():
@@ -67,7 +67,7 @@ def _table(run: str, task: str, split: str, members: Sequence[Confusion]) -> Tab
 
 
 def _added(one: ConfusionMatrix, other: ConfusionMatrix) -> ConfusionMatrix:
-    """The counts of both, whatever the order of their labels."""
+    """Add the counts of two matrices, whose labels may differ in number and order."""
     labels = tuple(dict.fromkeys([*one.labels, *other.labels]))
     number = {label: place for place, label in enumerate(labels)}
     counts = np.zeros((len(labels), len(labels)), np.int64)
@@ -78,7 +78,7 @@ def _added(one: ConfusionMatrix, other: ConfusionMatrix) -> ConfusionMatrix:
 
 
 def _listed_pairs(title: str, caption: str, languages: dict[str, ConfusionMatrix]) -> Table:
-    """The pairs of labels that were confused most often, of a task with too many labels for a square."""
+    """List the pairs of labels that were confused most often, for a task with too many labels for a square table."""
     rows = Confusion(languages).rows()
     wrong = [
         (count, language, label, said) for language, label, said, count in rows if label != said and count

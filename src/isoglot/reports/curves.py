@@ -28,18 +28,20 @@ class Curve:
 
 
 def read_curves(folder: Path, label: str) -> list[Curve]:
-    """Curves of the run in a folder: of ``trainer_state.json``, or of its checkpoint that got furthest.
+    """Read the curves of the run in a folder, from the ``trainer_state.json`` that got furthest.
 
-    Only the folder itself and its ``checkpoint-*`` folders are looked at. A state that is cut off is passed over, for
-    another checkpoint has most of it.
+    1. The folder itself and its ``checkpoint-*`` folders are looked at, and no others.
+    2. A state that is cut off is skipped: an earlier checkpoint has most of it.
+    3. Of more than 300 steps, neighbours are averaged, so that noise does not look like a trend.
     """
     best: Mapping[str, Any] = {}
     furthest = 0
     for path in sorted([folder / TRAINER_STATE, *folder.glob(f"checkpoint-*/{TRAINER_STATE}")]):
-        state = read_json(path) or {}  # none there, or its writer was killed
+        state = read_json(path) or {}  # 2
         steps = state.get("global_step")
         if isinstance(steps, int) and isinstance(state.get("log_history"), list) and steps >= furthest:
             best, furthest = state, steps
+    # Quantity -> step -> value; of a step that was logged twice, after a resumed run, the last value counts.
     points: dict[str, dict[float, float]] = defaultdict(dict)
     for entry in best.get("log_history", ()):
         for name, value in entry.items():
@@ -48,37 +50,49 @@ def read_curves(folder: Path, label: str) -> list[Curve]:
             if math.isfinite(value) and isinstance(entry.get("step"), int | float):
                 points[name][float(entry["step"])] = float(value)
     curves = []
-    for name, values in points.items():  # a few hundred: means over neighbours, so that noise is no trend
-        steps, size = sorted(values), math.ceil(len(values) / _MOST_POINTS)
-        parts = [steps[i : i + size] for i in range(0, len(steps), size)]
-        means = tuple(fmean(values[step] for step in part) for part in parts)
-        if len(steps) > 1:
-            curves.append(Curve(label, name, tuple(map(fmean, parts)), means))
+    for name, values in points.items():
+        if len(values) < 2:
+            continue
+        steps = sorted(values)
+        size = math.ceil(len(steps) / _MOST_POINTS)  # 3
+        neighbours = [steps[start : start + size] for start in range(0, len(steps), size)]
+        mean_steps = tuple(fmean(part) for part in neighbours)
+        mean_values = tuple(fmean(values[step] for step in part) for part in neighbours)
+        curves.append(Curve(label, name, mean_steps, mean_values))
     return curves
 
 
 def curve_figures(curves: Sequence[Curve]) -> list[Lines]:
-    """One chart a quantity, a line a run; runs of one label (seeds) are one line, their mean, with their deviation.
+    """Make one chart for each quantity, with a line for each run.
 
-    Losses come first, then the figures of evaluations and of objectives. Where seeds share no steps, each is a line.
+    1. Runs of one label, which differ in their seeds, are one line: their mean, with their standard deviation. It has
+       the steps that all seeds logged; if they share fewer than two, each seed is a line.
+    2. The loss comes first, then other losses, then scores of evaluations, then quantities of objectives.
     """
     grouped: dict[str, dict[str, list[Curve]]] = defaultdict(lambda: defaultdict(list))
     for curve in curves:
         grouped[curve.quantity][curve.run].append(curve)
     charts: list[Lines] = []
-    for name in sorted(
-        grouped,
-        key=lambda n: (n != "loss", not n.endswith("/loss"), not n.startswith("eval_"), "/" not in n, n),
-    ):
+    for name in sorted(grouped, key=_place_of_quantity):
         series: list[LineSeries] = []
         for run, seeds in grouped[name].items():
-            values = [dict(zip(curve.steps, curve.values, strict=True)) for curve in seeds]
-            shared = sorted(set(values[0]).intersection(*values[1:]))
-            if len(seeds) == 1 or len(shared) < 2:
+            value_at = [dict(zip(curve.steps, curve.values, strict=True)) for curve in seeds]  # step -> value
+            shared_steps = sorted(set(value_at[0]).intersection(*value_at[1:]))
+            if len(seeds) == 1 or len(shared_steps) < 2:
                 series += [LineSeries(label=run, x=list(c.steps), y=list(c.values)) for c in seeds]
                 continue
-            y = [fmean(v[step] for v in values) for step in shared]
-            sd: list[float | None] = [stdev([v[step] for v in values]) for step in shared]
-            series.append(LineSeries(label=f"{run} ({len(seeds)} runs)", x=shared, y=y, sd=sd))
+            means: list[float] = []
+            deviations: list[float | None] = []
+            for step in shared_steps:
+                values = [of_seed[step] for of_seed in value_at]
+                means.append(fmean(values))
+                deviations.append(stdev(values))
+            label = f"{run} ({len(seeds)} runs)"
+            series.append(LineSeries(label=label, x=shared_steps, y=means, sd=deviations))
         charts.append(Lines(kind="lines", title=name, x_label="step", y_label=name, series=series))
     return charts
+
+
+def _place_of_quantity(name: str) -> tuple[bool, bool, bool, bool, str]:
+    """Return the key by which quantities are sorted: rule 2 of :func:`curve_figures`, then by the alphabet."""
+    return name != "loss", not name.endswith("/loss"), not name.startswith("eval_"), "/" not in name, name

@@ -89,27 +89,40 @@ def to_text(table: Table) -> str:
     """The table for a terminal, columns lined up, notes below."""
     lines = [[table.corner, *(f"{column.group} {column.label}".strip() for column in table.columns)]]
     for row in table.rows:
-        header = f"{'  ' * row.is_indented}{row.header}{f' ({row.detail})' if row.detail else ''}"
-        cells = [
-            f"{'*' * cell.best}{cell.text}{f' {cell.spread}' if cell.spread else ''}"
-            f"{f' [{cell.note}]' if cell.note else ''}"
-            for cell in row.cells
-        ]
-        lines.append([header, *cells])
+        indent = "  " if row.is_indented else ""
+        detail = f" ({row.detail})" if row.detail else ""
+        line = [indent + row.header + detail]
+        for cell in row.cells:
+            # *72.3 ±0.4 [1] is the best of its column, with a deviation and note 1.
+            best = "*" if cell.best else ""
+            spread = f" {cell.spread}" if cell.spread else ""
+            note = f" [{cell.note}]" if cell.note else ""
+            line.append(best + cell.text + spread + note)
+        lines.append(line)
     notes = [f"[{number}] {note}" for number, note in enumerate(table.notes, 1)]
     blank = [""] if notes else []
     return "\n".join([table.title, table.caption, "", *aligned(lines, right=True), *blank, *notes, ""])
 
 
 def aligned(lines: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
-    """Lines of cells as texts with columns of one width; with ``right`` all columns but the first end together."""
+    """Pad the cells of lines so that columns line up, and join each line to one text.
+
+    ``right``: Whether columns after the first are flush right, as numbers are; otherwise all are flush left.
+
+    Example:
+        >>> aligned([["run", "de"], ["tlm", "7.5"]], right=True)
+        ['run   de', 'tlm  7.5']
+    """
     from rich.cells import cell_len  # noqa: PLC0415 - knows the width of wide characters
 
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     texts = []
     for line in lines:
         gaps = [" " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)]
-        cells = [g + c if right and i else c + g for i, (c, g) in enumerate(zip(line, gaps, strict=True))]
+        cells = []
+        for place, (cell, gap) in enumerate(zip(line, gaps, strict=True)):
+            is_flush_right = right and place > 0
+            cells.append(gap + cell if is_flush_right else cell + gap)
         texts.append("  ".join(cells).rstrip())
     return texts
 

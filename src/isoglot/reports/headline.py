@@ -28,10 +28,12 @@ class Headline:
 def headlines(
     scores: ReportScores, *, source: str, baseline: str | None, counted: Sequence[str] = ()
 ) -> list[Headline]:
-    """One per task and split: its main metric, averaged over the target languages (zero-shot).
+    """Make a headline for each task and split: its main metric, averaged over the target languages (zero-shot).
 
-    The best run is compared with the baseline, or with the second best. ``counted`` runs have counts of predictions,
-    and perhaps no results.
+    1. The best run is compared with the baseline; without one, or if the baseline is the best, with the second best.
+    2. A difference is more than chance if it exceeds Welch's 95 % margin, which needs two seeds of both runs.
+
+    ``counted``: Runs with counts of predictions, which a baseline may name even if they have no results.
     """
     known = list(dict.fromkeys([*scores.runs, *counted]))
     if baseline is not None and baseline not in known:
@@ -57,15 +59,17 @@ def headlines(
             lines.append(Headline(measure.title, metric, best, means[best]))
             continue
         against = baseline if baseline in rest else rest[0]
-        pair, beyond = (means[best], means[against]), None
-        verdict = "one seed: chance between seeds cannot be ruled out"
+        pair = means[best], means[against]
         difference = pair[0].mean - pair[1].mean
+        beyond = None
+        verdict = "one seed: chance between seeds cannot be ruled out"
         if all(score.error is not None for score in pair):
             bound = margin(*pair)
             beyond = abs(difference) > bound
             seeds = min(score.seeds for score in pair)
+            likelihood = "more than" if beyond else "could be"
             verdict = (
-                f"{'more than' if beyond else 'could be'} chance: with {seeds} seeds the {CONFIDENCE} % "
+                f"{likelihood} chance: with {seeds} seeds the {CONFIDENCE} % "
                 f"margin is ±{shown_number(bound)} (Welch's t, seeds unpaired)"
             )
         spread = _spread(scores, measure, (best, against), members)
@@ -76,8 +80,9 @@ def headlines(
 
 
 def _spread(scores: ReportScores, measure: Measure, runs: tuple[str, str], languages: Sequence[str]) -> str:
-    """``better in 2 of 3 languages: most in hi (+4.0), least in de (-1.5)``; empty for one language."""
-    sign, leads = -1 if lower_is_better(measure.metric) else 1, {}
+    """Say ``better in 2 of 3 languages: most in hi (+4.0), least in de (−1.5)``; nothing for a single language."""
+    sign = -1 if lower_is_better(measure.metric) else 1
+    leads = {}  # of the first run over the second, in each language that both have
     for language in languages:
         means = scores.means(measure, [language])
         if all(run in means for run in runs):
@@ -87,7 +92,8 @@ def _spread(scores: ReportScores, measure: Measure, runs: tuple[str, str], langu
     most, *_, least = sorted(leads, key=lambda language: -sign * leads[language])
     better = sum(sign * lead > 0 for lead in leads.values())
     worse = sum(sign * lead < 0 for lead in leads.values())
+    worse_text = f", worse in {worse}" if worse else ""
     return (
-        f"better in {better} of {len(leads)} languages{f', worse in {worse}' * bool(worse)}: most in {most} "
+        f"better in {better} of {len(leads)} languages{worse_text}: most in {most} "
         f"({shown_number(leads[most], signed=True)}), least in {least} ({shown_number(leads[least], signed=True)})"
     )

@@ -12,7 +12,7 @@ from isoglot.results.rows import Cell, Result, flattened
 
 
 def labelled(text: str | Path) -> tuple[str, Path]:
-    """A label and a path: of ``LABEL=PATH`` both, of the path of something that is there no label.
+    """Split ``LABEL=PATH`` into its label and path; the label is empty without one, or if the whole text is a path.
 
     Example:
         >>> labelled("mine=runs/alpha=1")
@@ -25,78 +25,110 @@ def labelled(text: str | Path) -> tuple[str, Path]:
 
 
 class RunLabels:
-    """The labels of folders and files."""
+    """The labels that the user gave to inputs: ``mine=runs/a`` labels all files below ``runs/a`` with ``mine``."""
 
-    def __init__(self, paths: Sequence[tuple[str, Path]]) -> None:
-        self._labels = {path.resolve(): label for label, path in paths if label}
+    def __init__(self, inputs: Sequence[tuple[str, Path]]) -> None:
+        self._labels = {path.resolve(): label for label, path in inputs if label}
 
     def of(self, path: Path) -> str:
-        """The label of a file or folder, that of the nearest folder that has one; empty without."""
+        """Return the label of a file or folder, or of the nearest folder above it; empty if none has one."""
         path = path.resolve()
-        return next((self._labels[p] for p in (path, *path.parents) if p in self._labels), "")
+        for place in (path, *path.parents):
+            if place in self._labels:
+                return self._labels[place]
+        return ""
 
     def names(self, runs: Sequence[tuple[str, Path]]) -> list[str]:
-        """What runs with their places are called: a labelled folder's only run as the label, several with it."""
-        labels, members = [self.of(path) for _, path in runs], defaultdict[str, set[str]](set)
-        for label, (name, _) in zip(labels, runs, strict=True):
-            members[label].add(name)
-        return [
-            name if not label else label if len(members[label]) == 1 else f"{name} ({label})"
-            for label, (name, _) in zip(labels, runs, strict=True)
-        ]
+        """Name runs, each given as its own name and its file or folder.
+
+        1. A run without a label keeps its own name.
+        2. The only run of a labelled input is called by the label: ``mine``.
+        3. Several runs of a labelled input keep their names, with the label behind them: ``tlm (mine)``.
+        """
+        labels = [self.of(path) for _, path in runs]
+        own_names: dict[str, set[str]] = defaultdict(set)  # by label
+        for label, (own_name, _) in zip(labels, runs, strict=True):
+            own_names[label].add(own_name)
+        names = []
+        for label, (own_name, _) in zip(labels, runs, strict=True):
+            if not label:
+                names.append(own_name)
+            elif len(own_names[label]) == 1:
+                names.append(label)
+            else:
+                names.append(f"{own_name} ({label})")
+        return names
 
     def rows(self, rows: Sequence[tuple[Result, Path]]) -> list[Result]:
-        """Rows with their files; runs of a labelled folder have its label."""
-        labels = self.names([(run_label(row), file) for row, file in rows])
-        return [
-            row.model_copy(update={"run": name}) if self.of(file) else row
-            for (row, file), name in zip(rows, labels, strict=True)
-        ]
+        """Rename the runs of rows by :meth:`names`; each row is given with its file. Rows without a label stay."""
+        names = self.names([(run_label(row), file) for row, file in rows])
+        renamed = []
+        for (row, file), name in zip(rows, names, strict=True):
+            renamed.append(row.model_copy(update={"run": name}) if self.of(file) else row)
+        return renamed
 
     def cells(self, cells: Sequence[tuple[Cell, Path]]) -> list[Cell]:
-        """Cells with their files; those of a labelled folder have its label as their setting."""
-        settings: dict[str, set[str]] = defaultdict(set)
+        """Put the label of an input in front of the settings of its cells; each cell is given with its file.
+
+        Cells of an input that all have one setting are called by the label alone.
+        """
+        settings: dict[str, set[str]] = defaultdict(set)  # by label
         for cell, file in cells:
             settings[self.of(file)].add(cell.setting)
         labelled_cells = []
         for cell, file in cells:
-            if label := self.of(file):
-                setting = (
-                    label if len(settings[label]) == 1 or not cell.setting else f"{label}, {cell.setting}"
-                )
-                cell = cell.model_copy(update={"setting": setting})  # noqa: PLW2901
-            labelled_cells.append(cell)
+            label = self.of(file)
+            if not label:
+                labelled_cells.append(cell)
+                continue
+            setting = label
+            if cell.setting and len(settings[label]) > 1:
+                setting = f"{label}, {cell.setting}"
+            labelled_cells.append(cell.model_copy(update={"setting": setting}))
         return labelled_cells
 
 
 def distinct_rows(
     rows: Sequence[tuple[Result, Path]], recipes: Mapping[str, Mapping[str, Any]]
 ) -> list[Result]:
-    """Rows with the checkpoints or folders that they are of, in which runs that differ have different names.
+    """Rename the runs of rows so that different runs have different names.
 
-    Two checkpoints are two runs, unless they differ in their seeds alone. ``recipes``: Values of recipes, by their
-    hashes.
+    Two checkpoints are two runs, unless they differ only in their seeds.
+
+    Args:
+        rows: Each row with the checkpoint or folder that it was measured on.
+        recipes: Hash of a recipe -> values of the recipe.
     """
-    made = [replace(made_by_row(row, place), checkpoint=row.checkpoint_hash) for row, place in rows]
-    names = told_apart(with_recipes(made, recipes))
-    return [
-        row if name == one.name else row.model_copy(update={"run": name})
-        for (row, _), one, name in zip(rows, made, names, strict=True)
-    ]
+    named = [replace(named_run(row, place), checkpoint=row.checkpoint_hash) for row, place in rows]
+    return with_run_names([row for row, _ in rows], told_apart(with_recipes(named, recipes)))
 
 
-def made_by_row(row: Result, place: Path) -> NamedRun:
-    """What a row's run was made by, as far as the row tells."""
-    figure = (row.task, row.language, row.split, row.metric, row.settings)
-    return NamedRun(run_label(row), figure, place, row.seed, row.recipe_hash, row.changes)
+def with_run_names(rows: Sequence[Result], names: Sequence[str]) -> list[Result]:
+    """Give each row's run its new name. A row whose run keeps its name stays as it is, with the seed in the name."""
+    renamed = []
+    for row, name in zip(rows, names, strict=True):
+        renamed.append(row if name == run_label(row) else row.model_copy(update={"run": name}))
+    return renamed
 
 
-def with_recipes(made: Sequence[NamedRun], recipes: Mapping[str, Mapping[str, Any]]) -> list[NamedRun]:
-    """The same with all values of their recipes, where those of every run of the name are known."""
-    unknown = {one.name for one in made if one.recipe_hash not in recipes}
-    return [
-        one
-        if one.name in unknown
-        else replace(one, values={**flattened(recipes[one.recipe_hash]), **one.values})
-        for one in made
-    ]
+def named_run(row: Result, place: Path) -> NamedRun:
+    """Describe a row's run, as far as the row tells."""
+    measured = (row.task, row.language, row.split, row.metric, row.settings)
+    return NamedRun(run_label(row), measured, place, row.seed, row.recipe_hash, row.changes)
+
+
+def with_recipes(runs: Sequence[NamedRun], recipes: Mapping[str, Mapping[str, Any]]) -> list[NamedRun]:
+    """Add all values of the runs' recipes.
+
+    Runs of one name get them only if the recipe of each of these runs is known: otherwise the values that only some
+    runs have would count as differences.
+    """
+    names_without_recipe = {run.name for run in runs if run.recipe_hash not in recipes}
+    completed = []
+    for run in runs:
+        if run.name in names_without_recipe:
+            completed.append(run)
+        else:
+            values = {**flattened(recipes[run.recipe_hash]), **run.values}
+            completed.append(replace(run, values=values))
+    return completed

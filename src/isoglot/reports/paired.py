@@ -136,43 +136,33 @@ def compare(
         ) from None
     if samples < 1:
         raise ConfigurationError(f"samples must be at least 1, got {samples}; the default is {SAMPLES:,}")
-    sides = [_seeds_of_system(side) for side in (first, second)]
-    shared = [key for key in sides[0] if key in sides[1]]
+    first_files, second_files = _files_of_system(first), _files_of_system(second)
+    shared = [key for key in first_files if key in second_files]
     if not shared:
         raise ConfigurationError(
-            f"no task, language and split in common: first {_listed(sides[0])}, second {_listed(sides[1])}; "
+            f"no task, language and split in common: first {_listed(first_files)}, second {_listed(second_files)}; "
             "evaluate both on the same data with [[predictions=FOLDER]]"
         )
     comparisons = ResultList[Comparison]()
     for key in shared:
-        seeds = _shared_seeds(key, sides[0][key], sides[1][key])
-        pair = [[side[key][seed] for seed in seeds] for side in sides]
-        if len({str(file.about.get("data")) for files in pair for file in files}) > 1:
+        seeds = _shared_seeds(key, first_files[key], second_files[key])
+        first_runs = [first_files[key][seed] for seed in seeds]
+        second_runs = [second_files[key][seed] for seed in seeds]
+        if len({str(file.about.get("data")) for file in (*first_runs, *second_runs)}) > 1:
             raise ConfigurationError(
                 f"{' '.join(key)}: the two were measured on different examples; evaluate both on the same data"
             )
         about: dict[str, Any] = dict(zip(("task", "language", "split"), key, strict=True))
-        about |= {
-            name: str(files[0].about.get("run", ""))
-            for name, files in zip(("first", "second"), pair, strict=True)
-        }
+        about["first"] = str(first_runs[0].about.get("run", ""))
+        about["second"] = str(second_runs[0].about.get("run", ""))
         if len(seeds) > 1:
             about["seeds"] = seeds
-        runs = [_counts_by_metric(files) for files in pair]
-        comparisons += paired(*runs, samples=samples, seed=seed, about=about)
+        counts = _counts_by_metric(first_runs), _counts_by_metric(second_runs)
+        comparisons += paired(*counts, samples=samples, seed=seed, about=about)
     if not comparisons:
-        metrics = [
-            {
-                name: len(counts)
-                for files in side.values()
-                for name, counts in next(iter(files.values())).metrics.items()
-            }
-            for side in sides
-        ]
-        listed = [", ".join(f"{n} of {k:,}" for n, k in sizes.items()) or "none" for sizes in metrics]
         raise ConfigurationError(
-            f"no metric with examples in common: first has {listed[0]}, second {listed[1]}; measure both by the same "
-            "metric on the same data"
+            f"no metric with examples in common: first has {_listed_metrics(first_files)}, second "
+            f"{_listed_metrics(second_files)}; measure both by the same metric on the same data"
         )
     return comparisons
 
@@ -185,10 +175,10 @@ def paired(
     seed: int = 1,
     about: Mapping[str, Any] | None = None,
 ) -> list[Comparison]:
-    """The metrics that two systems both have on the same examples; see :func:`compare`.
+    """Compare two systems in each metric that both have, on the same examples; see :func:`compare`.
 
-    Each system has the counts of one or more runs, and the means over runs are compared. Exchanges and samples are
-    drawn once for all metrics.
+    Each system has the counts of one or more runs by metric, and the means over runs are compared. Exchanges and
+    samples are drawn once for all metrics.
     """
     names = [name for name in first if name in second]
     for name in names:
@@ -203,25 +193,26 @@ def paired(
         raise ConfigurationError(f"{', '.join(names)}: metrics have different numbers of examples")
     if not names or not len(first[names[0]][0]):
         return []
-    both = [_Pair(first[name], second[name]) for name in names]
-    exchanged = _p_values(both, samples, seed)
-    intervals = _intervals(both, samples, seed)
-    return [
-        Comparison(name, *pair.means, *interval, p, len(pair), pair.differing, about or {})
-        for name, pair, p, interval in zip(names, both, exchanged, intervals, strict=True)
-    ]
+    pairs = [_Pair(first[name], second[name]) for name in names]
+    p_values = _p_values(pairs, samples, seed)
+    intervals = _intervals(pairs, samples, seed)
+    found = []
+    for name, pair, p, (low, high) in zip(names, pairs, p_values, intervals, strict=True):
+        found.append(Comparison(name, *pair.means, low, high, p, len(pair), pair.differing, about or {}))
+    return found
 
 
 class _Pair:
-    """One metric of both systems: counts of the first, run by run, and by how much the second's exceed them."""
+    """One metric of both systems: their counts, and by how much the counts of the second exceed those of the first.
+
+    A row of ``first``, ``second`` and ``change`` is one example: the numerators of all runs, then the denominators of
+    all. Two runs, of which one has 3 of 4 words right and the other 2 of 4, make the row ``[3, 2, 4, 4]``.
+    """
 
     def __init__(self, first: Sequence[ExampleCounts], second: Sequence[ExampleCounts]) -> None:
         self.runs, self.combine = len(first), first[0].combine
         self.means = fmean(counts.value for counts in first), fmean(counts.value for counts in second)
-        self.first, self.second = (
-            np.hstack([counts.numerators for counts in side] + [counts.denominators for counts in side])
-            for side in (first, second)
-        )
+        self.first, self.second = _stacked(first), _stacked(second)
         self.change = self.second - self.first
 
     def __len__(self) -> int:
@@ -229,45 +220,61 @@ class _Pair:
 
     @property
     def differing(self) -> int:
+        """Number of examples in which the systems' counts differ."""
         return int(self.change.any(1).sum())
 
     def difference(self, first: Floats, second: Floats) -> Floats:
-        """First − second of sums over examples. **Shape**: (..., counts) to (...)."""
+        """Compute first − second from sums over examples; a system's value is the mean over its runs.
+
+        **Shape**: (..., counts) to (...).
+        """
         values = []
         for sums in (first, second):
+            # (..., numerators or denominators, run, class); the axis of the two halves comes first.
             top, bottom = np.moveaxis(sums.reshape(*sums.shape[:-1], 2, self.runs, -1), -3, 0)
             values.append(combined(top, bottom, self.combine).mean(-1))
         return np.asarray(values[0] - values[1])
 
 
+def _stacked(runs: Sequence[ExampleCounts]) -> Floats:
+    return np.hstack([counts.numerators for counts in runs] + [counts.denominators for counts in runs])
+
+
 def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
-    """Two-sided p of each metric. Only examples that differ in any of them can change a difference."""
-    differ = np.flatnonzero(np.any([pair.change.any(1) for pair in pairs], axis=0))
+    """Compute the two-sided p of each metric: the share of exchanges with at least the observed difference.
+
+    1. Only examples in which the systems differ, in any metric, are exchanged: others change no difference.
+    2. With few such examples all exchanges are counted, 2^n of them, and p is exact.
+    3. Otherwise exchanges are drawn, and the observed one counts as one more, so that p is never 0.
+    """
+    differ = np.flatnonzero(np.any([pair.change.any(1) for pair in pairs], axis=0))  # 1
     exact = 2 ** len(differ) <= samples
     seen = np.zeros(len(pairs), np.int64)
     count = 0
     generator = np.random.default_rng(seed_for(seed, "exchange"))
     for rows in [0] if exact else _blocks(samples, len(differ)):
         if exact:
-            swaps = np.array([*product((0.0, 1.0), repeat=len(differ))])
+            swaps = np.array([*product((0.0, 1.0), repeat=len(differ))])  # 2
         else:
             swaps = generator.integers(0, 2, (rows, len(differ)), np.int32).astype(np.float64)
         count += len(swaps)
         for i, pair in enumerate(pairs):
+            # An exchanged example adds the second system's surplus to the first, and takes it from the second.
             moved = swaps @ pair.change[differ]
             exchanged = pair.difference(pair.first.sum(0) + moved, pair.second.sum(0) - moved)
             observed = pair.difference(pair.first.sum(0), pair.second.sum(0))
             seen[i] += int((abs(exchanged) >= abs(observed) - _ROUNDING).sum())
-    return [float(p) for p in (seen / count if exact else (seen + 1) / (count + 1))]
+    return [float(p) for p in (seen / count if exact else (seen + 1) / (count + 1))]  # 3
 
 
 def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[float, float]]:
-    """The middle 95 % of the differences of bootstrap samples."""
+    """Find the middle 95 % of the differences of bootstrap samples; the draws 0, 0, 2 weigh examples by 2, 0, 1."""
     examples = len(pairs[0])
     generator = np.random.default_rng(seed_for(seed, "bootstrap"))
     differences: list[list[Floats]] = [[] for _ in pairs]
     for rows in _blocks(samples, examples):
         drawn = generator.integers(0, examples, (rows, examples), np.int32)
+        # One count of all samples at once: the draws of sample k are moved to k · examples and above.
         drawn += (np.arange(rows, dtype=np.int32) * examples)[:, None]
         times = (
             np.bincount(drawn.ravel(), minlength=rows * examples).reshape(rows, examples).astype(np.float64)
@@ -279,7 +286,7 @@ def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[fl
 
 
 def _blocks(samples: int, examples: int) -> Iterator[int]:
-    """How many samples are drawn at a time."""
+    """Yield how many samples to draw at a time, so that their random numbers fit in memory."""
     size = max(1, min(samples, _BLOCK // max(1, examples)))
     for start in range(0, samples, size):
         yield min(size, samples - start)
@@ -291,8 +298,8 @@ SeedFiles = dict[Any, CountsFile]
 """Counts by seed; by the place in a list where no seed is recorded."""
 
 
-def _seeds_of_system(side: Predictions | Sequence[Predictions]) -> dict[Key, SeedFiles]:
-    """What one system's runs predicted, by task, language and split, and by seed."""
+def _files_of_system(side: Predictions | Sequence[Predictions]) -> dict[Key, SeedFiles]:
+    """Read one system's counts by task, language and split, and by seed."""
     places = list(side) if isinstance(side, Sequence) and not isinstance(side, str) else [side]
     if not places or not all(isinstance(place, str | Path | Mapping) for place in places):
         raise ConfigurationError(
@@ -318,7 +325,7 @@ def _seeds_of_system(side: Predictions | Sequence[Predictions]) -> dict[Key, See
 
 
 def _require_one_system(key: Key, files: SeedFiles) -> None:
-    """Refuse runs that were trained otherwise than by another seed: their mean is of no system."""
+    """Refuse runs that differ in more than their seeds: their mean would be the value of no system."""
     kinds = set()
     for file in files.values():
         name = name_without_seed(str(file.about.get("run")), file.about.get("seed"))
@@ -332,12 +339,12 @@ def _require_one_system(key: Key, files: SeedFiles) -> None:
 
 
 def _shared_seeds(key: Key, first: SeedFiles, second: SeedFiles) -> list[Any]:
-    """The seeds that both systems have; single runs are compared whatever their seeds are."""
+    """Return the seeds that both systems have. Of two single runs the second is filed under the first one's seed."""
     if len(first) == len(second) == 1:
-        (one,), (other,) = first, second
-        if one != other:
-            second[one] = second.pop(other)
-        return [one]
+        (seed_of_first,), (seed_of_second,) = first, second
+        if seed_of_first != seed_of_second:
+            second[seed_of_first] = second.pop(seed_of_second)
+        return [seed_of_first]
     seeds = [seed for seed in first if seed in second]
     if not seeds:
         raise ConfigurationError(
@@ -348,13 +355,13 @@ def _shared_seeds(key: Key, first: SeedFiles, second: SeedFiles) -> list[Any]:
 
 
 def _counts_by_metric(files: Sequence[CountsFile]) -> dict[str, list[ExampleCounts]]:
-    """The counts of every run, by the metrics that all of them have."""
+    """Group the counts of runs by metric, for the metrics that all runs have."""
     metrics = [name for name in files[0].metrics if all(name in file.metrics for file in files)]
     return {name: [file.metrics[name] for file in files] for name in metrics}
 
 
 def _evaluations(side: Predictions) -> Iterator[tuple[Key, CountsFile]]:
-    """Counts with their task, language and split; own ones have no names."""
+    """Yield the counts at one place with their task, language and split, which are empty for a user's own counts."""
     if isinstance(side, Mapping):
         if wrong := [name for name, counts in side.items() if not isinstance(counts, ExampleCounts)]:
             raise ConfigurationError(
@@ -381,3 +388,12 @@ def _evaluations(side: Predictions) -> Iterator[tuple[Key, CountsFile]]:
 
 def _listed(side: Mapping[Key, SeedFiles]) -> str:
     return ", ".join(" ".join(key).strip() or "own counts" for key in side)
+
+
+def _listed_metrics(side: Mapping[Key, SeedFiles]) -> str:
+    """List a system's metrics with their numbers of examples: ``f1 of 1,000, accuracy of 1,000``."""
+    sizes = {}
+    for files in side.values():
+        first_run = next(iter(files.values()))
+        sizes |= {name: len(counts) for name, counts in first_run.metrics.items()}
+    return ", ".join(f"{name} of {size:,}" for name, size in sizes.items()) or "none"

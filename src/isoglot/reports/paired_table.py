@@ -16,21 +16,22 @@ from isoglot.reports.table import Table, TableCell, decimals, shown_number
 from isoglot.results.example_counts import CountsFile
 
 _SETTINGS = ("task", "language", "split", "seed", "checkpoint_hash", "options")
-"""What rows of results and counts of examples are matched by; the run may be called otherwise in a report."""
+"""Fields by which counts of examples find their row of results, whose run may have another name in a report."""
 
-Seeds = dict[Any, CountsFile]
+CountsBySeed = dict[Any, CountsFile]
 
 
 def paired_table(material: Material, baseline: str | None) -> Table | None:
-    """Each run against the baseline, or else the first run, in the main metric of each task and language.
+    """Compare each run with the baseline, or else with the first run, in the main metric of each task and language.
 
     Seeds that both runs have go together: an example's outputs of all of them are exchanged, or drawn, at once.
     ``None`` where no two runs have counts of the same examples.
     """
-    # by run, then task, language and split, then seed
+    # Counts take the label of the row of results that was measured with them; without one, their own name.
     keys = (_key(row.model_dump()) for row in material.rows)
     labels = dict(zip(keys, row_labels(material.rows), strict=True))
-    runs: dict[str, dict[tuple[str, str, str], Seeds]] = {label: {} for label in labels.values()}
+    # Run -> task, language and split -> seed -> counts; runs are in the order of the rows.
+    runs: dict[str, dict[tuple[str, str, str], CountsBySeed]] = {label: {} for label in labels.values()}
     for counts_file, name in material.counts:
         about = counts_file.about
         key = (str(about.get("task")), common_code(str(about.get("language"))), str(about.get("split")))
@@ -92,17 +93,21 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
 
 
 def _key(about: Mapping[str, Any]) -> str:
+    """Return the fields of ``_SETTINGS`` as one text."""
     return json.dumps([about.get(name) for name in _SETTINGS], sort_keys=True)
 
 
-def _compared(first: Seeds, second: Seeds) -> Comparison | None:
-    """The main metric of both, over the seeds that both have."""
+def _compared(first: CountsBySeed, second: CountsBySeed) -> Comparison | None:
+    """Compare two runs in their main metric over the seeds that both have; ``None`` if the examples differ."""
     seeds = [seed for seed in first if seed in second]
-    if not seeds or len({file.about.get("data") for side in (first, second) for file in side.values()}) > 1:
+    data_hashes = {file.about.get("data") for file in (*first.values(), *second.values())}
+    if not seeds or len(data_hashes) > 1:
         return None
     metric = main_measures([Measure("", "", name) for name in first[seeds[0]].metrics])[0].metric
     try:
-        sides = [{metric: [side[seed].metrics[metric] for seed in seeds]} for side in (first, second)]
-        return next(iter(paired(*sides)), None)
+        counts_of_first = [first[seed].metrics[metric] for seed in seeds]
+        counts_of_second = [second[seed].metrics[metric] for seed in seeds]
+        comparisons = paired({metric: counts_of_first}, {metric: counts_of_second})
+        return comparisons[0] if comparisons else None
     except (KeyError, ConfigurationError):  # another metric, other classes, or other numbers of examples
         return None

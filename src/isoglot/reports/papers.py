@@ -20,15 +20,15 @@ from isoglot.reports.table import COUNTS
 PAPERS: Mapping[str, str] = {
     "weam": "WEAM", "ppa": "PPA", "align_mlm": "ALIGN-MLM", "xlm_align": "XLM-Align",
 }  # fmt: skip
-"""Key -> what a text calls it."""
+"""Key of a paper -> its name in texts."""
 
 _UNLABELLED = ("source", "runs")
-"""Attributes of rows that single out none."""
+"""Attributes that are the same for many rows, so that no row is named by them."""
 
 
 @dataclass(frozen=True)
 class PaperColumn:
-    """One column of a paper's table."""
+    """One column of a paper's table: ``de.f1`` of a question task is German, F1."""
 
     id: str  # unique within the table (`de.f1`)
     task: str = ""
@@ -41,7 +41,7 @@ class PaperColumn:
 
     @property
     def labels(self) -> frozenset[str]:
-        """What may single it out; a pair of languages either way round."""
+        """Texts by which the column can be named; a pair of languages either way round: ``en-de``, ``de-en``."""
         turned = "-".join(reversed(self.language.split("-")))
         texts = (self.id, self.task, self.metric, self.language, turned, self.quantity, self.system)
         return frozenset([*texts, *self.id.split(".")]) - {""}
@@ -53,7 +53,7 @@ class PaperRow:
 
     label: str
     values: Mapping[str, float | str | None]  # by column; `None` where the paper prints nothing
-    # what tells it from others: setting, system, layer
+    # Values that tell the row from others: setting, system, layer.
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -78,7 +78,7 @@ class PaperRow:
 
     @property
     def labels(self) -> frozenset[str]:
-        """What may single it out: as printed, and the values of its attributes."""
+        """Texts by which the row can be named: its label as printed, and the values of its attributes."""
         values = (str(value) for key, value in self.attributes.items() if key not in _UNLABELLED)
         return frozenset([self.name, self.label, *values]) - {""}
 
@@ -122,14 +122,14 @@ class PaperTable:
 
     @property
     def name(self) -> str:
-        """What ``--paper`` takes: ``weam:Table1``."""
+        """The name that ``--paper`` takes: ``weam:Table1``."""
         return (
             f"{self.paper}:Table{self.number}" if self.number[0].isdigit() else f"{self.paper}:{self.number}"
         )
 
     @property
     def cited(self) -> str:
-        """As a text cites it: ``WEAM, Table 2``."""
+        """The name by which a text cites the table: ``WEAM, Table 2``."""
         number = f"Table {self.number}" if self.number[0].isdigit() else f"text {self.number}"
         return f"{PAPERS[self.paper]}, {number}"
 
@@ -156,7 +156,7 @@ class PaperTable:
         return rows[0]
 
     def address(self, row: PaperRow) -> str:
-        """A row's name, with what tells it from others of its name: ``zero-shot / - MoCo / 250k``."""
+        """Return a row's name, with the attributes that other rows of the name lack: ``zero-shot / - MoCo / 250k``."""
         namesakes = [r for r in self.rows if r.name == row.name]
         values = [
             str(value)

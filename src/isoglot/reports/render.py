@@ -136,7 +136,7 @@ def _add_differences(table: Table) -> None:
 
 
 def confusions_of(paths: Sequence[str | Path], options: CompareOptions) -> list[Table]:
-    """The confusion of every run with predictions of classes, as tables."""
+    """Make tables of which labels were confused, for every run with predictions of classes."""
     material, _ = gathered(paths, options)
     return confusion_tables(material.confusions)
 
@@ -160,10 +160,8 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     # Charts: a run has one colour in all of them.
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
     swept = sweep_figures(material.varied, scores, source)
-    curves, figures = (
-        _drawn(curve_figures(material.curves), names),
-        _drawn([*swept, *material.figures], names),
-    )
+    curves = _drawn(curve_figures(material.curves), names)
+    figures = _drawn([*swept, *material.figures], names)
     # Tables
     summaries = [overview(scores, source), paired_table(material, options.baseline)]
     results = [
@@ -173,8 +171,9 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     ]
     beside = tables_beside_papers(material.cells, unmeasured=True)
     # Word alignments: the worst pairs, or pairs spread over the file.
-    most, worst = options.worst or options.sentences, options.worst is not None
-    viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
+    most = options.worst or options.sentences
+    worst_first = options.worst is not None
+    viewers = [Viewer(title, pairs, most=most, worst=worst_first) for title, pairs in material.alignments]
     everything = _results_table(material.rows)
     # Runs, and the encoders that they start from
     columns = ["run", "starts from", "seeds", "results", "versions", "folder"]
@@ -259,6 +258,7 @@ def _html(page: dict[str, Any]) -> str:
 
 
 def _results_table(results: Sequence[Result]) -> Table:
+    """List every row of results as it was measured; the column of options is there if any row has options."""
     has_options = any(row.options for row in results)
     names = ["task", "language", "split", "metric", *["options"] * has_options, "value", "seed", "examples"]
     rows: list[list[str | TableCell]] = []
@@ -273,7 +273,7 @@ def _results_table(results: Sequence[Result]) -> Table:
 
 
 def _saved(table: Table) -> Iterator[tuple[str, str, str]]:
-    """Suffix, name and data URL of each form that a table can be saved in."""
+    """Yield suffix, name and data URL of each form in which a table can be saved: ``csv``, ``CSV``, ``data:…``."""
     for suffix, label, kind, text in (
         ("csv", "CSV", "text/csv", to_csv(table)),
         ("tex", "LaTeX", "application/x-tex", to_latex(table)),
@@ -283,8 +283,10 @@ def _saved(table: Table) -> Iterator[tuple[str, str, str]]:
 
 
 def _asset(name: str) -> str:
+    """Read a file of the folder of templates."""
     return (files("isoglot.reports") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _sha(text: str) -> str:
+    """Hash a text as a content security policy names it: ``sha256-…``."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,4 +1,8 @@
-"""Names that keep runs of one name apart: by the values in which they differ, else by folder, else by the recipe."""
+"""Names that keep runs of one name apart: by the values in which they differ, else by folder, else by the recipe.
+
+Two runs called ``tlm``, of which one reads layer 1 and the other layer 2, become ``tlm layer=1`` and ``tlm layer=2``.
+``told_apart`` does it.
+"""
 
 import json
 import os
@@ -14,25 +18,32 @@ from isoglot.runs.sweep import short_names, shown_value
 _MOST_VALUES = 5
 """A name with more values than this is not read any more: the folder or the recipe names the run then."""
 _NOT_OF_A_SWEEP = ("seed", "name")
-_ABSENT = object()
 
 
 @dataclass(frozen=True)
 class NamedRun:
-    """What something in a report was made by: a row of results, or a training curve.
+    """The run that one row of results, one training curve or one file of counts came from.
 
-    Two of them are of different runs if they are called the same and show the same ``figure``, but have different
-    values, or for one seed different recipes.
+    Two of them with the same name and the same ``measured`` are of different runs if their values differ, or if they
+    have one seed and different recipes or checkpoints.
+
+    Args:
+        name: The run's name without its seed, ``tlm``; several runs may have it.
+        measured: The thing measured, such as task, language, split, metric and options: a run has one of each kind.
+        place: The file or folder that it was read from.
+        seed: The run's seed, if it is known.
+        recipe_hash: Hash of the run's recipe, which covers the seed.
+        values: The known values of the recipe, by dotted name.
+        checkpoint: Hash of the checkpoint, where two checkpoints of one recipe are two runs.
     """
 
     name: str
-    figure: tuple[Any, ...]
+    measured: tuple[Any, ...]
     place: Path
     seed: int | None = None
     recipe_hash: str = ""
-    # By dotted name, those of the recipe that are known.
     values: Mapping[str, Any] = field(default_factory=dict)
-    checkpoint: str = ""  # hash, where two checkpoints of one recipe are two runs
+    checkpoint: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,124 +61,147 @@ class VariedRun:
     values: Mapping[str, Any]
 
 
-def varied_runs(made: Sequence[NamedRun], labels: Sequence[str]) -> dict[str, VariedRun]:
-    """By its label each run of ``made`` that its values alone tell apart from others of its name."""
-    groups: dict[str, list[int]] = defaultdict(list)
-    for number, one in enumerate(made):
-        groups[one.name].append(number)
+def varied_runs(runs: Sequence[NamedRun], labels: Sequence[str]) -> dict[str, VariedRun]:
+    """Find the runs that differ from others of their name in values alone: their labels end in these values.
+
+    ``labels``: The names that :func:`told_apart` gave the runs.
+    """
     varied = {}
-    for name, members in groups.items():
-        differing = _differing_values([made[number] for number in members])
+    for name, members in _numbers_by_name(runs).items():
+        differing = _differing_values([runs[number] for number in members])
         short = short_names(differing)
         for number in members:
-            values = {short[key]: made[number].values[key] for key in differing if key in made[number].values}
+            values = {short[key]: runs[number].values[key] for key in differing if key in runs[number].values}
             label = name + "".join(f" {key}={shown_value(value)}" for key, value in values.items())
             if values and labels[number] == label:
                 varied[label] = VariedRun(name, label, values)
     return varied
 
 
-def told_apart(made: Sequence[NamedRun]) -> list[str]:
-    """The name of each, changed where one name stands for several runs.
+def told_apart(runs: Sequence[NamedRun]) -> list[str]:
+    """Return a name for each run; a name that several different runs share gets an ending for each of them.
 
     Example:
         >>> sweep = [{"objectives.align.layer": 1, "steps": 5}, {"objectives.align.layer": 2, "steps": 5}]
         >>> told_apart([NamedRun("tlm", ("pos",), Path("results.jsonl"), values=values) for values in sweep])
         ['tlm layer=1', 'tlm layer=2']
     """
-    groups: dict[str, list[int]] = defaultdict(list)
-    for number, one in enumerate(made):
-        groups[one.name].append(number)
-    names = [one.name for one in made]
-    for members in groups.values():
-        group = [made[number] for number in members]
-        if not _conflict(group):
-            continue
-        for number, ending in zip(members, _endings(group), strict=True):
-            names[number] += ending
+    names = [run.name for run in runs]
+    for members in _numbers_by_name(runs).values():
+        group = [runs[number] for number in members]
+        if _holds_several_runs(group):
+            for number, ending in zip(members, _endings(group), strict=True):
+                names[number] += ending
     return names
 
 
+def _numbers_by_name(runs: Sequence[NamedRun]) -> dict[str, list[int]]:
+    """Group the places of runs in the list by the runs' names."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for number, run in enumerate(runs):
+        groups[run.name].append(number)
+    return groups
+
+
 def _endings(group: Sequence[NamedRun]) -> list[str]:
-    """What follows the name of each: values; and where these are not enough, a folder or the recipe's hash."""
+    """Find the ending of each run's name, by three ways in turn.
+
+    1. The values that differ: `` layer=1``.
+    2. Among runs that still share an ending, their folders: `` (a)``.
+    3. Among runs that still share both, the hashes of their recipes: `` (recipe 0a1b2c3d)``.
+    """
     ways: list[Callable[[Sequence[NamedRun]], list[str] | None]] = [_by_values, _by_folder, _by_recipe]
     endings = [""] * len(group)
     for way in ways:
-        parts: dict[str, list[int]] = defaultdict(list)
+        sharing: dict[str, list[int]] = defaultdict(list)  # runs that share an ending so far
         for number, ending in enumerate(endings):
-            parts[ending].append(number)
-        for members in parts.values():
-            part = [group[number] for number in members]
-            further = way(part) if _conflict(part) else None
-            for number, text in zip(members, further or [""] * len(members), strict=True):
-                endings[number] += text
+            sharing[ending].append(number)
+        for members in sharing.values():
+            same = [group[number] for number in members]
+            if not _holds_several_runs(same):
+                continue
+            for number, further in zip(members, way(same) or [""] * len(members), strict=True):
+                endings[number] += further
     return endings
 
 
 def _by_values(group: Sequence[NamedRun]) -> list[str] | None:
-    """``layer=1``: every value in which any of the runs differ; ``None`` where there are none, or too many."""
+    """End in every value in which any of the runs differ, ``layer=1``; ``None`` if no value differs, or too many."""
     differing = _differing_values(group)
     if not 0 < len(differing) <= _MOST_VALUES:
         return None
     short = short_names(differing)
     endings = []
-    for one in group:
-        shown = [f"{short[name]}={shown_value(one.values[name])}" for name in differing if name in one.values]
+    for run in group:
+        shown = [f"{short[name]}={shown_value(run.values[name])}" for name in differing if name in run.values]
         endings.append("".join(f" {text}" for text in shown))
     return endings
 
 
 def _differing_values(group: Sequence[NamedRun]) -> list[str]:
-    """Names of the values in which any of the runs differ."""
-    return [name for name in _names(group) if len({_typed(one, name) for one in group}) > 1]
+    """Name the values in which any of the runs differ; a value that only some of them have differs too."""
+    differing = []
+    for name in _value_names(group):
+        texts = {_value_as_text(run, name) for run in group}
+        if len(texts) > 1:
+            differing.append(name)
+    return differing
 
 
 def _by_folder(group: Sequence[NamedRun]) -> list[str] | None:
-    """``(a)``: the shortest paths that differ; ``None`` where one place has several runs."""
-    places = list(dict.fromkeys(one.place for one in group))
-    if len(places) < 2 or any(_conflict([one for one in group if one.place == place]) for place in places):
+    """End in the folder, ``(a)``, below the folder that all have in common; ``None`` if one folder has several runs."""
+    places = list(dict.fromkeys(run.place for run in group))
+    if len(places) < 2:
         return None
-    folders = []
     for place in places:
-        if place.name == results.FILE_NAME:
-            place = place.parent  # noqa: PLW2901
-        folders.append((place.with_suffix("") if place.is_file() else place).resolve())
-    common = os.path.commonpath([folder.parent for folder in folders])
-    named = {
-        place: folder.relative_to(common).as_posix() for place, folder in zip(places, folders, strict=True)
-    }
-    return [f" ({named[one.place]})" for one in group]
+        if _holds_several_runs([run for run in group if run.place == place]):
+            return None
+    shown_folders = []
+    for place in places:
+        # results.jsonl stands for its folder; of any other file the name is shown, without the suffix.
+        shown = place.parent if place.name == results.FILE_NAME else place
+        if shown.is_file():
+            shown = shown.with_suffix("")
+        shown_folders.append(shown.resolve())
+    common = os.path.commonpath([folder.parent for folder in shown_folders])
+    endings = {}
+    for place, folder in zip(places, shown_folders, strict=True):
+        endings[place] = f" ({folder.relative_to(common).as_posix()})"
+    return [endings[run.place] for run in group]
 
 
 def _by_recipe(group: Sequence[NamedRun]) -> list[str]:
-    """``(recipe 0a1b2c3d)``, where nothing readable is known."""
-    return [f" (recipe {one.recipe_hash[:8]})" for one in group]
+    """End in the recipe's hash, ``(recipe 0a1b2c3d)``, if nothing readable tells the runs apart."""
+    return [f" (recipe {run.recipe_hash[:8]})" for run in group]
 
 
-def _conflict(group: Sequence[NamedRun]) -> bool:
-    """Whether different runs made one figure.
+def _holds_several_runs(group: Sequence[NamedRun]) -> bool:
+    """Whether entries of one name measured the same thing on different runs.
 
-    A recipe's hash covers its seed, so hashes are compared for one seed, and the values, without it, for all.
+    1. Two entries with the same ``measured`` must have the same values, whatever their seeds are.
+    2. A recipe's hash covers the seed, so hashes of recipes and checkpoints are compared for one seed only.
     """
-    values: dict[tuple[Any, ...], str] = {}
-    models: dict[tuple[Any, ...], str] = {}
-    for one in group:
-        text = json.dumps({name: one.values[name] for name in _names([one])}, sort_keys=True, default=str)
-        if values.setdefault(one.figure, text) != text:
+    first_values: dict[tuple[Any, ...], str] = {}
+    first_hashes: dict[tuple[Any, ...], str] = {}
+    for run in group:
+        compared = {name: run.values[name] for name in _value_names([run])}
+        values = json.dumps(compared, sort_keys=True, default=str)
+        if first_values.setdefault(run.measured, values) != values:  # 1
             return True
-        seeded, model = (*one.figure, one.seed), one.recipe_hash + one.checkpoint
-        if model and models.setdefault(seeded, model) != model:
+        hashes = run.recipe_hash + run.checkpoint
+        if hashes and first_hashes.setdefault((*run.measured, run.seed), hashes) != hashes:  # 2
             return True
     return False
 
 
-def _names(group: Sequence[NamedRun]) -> list[str]:
-    """Names of the values that any of the runs has, in their order, without the seed's."""
-    names = dict.fromkeys(name for one in group for name in one.values)
+def _value_names(group: Sequence[NamedRun]) -> list[str]:
+    """Name the values that any of the runs has, in their order, without the seed and the name."""
+    names = dict.fromkeys(name for run in group for name in run.values)
     return [name for name in names if name not in _NOT_OF_A_SWEEP]
 
 
-def _typed(one: NamedRun, name: str) -> str:
-    """A value as text, by which it is compared; 1 and true differ."""
-    value = one.values.get(name, _ABSENT)
-    return "" if value is _ABSENT else json.dumps(value, sort_keys=True, default=str)
+def _value_as_text(run: NamedRun, name: str) -> str:
+    """Return a value as JSON, so that 1 and true differ; empty if the run has no such value."""
+    if name not in run.values:
+        return ""
+    return json.dumps(run.values[name], sort_keys=True, default=str)

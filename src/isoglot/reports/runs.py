@@ -1,4 +1,8 @@
-"""Read the folders given to a report: results, training curves, figures, and what is known of each run."""
+"""Read the folders given to a report: results, training curves, figures, and what is known of each run.
+
+``gather`` is the way in. It searches the inputs (``_search``), then gives runs their names (``_name_runs``), and
+collects what is known of each run (``_infos``).
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +14,7 @@ from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.languages import common_code
 from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
-from isoglot.reports.labels import RunLabels, labelled, made_by_row, with_recipes
+from isoglot.reports.labels import RunLabels, labelled, named_run, with_recipes, with_run_names
 from isoglot.reports.run_names import NamedRun, VariedRun, told_apart, varied_runs
 from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
@@ -27,7 +31,7 @@ from isoglot.runs.record import MANIFEST, RUN
 Counted = TypeVar("Counted", CountsFile, Confusion)
 _FIGURES = "figures"
 _HASH = re.compile("[0-9a-f]{16}")
-"""Of weights in a folder; of an encoder of the hub its name is recorded instead."""
+"""Hash of an encoder in a folder; of an encoder of the hub the name is recorded instead."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,12 @@ class Material:
 
     rows: list[Result] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
-    varied: dict[str, VariedRun] = field(default_factory=dict)  # runs of a sweep, by what the rows call them
+    varied: dict[str, VariedRun] = field(default_factory=dict)  # runs of a sweep, by their names in the rows
     infos: dict[str, RunInfo] = field(default_factory=dict)
     curves: list[Curve] = field(default_factory=list)
     figures: list[ReportFigure] = field(default_factory=list)
     alignments: list[tuple[str, list[AlignmentRecord]]] = field(default_factory=list)
-    # of predictions, and what their run is called where no row of results says so
+    # Counts of predictions, each with its run's name for the case that no row of results names the run.
     counts: list[tuple[CountsFile, str]] = field(default_factory=list)
     confusions: list[tuple[Confusion, str]] = field(default_factory=list)
 
@@ -93,89 +97,137 @@ def gather(
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.
         ConfigurationError: a name for a run that is not there.
     """
-    material, records, of_studies = Material(), list[Mapping[str, Any]](), list[Mapping[str, Any]]()
     inputs = [labelled(path) for path in paths]
-    labels, rows, cells = RunLabels(inputs), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
-    curves, empty = list[_FoundCurve](), list[Path]()
-    found_counts = list[tuple[CountsFile, Path]]()
-    confusions = list[tuple[Confusion, Path]]()
-    for path in _searched([path for _, path in inputs]):
+    found = _search([path for _, path in inputs], gold)
+    if gold is not None and not found.material.alignments:
+        raise ConfigurationError(
+            "[[gold]] checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
+        )
+    labels = RunLabels(inputs)
+    material = found.material
+    material.cells = labels.cells(found.cells)
+    material.counts = _named_counts(found.counts, labels)
+    material.confusions = _named_counts(found.confusions, labels)
+    _name_runs(material, found, labels)
+    _require_one_value(material.rows, [file for _, file in found.rows])
+    records = found.run_records
+    if names:
+        _rename(material, names)
+        records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
+    material.infos = _infos(material.rows, [*found.study_records, *records], combinations)
+    return material
+
+
+@dataclass
+class _Found:
+    """Everything that the inputs hold, with the files it was read from, before runs are named."""
+
+    material: Material = field(default_factory=Material)  # figures and alignments, which belong to no run
+    rows: list[tuple[Result, Path]] = field(default_factory=list)
+    cells: list[tuple[Cell, Path]] = field(default_factory=list)
+    curves: list[_FoundCurve] = field(default_factory=list)
+    counts: list[tuple[CountsFile, Path]] = field(default_factory=list)
+    confusions: list[tuple[Confusion, Path]] = field(default_factory=list)
+    # What runs record of themselves: in their own folders, and in the lists of runs that studies keep.
+    run_records: list[Mapping[str, Any]] = field(default_factory=list)
+    study_records: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def is_empty(self) -> bool:
+        """Whether there is nothing to report."""
+        contents = (self.rows, self.cells, self.curves, self.counts, self.confusions)
+        return not (any(contents) or self.material.figures or self.material.alignments)
+
+
+def _search(paths: Sequence[Path], gold: Path | None) -> _Found:
+    """Read every input; refuse one that is missing, or that holds nothing."""
+    found = _Found()
+    empty: list[Path] = []
+    for path in _without_overlaps(paths):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
         if path.is_file() and holds_alignments(path):
-            material.alignments.append((path.stem.replace("_", " "), read_alignments(path, gold)))
+            title = path.stem.replace("_", " ")
+            found.material.alignments.append((title, read_alignments(path, gold)))
             continue
+        # A file that is named is results whatever it is called; in a folder only results.jsonl is.
         lines = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
-        tables = [file for file in lines if file.name == results.CELLS]
-        files = [f for f in lines if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
-        rows += [(row, file) for file in files for row in results.read(file)]
-        cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
-        counts = sorted(path.rglob(f"*{ENDING}"))  # of a file nothing is below it
-        found_counts += [(CountsFile.read(file), file) for file in counts]
-        confused = sorted(path.rglob(f"*{CONFUSION_ENDING}"))
-        confusions += [(Confusion.read(file), file) for file in confused]
+        cell_files = [file for file in lines if file.name == results.CELLS]
+        row_files = [file for file in lines if path.is_file() or file.name == results.FILE_NAME]
+        row_files = [file for file in row_files if file not in cell_files]
+        found.rows += [(row, file) for file in row_files for row in results.read(file)]
+        found.cells += [(cell, file) for file in cell_files for cell in results.read_cells(file)]
+        # Below a file nothing is found.
+        count_files = sorted(path.rglob(f"*{ENDING}"))
+        found.counts += [(CountsFile.read(file), file) for file in count_files]
+        confusion_files = sorted(path.rglob(f"*{CONFUSION_ENDING}"))
+        found.confusions += [(Confusion.read(file), file) for file in confusion_files]
         for file in sorted(path.rglob(results.RUNS)):
             runs = (read_json(file) or {}).get("runs")
-            of_studies += [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
-        trained = _curves(path, records)
-        curves += trained
-        if not (_take_figures(path, material) or files or tables or counts or confused or trained):
+            if isinstance(runs, list):
+                found.study_records += [run for run in runs if isinstance(run, dict)]
+        curves = _curves(path, found.run_records)
+        found.curves += curves
+        has_figures = _take_figures(path, found.material)
+        if not (has_figures or row_files or cell_files or count_files or confusion_files or curves):
             empty.append(path)
-    counted = found_counts or confusions
-    nothing = not (rows or cells or curves or counted or material.figures or material.alignments)
+    nothing_at_all = found.is_empty()
     for path in empty:
-        if nothing or not any(path.rglob(RUN)):  # a run of a few steps has no curve
+        # A run of a few steps has no curve: beside other inputs it may stay.
+        if nothing_at_all or not any(path.rglob(RUN)):
             raise InputError(
                 "no results.jsonl, cells.jsonl, training curves or figures in this folder; "
                 "type `isoglot evaluate CHECKPOINT ... --out`, or name another folder",
                 path=path,
             )
-    if gold is not None and not material.alignments:
-        raise ConfigurationError(
-            "[[gold]] checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
+    return found
+
+
+def _without_overlaps(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths, each once, without those that are read with another one: a run read twice is not two seeds.
+
+    Of ``runs`` and ``runs/a`` only ``runs`` is read. A file in ``runs`` under a name that a search does not look for,
+    such as ``other.jsonl``, stays.
+    """
+    resolved = {path.resolve(): path for path in paths}
+    kept = []
+    for full, path in resolved.items():
+        is_below_another = any(parent in resolved for parent in full.parents)
+        is_found_by_search = full.is_dir() or (
+            full.is_file() and full.name in (results.FILE_NAME, results.CELLS)
         )
-    material.cells = labels.cells(cells)
-    material.counts = _named_counts(found_counts, labels)
-    material.confusions = _named_counts(confusions, labels)
-    _name_runs(material, rows, curves, labels, records)
-    _require_one_value(material.rows, [file for _, file in rows])
-    if names:
-        _rename(material, names)
-        records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
-    material.infos = _infos(material.rows, [*of_studies, *records], combinations)
-    return material
-
-
-def _searched(paths: Sequence[str | Path]) -> list[Path]:
-    """The paths, each once, without those that another one's search takes up: a run read twice is not two seeds."""
-    resolved = {Path(path).resolve(): Path(path) for path in paths}
-    return [
-        path
-        for full, path in resolved.items()
-        if not any(parent in resolved for parent in full.parents)
-        or not (full.is_dir() or (full.is_file() and full.name in (results.FILE_NAME, results.CELLS)))
-    ]
+        if not (is_below_another and is_found_by_search):
+            kept.append(path)
+    return kept
 
 
 def _require_one_value(rows: Sequence[Result], files: Sequence[Path]) -> None:
-    """Refuse two values of one figure without seeds: neither is a later measurement of the other."""
+    """Refuse two values of one thing without seeds: neither is a later measurement of the other.
+
+    ``files``: The file of each row.
+    """
     first: dict[tuple[Any, ...], int] = {}
     for number, row in enumerate(rows):
-        figure = (row.run, row.task, common_code(row.language), row.split, row.metric, row.settings)
-        before = first.setdefault(figure, number) if row.seed is None else number
+        if row.seed is not None:
+            continue
+        measured = (row.run, row.task, common_code(row.language), row.split, row.metric, row.settings)
+        before = first.setdefault(measured, number)
         if rows[before].value != row.value:
-            lines = []
-            for n in (before, number):  # records are counted among lines that are not blank
-                text = files[n].read_bytes().split(b"\n")
-                filled = [line for line, content in enumerate(text, 1) if content.strip()]
-                lines.append(filled[files[:n].count(files[n])])
+            earlier, later = _line_of(before, files), _line_of(number, files)
             raise InputError(
                 f"{row.metric} of {row.run} on {row.task} {row.language} is {row.value:g}, but "
-                f"{rows[before].value:g} in {files[before]}:{lines[0]}, and neither row has a seed; delete one, or "
+                f"{rows[before].value:g} in {files[before]}:{earlier}, and neither row has a seed; delete one, or "
                 "give both their seeds",
                 path=files[number],
-                line=lines[1],
+                line=later,
             )
+
+
+def _line_of(number: int, files: Sequence[Path]) -> int:
+    """Return the line of a row in its file; rows are counted among the lines that are not blank."""
+    text = files[number].read_bytes().split(b"\n")
+    filled = [line for line, content in enumerate(text, 1) if content.strip()]
+    rows_before = files[:number].count(files[number])
+    return filled[rows_before]
 
 
 def _rename(material: Material, names: Mapping[str, str]) -> None:
@@ -185,75 +237,75 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
         raise ConfigurationError(
             f"[[rename]]: no results or curves of {', '.join(unknown)}; there are {', '.join(runs)}"
         )
-    material.rows = [
-        row.model_copy(update={"run": names[run_label(row)]}) if run_label(row) in names else row
-        for row in material.rows
-    ]
+    renamed = []
+    for row in material.rows:
+        name = names.get(run_label(row))
+        renamed.append(row if name is None else row.model_copy(update={"run": name}))
+    material.rows = renamed
     material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
 
 
-def _name_runs(
-    material: Material,
-    rows: Sequence[tuple[Result, Path]],
-    curves: Sequence[_FoundCurve],
-    labels: RunLabels,
-    records: Sequence[Mapping[str, Any]],
-) -> None:
-    """Fill in rows and curves, under one name where they are of one run and under several where they are not."""
-    labelled_rows = labels.rows(rows)
-    curve_names = labels.names([(found.curve.run, found.folder) for found in curves])
-    made = [made_by_row(row, file) for row, (_, file) in zip(labelled_rows, rows, strict=True)]
-    recipes = {
-        str(record["recipe_hash"]): record["values"]
-        for record in records
-        if record.get("recipe_hash") and "objectives" in (record.get("values") or {})
-    }
-    for name, found in zip(curve_names, curves, strict=True):
-        record = found.record
-        figure = ("training", found.curve.quantity)
-        # Without values the folder stands for the recipe: what was trained in two folders is two runs.
+def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
+    """Fill in rows and curves with the names of their runs: one run has one name, and two runs have two.
+
+    1. Labels that the user gave come first.
+    2. Rows and curves are then compared together: where one name stands for several runs, it gets endings.
+    """
+    rows = labels.rows(found.rows)  # 1
+    curve_names = labels.names([(curve.curve.run, curve.folder) for curve in found.curves])
+    recipes = {}
+    for record in found.run_records:
+        if record.get("recipe_hash") and "objectives" in (record.get("values") or {}):
+            recipes[str(record["recipe_hash"])] = record["values"]
+    runs = [named_run(row, file) for row, (_, file) in zip(rows, found.rows, strict=True)]
+    for name, found_curve in zip(curve_names, found.curves, strict=True):
+        record = found_curve.record
+        measured = ("training", found_curve.curve.quantity)
         values = record.get("values")
-        recipe = str(record.get("recipe_hash") or key_of(values)) if values else str(found.folder)
         if values:
+            recipe = str(record.get("recipe_hash") or key_of(values))
             recipes[recipe] = values
-        # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
-        seed = record.get("seed", values.get("seed")) if values else None
-        made.append(NamedRun(name, figure, found.folder, seed, recipe, record.get("changes") or {}))
-    made = with_recipes(made, recipes)
-    names = told_apart(made)
-    material.varied = varied_runs(made[: len(rows)], names[: len(rows)])
-    material.rows = [
-        row if name == one.name else row.model_copy(update={"run": name})
-        for row, one, name in zip(labelled_rows, made, names, strict=False)
-    ]
-    material.curves = [
-        replace(found.curve, run=name) for found, name in zip(curves, names[len(rows) :], strict=True)
-    ]
+            # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
+            seed = record.get("seed", values.get("seed"))
+        else:
+            # Without values the folder stands for the recipe: trainings in two folders are two runs.
+            recipe, seed = str(found_curve.folder), None
+        changes = record.get("changes") or {}
+        runs.append(NamedRun(name, measured, found_curve.folder, seed, recipe, changes))
+    runs = with_recipes(runs, recipes)
+    names = told_apart(runs)  # 2
+    count = len(rows)
+    material.varied = varied_runs(runs[:count], names[:count])
+    material.rows = with_run_names(rows, names[:count])
+    for found_curve, name in zip(found.curves, names[count:], strict=True):
+        material.curves.append(replace(found_curve.curve, run=name))
 
 
 def _named_counts(found: Sequence[tuple[Counted, Path]], labels: RunLabels) -> list[tuple[Counted, str]]:
-    """Counts of predictions with their runs' names, two for checkpoints that are called the same."""
-    made = []
+    """Give counts of predictions the names of their runs; two checkpoints of one name get two names."""
+    runs = []
     for counts, file in found:
         about = counts.about
-        figure = tuple(str(about.get(name)) for name in ("task", "language", "split", "options"))
-        # PREDICTIONS/TASK/test-de.counts.safetensors: the folder of predictions is one model's.
-        made.append(
-            NamedRun(
-                labels.of(file) or str(about.get("run")),
-                figure,
-                file.parent.parent,
-                about.get("seed"),
-                str(about.get("recipe_hash") or ""),
-                about.get("changes") or {},
-                checkpoint=str(about.get("checkpoint_hash") or ""),
-            )
+        measured = tuple(str(about.get(name)) for name in ("task", "language", "split", "options"))
+        run = NamedRun(
+            name=labels.of(file) or str(about.get("run")),
+            measured=measured,
+            # PREDICTIONS/TASK/test-de.counts.safetensors: the folder of predictions belongs to one model.
+            place=file.parent.parent,
+            seed=about.get("seed"),
+            recipe_hash=str(about.get("recipe_hash") or ""),
+            values=about.get("changes") or {},
+            checkpoint=str(about.get("checkpoint_hash") or ""),
         )
-    return [(counts, name) for (counts, _), name in zip(found, told_apart(made), strict=True)]
+        runs.append(run)
+    return [(counts, name) for (counts, _), name in zip(found, told_apart(runs), strict=True)]
 
 
 def _curves(root: Path, records: list[Mapping[str, Any]]) -> list[_FoundCurve]:
-    """The curves of the runs below a folder, each with the run's own name; what the runs record is taken up."""
+    """Read the curves of the runs below a folder, each under the run's own name, and add the runs' records.
+
+    ``records``: Receives what each run records of itself, with the run's folder below ``root``.
+    """
     curves: list[_FoundCurve] = []
     states = [path.parent for path in root.rglob(TRAINER_STATE)]
     trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
@@ -268,17 +320,16 @@ def _curves(root: Path, records: list[Mapping[str, Any]]) -> list[_FoundCurve]:
 
 
 def _take_figures(root: Path, material: Material) -> bool:
-    """Take up the figures below a folder; whether there are any."""
-    paths = [
-        path
-        for folder in sorted(root.rglob(_FIGURES))
-        if folder.is_dir()
-        for path in sorted(folder.iterdir())
-    ]
+    """Read the figures and word alignments in the ``figures`` folders below a folder; return whether there are any."""
+    paths: list[Path] = []
+    for folder in sorted(root.rglob(_FIGURES)):
+        if folder.is_dir():
+            paths += sorted(folder.iterdir())
     for path in paths:
         if path.suffix == ".json":
             material.figures.append(read_figure(path))
         elif path.suffix == ".jsonl":
+            # The number in front orders the files: `02_de-en.jsonl` is called "de-en".
             title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
             material.alignments.append((title, read_alignments(path)))
     return any(path.suffix in (".json", ".jsonl") for path in paths)
@@ -287,40 +338,54 @@ def _take_figures(root: Path, material: Material) -> bool:
 def _infos(
     rows: Sequence[Result], records: Sequence[Mapping[str, Any]], combinations: Sequence[Combination]
 ) -> dict[str, RunInfo]:
-    """What is known of each run, and of those that are shown as one together."""
-    by_hash = {r["recipe_hash"]: r for r in records if r.get("recipe_hash")}
-    by_name = {r["name"]: r for r in records if r.get("name")}
-    grouped: dict[str, list[Result]] = {}
+    """Collect what is known of each run, and of each combination of runs that are shown as one row.
+
+    ``records``: What runs record of themselves; of several with one hash or one name the last one counts.
+    """
+    record_of_hash = {r["recipe_hash"]: r for r in records if r.get("recipe_hash")}
+    record_of_name = {r["name"]: r for r in records if r.get("name")}
+    rows_of: dict[str, list[Result]] = {}
     for row, label in zip(rows, row_labels(rows), strict=True):
-        grouped.setdefault(label, []).append(row)
-    runs = {label: [label] for label in grouped}
+        rows_of.setdefault(label, []).append(row)
+    members_of = {label: [label] for label in rows_of}
     for combination in combinations:
-        runs[combination.name] = [run for run in dict.fromkeys(combination.models.values()) if run in grouped]
+        models = dict.fromkeys(combination.models.values())
+        members_of[combination.name] = [run for run in models if run in rows_of]
     infos = {}
-    for name, members in ((name, members) for name, members in runs.items() if members):
+    for name, members in members_of.items():
+        if not members:
+            continue
         member_records = []
         for member in members:
-            hashed = (by_hash[row.recipe_hash] for row in grouped[member] if row.recipe_hash in by_hash)
-            member_records.append(next(hashed, by_name.get(run_label(grouped[member][0]), {})))
+            # The record with a recipe hash that a row has; else the one of the run's name; else nothing is known.
+            record = record_of_name.get(run_label(rows_of[member][0]), {})
+            for row in rows_of[member]:
+                if row.recipe_hash in record_of_hash:
+                    record = record_of_hash[row.recipe_hash]
+                    break
+            member_records.append(record)
+        # An encoder is named only if all members started from the same one.
         encoders = set(map(_encoder, member_records))
         hashes = {str(record.get("encoder") or "") for record in member_records}
+        encoder_hash = hashes.pop() if len(hashes) == 1 else ""
         versions = member_records[0].get("versions")
         folders = (str(record["folder"]) for record in member_records if record.get("folder"))
+        member_rows = [row for member in members for row in rows_of[member]]
         infos[name] = RunInfo(
             name=name,
-            run=name if len(members) > 1 else run_label(grouped[members[0]][0]),
+            run=name if len(members) > 1 else run_label(rows_of[members[0]][0]),
             encoder=encoders.pop() if len(encoders) == 1 else "",
-            encoder_hash=min(hashes) if len(hashes) == 1 and _HASH.fullmatch(min(hashes)) else "",
+            encoder_hash=encoder_hash if _HASH.fullmatch(encoder_hash) else "",
             folder=", ".join(dict.fromkeys(folders)),
-            seeds=tuple(sorted({r.seed for run in members for r in grouped[run] if r.seed is not None})),
+            seeds=tuple(sorted({row.seed for row in member_rows if row.seed is not None})),
             versions=versions if isinstance(versions, Mapping) else {},
-            results=sum(len(grouped[member]) for member in members),
+            results=len(member_rows),
         )
     return infos
 
 
 def _encoder(record: Mapping[str, Any]) -> str:
-    """The model that the recipe starts from."""
+    """Name the model that a run's recipe starts from; of a folder the last part that is not ``checkpoint``."""
     model = (record.get("values") or {}).get("model") or {}
     if not model.get("path"):
         return f"{model['architecture']} from scratch" if model.get("architecture") else ""

@@ -26,11 +26,11 @@ _DEFAULT = object()
 _LOWER = ("aer", "loss", "perplexity", "error", "hours", "delta", "drop")
 """Parts of the names of metrics whose smaller values are better."""
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
-"""Metrics that the field reports of a task, the first one that is there."""
+"""Metrics that the field reports, the most usual one first; the first one that a task has is its main one."""
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
 """Endings of the metrics of `isoglot transfer`, and the quantities in ALIGN-MLM's tables."""
 _SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
-"""Metrics by other names, and their names here."""
+"""Other names of metrics -> the names here."""
 
 
 @dataclass(frozen=True, order=True)
@@ -100,7 +100,8 @@ class ReportScores:
         values: Measure -> frame of values, languages across, runs and their seeds down.
         examples: Measure -> frame of the same shape with the numbers of examples.
         runs: Labels of the runs, in the order of their first rows.
-        settings: task and run -> options of the evaluation that the run's label does not tell: ``layer=3``.
+        settings: task and run -> options that all evaluations of the run on the task share, and that its label
+            therefore leaves out: ``layer=3``.
         checkpoints: task, run and seed -> split, metric and language -> hash of the checkpoint.
         repeated: rows that took the place of an earlier row of the same run, seed and measure with another value.
         doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
@@ -122,31 +123,38 @@ class ReportScores:
         return list(table.columns)
 
     def notes(self, task: str) -> list[str]:
-        """Say what the labels of a task's rows do not tell.
+        """Write the notes below a task's table: where its rows are not like each other, which no label shows.
 
-        1. Some runs were evaluated with other options: ``weam with layer=3``.
-        2. A row holds values of several checkpoints: German of one, French of another with the same run and seed.
+        1. Some runs were evaluated with options that others were not: tlm without any, weam with ``layer=3``. The note
+           is ``Measured with other options than the rest: weam with layer=3.``
+        2. One row holds values of several checkpoints: German was measured on one, French on another, and both have the
+           same run and seed. The note is ``Figures of several checkpoints in one row: weam.``
         """
         notes = []
-        runs_with: dict[str, list[str]] = defaultdict(list)
-        for (name, run), settings in self.settings.items():
-            if name == task:
-                runs_with[settings].append(run)
-        if len(runs_with) > 1:
-            others = [
-                f"{', '.join(runs)} with {settings}" for settings, runs in runs_with.items() if settings
-            ]
+        runs_with: dict[str, list[str]] = defaultdict(list)  # options -> runs
+        for (task_of_run, run), options in self.settings.items():
+            if task_of_run == task:
+                runs_with[options].append(run)
+        if len(runs_with) > 1:  # 1
+            others = []
+            for options, runs in runs_with.items():
+                if options:
+                    others.append(f"{', '.join(runs)} with {options}")
             notes.append(f"Measured with other options than the rest: {'; '.join(others)}.")
         mixed = []
-        for (name, run, _), hashes in self.checkpoints.items():
-            if name == task and len(set(hashes.values())) > 1:
+        for (task_of_run, run, _seed), hashes in self.checkpoints.items():
+            if task_of_run == task and len(set(hashes.values())) > 1:
                 mixed.append(run)
-        if mixed:
+        if mixed:  # 2
             notes.append(f"Figures of several checkpoints in one row: {', '.join(dict.fromkeys(mixed))}.")
         return notes
 
     def warnings(self) -> list[str]:
-        """Say which values are doubtful: values that were replaced, and shares of 1 beside percent."""
+        """Say which values are doubtful: values that were replaced, and shares of 1 beside percent.
+
+        These warnings are about rows of results. The same number of a paper's table may be measured twice too; its
+        table has a note on that (:mod:`isoglot.reports.beside_papers`).
+        """
         texts = []
         if self.repeated:
             row = self.repeated[0]
@@ -314,7 +322,7 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             f"{', '.join(scores.runs)}; "
             "name runs as in results.jsonl, without their seed"
         )
-    # Values are averaged over models; the number of examples is the smallest of theirs.
+    # Values are averaged over models; the number of examples is the smallest number of any model.
     for tables, how in ((scores.values, "mean"), (scores.examples, "min")):
         for measure, table in list(tables.items()):
             bilingual = _of_runs(table, members)

@@ -156,6 +156,7 @@ def read_whole(path: str | Path, read: Callable[[Path], Value]) -> Value:
                 raise
         else:
             after = _identity(folder)
+            # Device and inode only: a cache that is added to the folder meanwhile changes its time.
             if (after and after[:2]) == (before and before[:2]):
                 return value
     return read(recovered(path))
@@ -191,7 +192,8 @@ def entry(file: Path, *, remembered: bool = False) -> list[Any]:
 
     ``remembered``: Whether the hash of a large file may come from the cache of hashes.
     """
-    return [file.stat().st_size, (digest if remembered else digest_of)([file], size=16)]
+    content_hash = digest([file], size=16) if remembered else digest_of([file], size=16)
+    return [file.stat().st_size, content_hash]
 
 
 def damage(folder: Path, *, remembered: bool = False) -> str | None:

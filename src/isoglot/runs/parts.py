@@ -38,7 +38,10 @@ from isoglot.runs.pool import WorkPool
 from isoglot.runs.record import RUN, Record
 
 SECONDS_OF_WORK = 10.0
-"""Work after which finished blocks are written; a kill costs at most this much work and one block per worker."""
+"""Seconds of work that are worth keeping: finished blocks stay in memory until work on them took this long.
+
+So shorter work writes no parts at all, and a kill costs at most this much work and one block per worker.
+"""
 _BLOCKS = b"blocks"
 """Key in the metadata of a part: number, hash, count of rows, kinds of columns and reports of each block."""
 _LOGGER = logging.getLogger(__name__)
@@ -76,7 +79,7 @@ class Parts:
     Args:
         folder: Folder of the parts; None to keep nothing.
         made_from: Returns what the results depend on beside the rows; called when the first part is written or found.
-        what: What messages call the run: ``alignment``.
+        what: Name of the work in messages: ``alignment`` in "the input has changed since that alignment was stopped".
     """
 
     def __init__(self, folder: Path | None, made_from: Callable[[], Mapping[str, Any]], *, what: str) -> None:
@@ -88,8 +91,10 @@ class Parts:
         self._can_write = True
         self._part_of: dict[int, Path] = {}  # number of a kept block -> the file that holds it
         self._unwritten: list[_Block] = []
-        self._unwritten_since: float | None = None  # when work on them began; None before the first work
-        self._last_read: tuple[Path | None, dict[int, _Block]] = None, {}  # one part at a time is in memory
+        # When work on the unwritten blocks began, or the last write ended it; None before the first work.
+        self._unwritten_since: float | None = None
+        # The part that was read last, with its blocks: one part at a time is in memory.
+        self._last_read: tuple[Path | None, dict[int, _Block]] = None, {}
 
     @property
     def is_kept(self) -> bool:
@@ -177,9 +182,11 @@ class Parts:
         file = self._part_of.get(number)
         if file is None:
             return None
-        if self._last_read[0] != file:
-            self._last_read = file, {block.number: block for block in _blocks_in(file)}
-        block = self._last_read[1][number]
+        last_file, blocks = self._last_read
+        if last_file != file:
+            blocks = {block.number: block for block in _blocks_in(file)}
+            self._last_read = file, blocks
+        block = blocks[number]
         if block.rows_hash != rows_hash:
             raise ConfigurationError(
                 f"{self._folder}: holds parts of other rows, so the input has changed since that {self._what} was "
@@ -237,7 +244,7 @@ class Parts:
 
     @property
     def _place(self) -> Path:
-        """The folder, where there is one."""
+        """The folder of the parts; a run that keeps nothing has none, and must not ask."""
         if self._folder is None:
             raise TypeError("these parts are kept nowhere")
         return self._folder
@@ -274,7 +281,7 @@ class Parts:
             )
 
     def finish(self) -> None:
-        """Remove the parts, because the output is whole; also those that stand there since a later write failed."""
+        """Remove all parts, because the output is whole; earlier parts too, if a later write failed."""
         if self._folder is not None and self._has_record:
             remove(self._folder, RUN, "*.parquet")
 
@@ -347,7 +354,7 @@ def kept_parts(
         out: The output. Nothing is kept for standard output and other streams.
         made_from: Returns what the results depend on beside the rows of the input; called only when parts are there
             or are first written.
-        what: What messages call the run: ``alignment``.
+        what: Name of the work in messages: ``alignment``.
         resume: Use the parts of an earlier run.
         engine: Where the work is done. With ``ray`` the same command resumes without ``resume``.
 

@@ -57,7 +57,8 @@ class Record:
     Args:
         folder: The folder.
         made_from: Inputs and options by name; the manifest must have the same value for every name.
-        what: What such a folder is called in messages: ``fine-tuning run``.
+        what: Name of this kind of folder, for messages ("holds another fine-tuning run") and for
+            :data:`FORMER_NAMES`.
         overwrite: Whether to replace a folder of the same kind that was made from something else; ``None`` where the
             user cannot ask for that.
         explained_by: Readable values behind a hash in ``made_from``, used to say what differs.
@@ -115,7 +116,7 @@ class Record:
         if _differences(recorded, self.made_from):  # 3
             if self.overwrite:
                 return "new"
-            self._refuse_other(recorded)
+            self._refuse_other(recorded)  # raises
         if manifest is not None:  # 4
             return "finished"
         if not resume:  # 5
@@ -126,15 +127,21 @@ class Record:
         _warn_of_versions(path, recorded.get("versions"))
         return "unfinished"
 
-    def begin(self, values: Mapping[str, Any]) -> None:
-        """Write `run.json`: what a run is made from, so that it can be continued if it is killed."""
-        write_json(Path(self.folder) / RUN, {**values, "versions": versions(), "started": _now()})
+    def begin(self, contents: Mapping[str, Any]) -> None:
+        """Write `run.json`, so that the run can be continued if it is killed; versions and the time are added.
 
-    def finish(self, values: Mapping[str, Any]) -> None:
-        """Write the manifest, which includes what :meth:`begin` wrote; after that the folder counts as finished."""
+        ``contents``: All of ``made_from``, which a later run compares, and what else a reader wants to know.
+        """
+        write_json(Path(self.folder) / RUN, {**contents, "versions": versions(), "started": _now()})
+
+    def finish(self, results: Mapping[str, Any]) -> None:
+        """Write the manifest: the contents of `run.json`, then the results. The folder is finished after that.
+
+        ``results``: Facts that are known at the end, such as ``{"steps": 3, "checkpoint_hash": ...}``.
+        """
         started = None if self.part else read_json(Path(self.folder) / RUN)
         ended = {"versions": versions(), "finished": _now()}
-        self._write(Path(self.folder), {**(started or {}), **values, **ended})
+        self._write(Path(self.folder), {**(started or {}), **results, **ended})
 
     def make(
         self, write: Callable[[Path], Mapping[str, Any]], *, resumes: bool = False, cached: bool = False
@@ -224,7 +231,8 @@ def has_manifest(folder: str | Path) -> bool:
 def _differences(recorded: Mapping[str, Any], made_from: Mapping[str, Any]) -> list[str]:
     """Return dotted names of the values in ``made_from`` that the record has otherwise: ``inputs.a.txt.size``.
 
-    1. Input files are first compared by their paths: if `a.txt` has grown, ``inputs.a.txt.size`` differs.
+    1. Input files are first compared by their paths: if `a.txt` has grown, ``inputs.a.txt.size`` differs. These names
+       say most to a user.
     2. If no path differs they are compared by their numbers in the list, because their order counts, and because
        several inputs may have one path: for the same files in another order, ``inputs.0.path`` differs.
     """

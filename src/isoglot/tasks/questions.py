@@ -94,9 +94,11 @@ class QuestionTask(HeadTask):
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
     ) -> list[EncodedRow]:
-        """One row a window. A window without the whole answer is labelled with its null position.
+        """Make one row for each window of each question's context.
 
-        For training, questions whose answer does not stand in the context are left out.
+        1. A window that shows the whole answer is labelled with the answer's first and last token.
+        2. Any other window is labelled with its null position twice: no answer stands here.
+        3. For training, questions whose answer was not found in the context are left out.
         """
         if not training and (twice := [name for name, n in Counter(dataset["id"]).items() if n > 1]):
             raise ConfigurationError(
@@ -108,11 +110,11 @@ class QuestionTask(HeadTask):
             batch = dataset[start : start + _ENCODED_AT_ONCE]
             for encoded, row, number in self._tokenise(batch, tokenizer, segments=segments):
                 answer = _first_answer(batch["answers"][number])
-                if training and answer is not None and answer[0] < 0:
+                if training and answer is not None and answer[0] < 0:  # 3
                     continue
                 ids = encoded["input_ids"][row]
                 window = _window(encoded, row, ids, tokenizer)
-                begin, end = _positions(window, answer)
+                begin, end = _positions(window, answer)  # 1, 2
                 inputs: dict[str, Any] = {"input_ids": np.array(ids, np.int32)}
                 inputs |= {"start_positions": begin, "end_positions": end}
                 if segments:
@@ -123,7 +125,10 @@ class QuestionTask(HeadTask):
     def _tokenise(
         self, batch: dict[str, Any], tokenizer: PreTrainedTokenizerBase, *, segments: bool
     ) -> list[tuple[Any, int, int]]:
-        """Windows in the order of the questions: an encoding, its row, and the number of the question."""
+        """Cut questions with their contexts into windows: an encoding, a row of it, and the number of the question.
+
+        Windows are in the order of the questions, and those of one question in the order of the context.
+        """
         specials = tokenizer.num_special_tokens_to_add(pair=True)
         room = self.max_length - specials - self.max_question_length
         if room <= self.stride:
@@ -280,12 +285,15 @@ def _cut(questions: list[str], tokenizer: PreTrainedTokenizerBase, most: int) ->
 
 
 def _start_of_window(window: Window) -> int:
-    """The character of the context at which a window begins; 0 of a window without any of it."""
+    """Return the character of the context at which a window begins; 0 for an empty window."""
     return int(window.offsets[0, 0]) if len(window.offsets) else 0
 
 
 def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
-    """First and past-the-last character of the first answer; ``None`` without one, negative where it is not found."""
+    """Return the first character of the first answer, and the one behind its last; ``None`` without an answer.
+
+    The first one is negative if the answer was not found in the context.
+    """
     if not answers["text"]:
         return None
     start = int(answers["start"][0])
@@ -293,7 +301,11 @@ def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _window(encoded: Any, row: int, ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> Window:
-    """The part of a context in a row. No answer is labelled on the first special token, as in BERT's code."""
+    """Describe the part of the context that a row holds.
+
+    "No answer" is labelled on the first special token (``[CLS]``), as in BERT's code. If truncation left no room for
+    the context, the window is empty and begins behind the row.
+    """
     # 0 for the question's tokens, 1 for the context's, None for special ones.
     sequences = encoded.sequence_ids(row)
     context = [i for i, sequence in enumerate(sequences) if sequence == 1]
@@ -303,11 +315,17 @@ def _window(encoded: Any, row: int, ids: Sequence[int], tokenizer: PreTrainedTok
 
 
 def _positions(window: Window, answer: tuple[int, int] | None) -> tuple[int, int]:
-    """The answer's first and last token in the row, or the null position where the window lacks a part of it."""
+    """Return the positions of the answer's first and last token in the row.
+
+    They are the null position twice if there is no answer, or if a part of the answer lies outside the window. A token
+    belongs to the answer if they share a character: of "Haus" in the piece ``Haustür`` the position is that piece.
+    """
     if answer is None or answer[0] < 0 or not len(window.offsets):
         return window.null, window.null
+    first_character, end_of_answer = answer
     starts, ends = window.offsets[:, 0], window.offsets[:, 1]
-    inside = np.flatnonzero((ends > answer[0]) & (starts < answer[1]))
-    if not len(inside) or starts[0] > answer[0] or ends[-1] < answer[1]:
+    inside = np.flatnonzero((ends > first_character) & (starts < end_of_answer))
+    is_cut = starts[0] > first_character or ends[-1] < end_of_answer
+    if not len(inside) or is_cut:
         return window.null, window.null
     return window.first + int(inside[0]), window.first + int(inside[-1])

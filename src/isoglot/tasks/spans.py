@@ -61,11 +61,11 @@ def best_answer(
     2. A token is a start only in the window that shows most context around it (:func:`maximal_context`).
     3. The score of no answer is the smallest of all windows: one window that has an answer is enough.
     """
-    best: tuple[float, int, int] | None = None  # score, first and last character
-    null = np.inf
+    best: tuple[float, int, int] | None = None  # score, first character, end
+    null = np.inf  # score of no answer
     starts_allowed = maximal_context(windows) if len(windows) > 1 else [None] * len(windows)
     for window, output, allowed in zip(windows, outputs, starts_allowed, strict=True):
-        null = min(null, float(output[0, window.null] + output[1, window.null]))
+        null = min(null, float(output[0, window.null] + output[1, window.null]))  # 3
         span = _best_in(window, output, allowed, n_best, max_answer_length)
         if span is not None and (best is None or span[0] > best[0]):
             best = span
@@ -80,7 +80,13 @@ def best_answer(
 def _best_in(
     window: Window, output: RowOutput, allowed: NDArray[np.bool_] | None, n_best: int, longest: int
 ) -> tuple[float, int, int] | None:
-    """Score, first and last character of a window's best span."""
+    """Find a window's best span: the score, the first character, and the end, one behind the last character.
+
+    ``allowed``: Tokens that may be starts; ``None`` for all. ``longest``: Most tokens of a span.
+
+    Of spans with equal scores the one with the better start counts, then the one with the better end; of equally good
+    starts or ends the first one in the text.
+    """
     count = len(window.offsets)
     if not count:
         return None
@@ -91,7 +97,9 @@ def _best_in(
     top = min(n_best, count)
     starts = np.argsort(-begin, kind="stable")[:top]
     ends = np.argsort(-end, kind="stable")[:top]
+    # Starts that are not allowed have no finite score, but are among the best if there are few tokens.
     starts = starts[np.isfinite(begin[starts])]
+    # Rows are starts and columns are ends: every pair of them is a span.
     length = ends[None, :] - starts[:, None] + 1
     fits = (length >= 1) & (length <= longest)
     if not fits.any():

@@ -110,7 +110,7 @@ class TaggingTask(HeadTask):
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
     ) -> list[EncodedRow]:
-        """One row a sentence, more for long ones.
+        """Make one row for each sentence, and several for a sentence that is too long.
 
         With labels on the first piece of each word, `▁Hal lo ▁Welt` of the words Hallo and Welt has labels on `▁Hal`
         and `▁Welt`; `lo` and the special tokens have :data:`IGNORED`.
@@ -134,6 +134,7 @@ class TaggingTask(HeadTask):
                 )
             words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
             word_count += len(words)
+            # Words whose first piece is a space and nothing else.
             words_behind_a_space += sum(pieces[0] in spaces for pieces in words)
             for first, first_counted, end in _windows([len(pieces) for pieces in words], room, self.overlap):
                 # A word alone that is longer than a row is cut.
@@ -145,7 +146,7 @@ class TaggingTask(HeadTask):
                 labels = np.full(len(ids), IGNORED, np.int32)
                 for word, position in labelled:
                     labels[position] = label_ids.get(tags[word], IGNORED)
-                if training and (labels == IGNORED).all():
+                if training and (labels == IGNORED).all():  # nothing to learn from
                     continue
                 inputs: dict[str, Any] = {"input_ids": ids.astype(np.int32), "labels": labels}
                 if segments:
@@ -171,7 +172,7 @@ class TaggingTask(HeadTask):
     def decode(
         self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
     ) -> Predictions:
-        """One tag for every word."""
+        """Give every word its best tag: each is labelled in exactly one row, at one position."""
         names = list(self.allowed or ())
         predicted = [[""] * len(tags) for tags in dataset["tags"]]
         for row, output in zip(rows, outputs, strict=True):
@@ -202,7 +203,7 @@ class TaggingTask(HeadTask):
 def _tagged_words(
     gold: Sequence[list[str]], predicted: Sequence[Any]
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """Tags and predictions of each sentence, without the words that have no tag in the data."""
+    """Return the tags and predictions of each sentence without the words that have no tag in the data."""
     kept, guesses = list(gold), list(predicted)
     for number, tags in enumerate(gold):
         if UNLABELLED in tags:
@@ -265,7 +266,7 @@ def _space_pieces(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
 def _label_positions(
     pieces_by_word: Sequence[Sequence[int]], before: int, unlabelled: frozenset[int]
 ) -> list[int]:
-    """The position in a row at which each word has its label: that of its first piece that is not ``unlabelled``.
+    """Return the position in a row at which each word has its label: its first piece that is not ``unlabelled``.
 
     A word of such pieces alone has its label on the first. ``before``: Special tokens before the first word.
     """
@@ -281,7 +282,13 @@ def _label_positions(
 def _pieces_by_word(
     ids: Sequence[int], words: Sequence[int], count: int, *, unknown: int | None
 ) -> list[list[int]]:
-    """The pieces of each word; pieces of no word go to the word before them, a word without any gets one."""
+    """Group pieces by word.
+
+    1. A piece of no word (its word is -1), such as a lone space, goes to the word before it.
+    2. A word without a piece, such as a control character that the tokenizer drops, gets the unknown one.
+
+    ``count``: Number of words. ``unknown``: Number of the unknown piece.
+    """
     by_word: list[list[int]] = [[] for _ in range(count)]
     current = 0
     for piece, word in zip(ids, words, strict=True):
@@ -292,7 +299,7 @@ def _pieces_by_word(
 
 
 def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int, int, int]]:
-    """Runs of words that fit in a row: first word, first word that counts, word after the last.
+    """Cut a sentence into runs of words that fit in a row: first word, first word that counts, word after the last.
 
     Every word counts in exactly one run; the words of a run before it are context. Words of 2, 2 and 3 pieces with room
     for 5 and an overlap of 1 make the runs (0, 0, 2) and (1, 2, 3).
