@@ -251,7 +251,7 @@ def _translate_train_score(
     return scores.value(language)
 
 
-class _Training(NamedTuple):
+class _TrainingData(NamedTuple):
     """Training data of a row of the translate-train table."""
 
     data: list[str]  # specifications that begin with `train=`; empty: the task's own
@@ -264,7 +264,7 @@ def _without_training_data(task: StudyTask) -> list[str]:
     return [spec for spec in task.data if not spec.startswith("train=")]
 
 
-def _pos_training(lab: Lab, task: StudyTask, row: str, seed: int) -> _Training:
+def _pos_training(lab: Lab, task: StudyTask, row: str, seed: int) -> _TrainingData:
     """Return the training data of a row for parts of speech.
 
     Nobody translated the English treebank. So the encoder is first fine-tuned on the treebank, and tags bitext:
@@ -277,7 +277,7 @@ def _pos_training(lab: Lab, task: StudyTask, row: str, seed: int) -> _Training:
     treebank = f"train={task.data[0]}" if lab.scale == "tiny" else task.data[0]
     # 32 % of EWT are 4,014 sentences, about as many as the translations.
     treebank += lab.at("", "#0:32%", "")
-    zero_shot = _Training([treebank], "en", 2 * epochs)
+    zero_shot = _TrainingData([treebank], "en", 2 * epochs)
     if row == "zero-shot":
         return zero_shot
 
@@ -303,10 +303,10 @@ def _pos_training(lab: Lab, task: StudyTask, row: str, seed: int) -> _Training:
         if row == "projected":
             folder = _projected(lab, tagged / "source.tsv", tagged / "target.txt", code, "pos")
         data.append(f"train={folder}/{{language}}.tsv")
-    return _Training(data, ",".join(["en", *task.languages]), epochs)
+    return _TrainingData(data, ",".join(["en", *task.languages]), epochs)
 
 
-def _question_training(lab: Lab, task: StudyTask, row: str) -> _Training:
+def _question_training(lab: Lab, task: StudyTask, row: str) -> _TrainingData:
     """Return the training data of a row for questions.
 
     1. ``zero-shot``: English questions.
@@ -318,7 +318,7 @@ def _question_training(lab: Lab, task: StudyTask, row: str) -> _Training:
     """
     epochs = task.train["epochs"]
     if row == "zero-shot":
-        return _Training([], "en", epochs)
+        return _TrainingData([], "en", epochs)
     data = []
     if row == "projected":
         for code in task.languages:
@@ -330,7 +330,7 @@ def _question_training(lab: Lab, task: StudyTask, row: str) -> _Training:
                 translation = f"{DATA}/xquad/xquad.{code}.json"
             folder = _projected(lab, labels, translation, code, "questions")
             data.append(f"train={folder}/{{language}}.jsonl{lab.at('', '#0:80%', '#0:80%')}")
-    return _Training(data, ",".join(task.languages), epochs / len(task.languages))
+    return _TrainingData(data, ",".join(task.languages), epochs / len(task.languages))
 
 
 def _projected(lab: Lab, labels: str, translation: str, language: str, kind: str) -> Work:
