@@ -58,10 +58,10 @@ class StatisticalAlignment(Step):
             sources.append(list(source))
             targets.append(list(target))
         if self.train is not None:
-            for pair in read_pairs(open_corpus([self.train], "bitext"), mode="unicode"):
-                source, target = reversed(pair.words) if self.reverse else pair.words
-                sources.append(list(source))
-                targets.append(list(target))
+            for more in read_pairs(open_corpus([self.train], "bitext"), mode="unicode"):
+                first, second = more.words
+                sources.append(list(second if self.reverse else first))
+                targets.append(list(first if self.reverse else second))
 
         # Learn from all pairs, and score those with gold links.
         aligner = self.check().fit_words(sources, targets)
