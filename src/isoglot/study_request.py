@@ -1,4 +1,4 @@
-"""Options of studies: a field is an argument in Python and a flag of ``isoglot study``."""
+"""Options of studies; each field is an argument of ``isoglot.study`` and a flag of ``isoglot study``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StudyRequest(Options):
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """Sizes in place of the scale's."""
+        """Sizes in place of the scale's: the settings, and the seeds as one more of them."""
         if self.seeds is None:
             return self.settings
         if "seeds" in self.settings:
@@ -41,7 +41,9 @@ class StudyRequest(Options):
 
 
 def part_and_cells(texts: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
-    """The part of the encoders, and patterns of cells.
+    """Divide the texts of ``only`` into the part of the encoders, ``(1, 1)`` for all, and the patterns of cells.
+
+    A text of two numbers with a slash is a part, any other text a pattern. There can be one part at most.
 
     Example:
         >>> part_and_cells(["2/8", "XLM*:pos.*"])

@@ -13,7 +13,7 @@ from isoglot.runs.reporter import Silent
 from isoglot.studies.analysis_steps import BestLinks
 from isoglot.studies.making import measure
 from isoglot.studies.program import Selection, inspect_programs
-from isoglot.studies.steps import ProjectLabels, TagPairs
+from isoglot.studies.projection_steps import ProjectLabels, TagPairs
 from isoglot.studies.tables import write_study
 from isoglot.studies.training_steps import Finetune, Pretrain
 

@@ -128,7 +128,7 @@ def test_only_pos_is_read_as_written_and_only_questions_in_windows() -> None:
 
 
 def test_an_option_that_a_task_does_not_have_is_found() -> None:
-    import isoglot.papers.xlm_align as module
+    import isoglot.papers.xlm_align_data as module
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(module._OPTIONS, "ner", {"words": "written"})

@@ -18,7 +18,7 @@ from isoglot.formats.labelled.tags import UPOS, read_tags
 from isoglot.formats.sources import Source
 from isoglot.formats.words import split_words
 from isoglot.runs.reporter import Silent
-from isoglot.studies.steps import ProjectLabels, TagPairs
+from isoglot.studies.projection_steps import ProjectLabels, TagPairs
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext
 

@@ -1,9 +1,19 @@
-"""The papers' tables and figures, and the demo, as programs that import `isoglot` and `isoglot.studies` alone.
+"""The papers' tables and figures, and the demo, as programs that import only `isoglot` and `isoglot.studies`.
 
-One file a paper: ``align_mlm.py`` (data in ``align_mlm_data.py``), ``ppa.py``, ``weam.py`` and ``xlm_align.py``. Each
-opens with its sizes at the scales tiny, small and paper, and has a function for each table: a study, which `isoglot
-study PAPER/TABLE` runs. ``languages.py`` has what WEAM, PPA and XLM-Align share: data in six languages and an encoder
-to start from. ``real.py`` measures every system on an encoder of your own, ``demo.py`` is `isoglot demo`.
+Each paper has one file: ``align_mlm.py``, ``ppa.py``, ``weam.py`` and ``xlm_align.py``. The file opens with the sizes
+at the scales tiny, small and paper, and has a function for each table: a study, which `isoglot study PAPER/TABLE` runs.
+``real.py`` measures every system on an encoder of your own, ``demo.py`` is `isoglot demo`. Files that end in ``_data``
+hold the data of the file with the same beginning. ``languages.py`` has the data in six languages and the encoder to
+start from, which WEAM, PPA, XLM-Align and ``real.py`` share.
 
-Open ``weam.py`` first: it is the shortest. What a lab, a cell and a step are stands in ``isoglot.studies``.
+Open ``weam.py`` first: it is the shortest. ``isoglot.studies`` explains labs, cells and steps.
+
+The words of this room:
+
+- *system*: a way to train an encoder, such as ``weam``; a paper's table may have several rows of one system.
+- *kind* of a task: its name in isoglot, ``xnli``.
+- *copy*: a derived language made from English, which plays a real language in the miniature world.
+- *spoken*: the languages of a task or of bitext; *code*: one language.
+- *the world*: the miniature world, English text and task data that `isoglot world` generates.
+- A trailing comment in ``SIZES`` says where the paper's value is from; "not given": the paper does not say.
 """

@@ -1,8 +1,9 @@
 """ALIGN-MLM (Tang et al. 2022): four objectives from scratch on English and a derived copy of it.
 
-``tableN`` and ``figureN`` are the paper's; each row is an encoder, fine-tuned on English (ZS) and on the derived
-language (SUP), tested on the derived one; Δ = SUP − ZS. A derived language's tag is ``en-x-`` and its transformation;
-its text is ``xx`` in recipes, whose language ids are fixed.
+``tableN`` and ``figureN`` are the paper's. Each row is an encoder, which is fine-tuned on English (zero-shot, ZS) or on
+the derived language (supervised, SUP), and tested on the derived language. The drop is Δ = SUP − ZS. *Order* is the
+paper's transformation, such as ``trans+inv``. Its derived language has the code ``en-x-trans+inv``. Recipes
+call it ``xx``, because their language ids are fixed.
 """
 
 from collections.abc import Sequence
@@ -155,11 +156,13 @@ def table7(lab: Lab) -> None:
 
 def table8(lab: Lab) -> None:
     """Alignment score of the word embeddings, and XNLI's drop."""
-    put = partial(lab.cell, "align_mlm:Table8")
+    table = "align_mlm:Table8"
     for system, order, seed in product(SYSTEMS, ORDERS, lab.seeds):
-        row, drop = f"{system} / {order}", partial(measured, lab, "delta", system, order, "xnli", seed)
-        put(row=row, column="alignment", value=partial(alignment_of, lab, system, order, seed), seed=seed)
-        put(row=row, column="xnli.delta", value=drop, seed=seed)
+        row = f"{system} / {order}"
+        score = partial(alignment_of, lab, system, order, seed)
+        lab.cell(table, row=row, column="alignment", value=score, seed=seed)
+        drop = partial(measured, lab, "delta", system, order, "xnli", seed)
+        lab.cell(table, row=row, column="xnli.delta", value=drop, seed=seed)
 
 
 def figure2(lab: Lab) -> None:
@@ -168,10 +171,10 @@ def figure2(lab: Lab) -> None:
         row_of(lab, "align_mlm:Table3", f"{name} / {order}", system, order, ("delta",))
 
     def draw() -> dict[str, Any]:
-        bars = [
-            {"panel": order, "group": task.upper(), "series": name, "value": _drop(lab, system, order, task)}
-            for order, (system, name), task in product(ORDERS, SYSTEMS.items(), TASKS)
-        ]
+        bars = []
+        for order, (system, name), task in product(ORDERS, SYSTEMS.items(), TASKS):
+            drop = _drop(lab, system, order, task)
+            bars.append({"panel": order, "group": task.upper(), "series": name, "value": drop})
         about = {"kind": "bars", "title": "Δ by objective", "y_label": "Δ", "note": "Means over seeds."}
         return {**about, "bars": bars}
 
@@ -180,38 +183,46 @@ def figure2(lab: Lab) -> None:
 
 def figure3(lab: Lab) -> None:
     """Alignment against transfer: Spearman's correlation over twelve points a task (Fig. 3, App. E)."""
-
-    def correlation(task: str, figure: str) -> float:
-        """``rho``, or the two-tailed ``p`` of no correlation; the drop is negated, which turns rho alone."""
-        points = _scatter(lab, task, "")["points"]
-        x, y = ([point[axis] for point in points] for axis in "xy")
-        measured = None if any(map(isnan, (*x, *y))) else rank_correlation(x, y)
-        if measured is None:
-            return nan
-        return -measured.rho if figure == "rho" else measured.p
-
     for task in TASKS:
         note = f"Over {len(_systems_with(lab, task))} points, means over seeds; the drop is negated."
-        for figure in ("rho", "p"):
-            value = partial(correlation, task, figure)
-            lab.cell("align_mlm:E", row=task.upper(), column=figure, value=value, note=note, is_result=False)
+        for statistic in ("rho", "p"):
+            value = partial(_correlation, lab, task, statistic)
+            lab.cell(
+                "align_mlm:E", row=task.upper(), column=statistic, value=value, note=note, is_result=False
+            )
         lab.figure(f"figure3-{task}", partial(_scatter, lab, task, note))
 
 
+def _correlation(lab: Lab, task: str, statistic: str) -> float:
+    """``rho`` of alignment score and negated drop, or its two-tailed ``p``; NaN while a point is unknown."""
+    points = _scatter(lab, task, "")["points"]
+    scores = [point["x"] for point in points]
+    drops = [point["y"] for point in points]
+    if any(map(isnan, [*scores, *drops])):
+        return nan
+    correlation = rank_correlation(scores, drops)
+    if correlation is None:
+        return nan
+    # The points have the drop as it is. To negate it changes the sign of rho, and p not at all.
+    return -correlation.rho if statistic == "rho" else correlation.p
+
+
 def _systems_with(lab: Lab, task: str) -> list[tuple[str, str]]:
+    """Return the systems with the orders in which a task is measured: the points of Figure 3."""
     return [(system, order) for system, order in product(SYSTEMS, ORDERS) if not absence_of(lab, task, order)]
 
 
 def _scatter(lab: Lab, task: str, note: str) -> dict[str, Any]:
-    points = [
-        {
+    """Return Figure 3 of a task as the content of a figure file."""
+    points = []
+    for system, order in _systems_with(lab, task):
+        point = {
             "label": f"{SYSTEMS[system]} / {order}",
             "group": SYSTEMS[system],
             "x": fmean(alignment_of(lab, system, order, seed) for seed in lab.seeds),
             "y": _drop(lab, system, order, task),
         }
-        for system, order in _systems_with(lab, task)
-    ]
+        points.append(point)
     labels = {"x_label": "alignment score (%)", "y_label": f"Δ of {task.upper()}"}
     about = {"kind": "scatter", "title": f"{task.upper()}: alignment score and Δ", **labels}
     return {**about, "points": points, "correlate": "-y", "note": note}
@@ -235,6 +246,7 @@ def alpha(lab: Lab) -> None:
 
 
 def _dictionaries(lab: Lab, table: str, order: str) -> None:
+    """Add the cells of a table of drops by the size of the dictionary, of DICT-MLM and ALIGN-MLM side by side."""
     columns = {"dict_mlm": "DICT", "align_mlm": "ALIGN"}
     for (label, share), (system, column) in product({"25%": 0.25, "50%": 0.5}.items(), columns.items()):
         for task, seed in product(TASKS, lab.seeds):
@@ -252,7 +264,10 @@ def row_of(
     tasks: Sequence[str] = TASKS,
     **values: float,
 ) -> None:
-    """The cells of one encoder on its tasks."""
+    """Add the row of an encoder to a table: the quantities ``sup``, ``zs`` and ``delta`` of each task, or some of them.
+
+    ``values`` as in :func:`encoder_of`.
+    """
     for task, seed in product(tasks, lab.seeds):
         for name in quantities:
             value = partial(measured, lab, name, system, order, task, seed, **values)
@@ -262,31 +277,35 @@ def row_of(
 def measured(
     lab: Lab, quantity: str, system: str, order: str, task: str, seed: int, **values: float
 ) -> float:
-    """``sup``, ``zs`` or ``delta`` of a task in the derived language."""
+    """The score of a task in the derived language: ``sup``, ``zs``, or their difference ``delta``."""
     if quantity == "delta":
-        sup, zs = (measured(lab, name, system, order, task, seed, **values) for name in ("sup", "zs"))
-        return sup - zs
-    language, data = language_of(order), task_of(lab, task, order, values.get("overlap", 0.0))
-    how: dict[str, Any] = {"setting": "zero_shot" if quantity == "zs" else "translate_train"}
-    if system in WITH_LANGUAGE_IDS:  # the authors give them while they fine-tune too, one per sentence
-        how["language_ids"] = {"en": 2, language: 3}
-    encoder, trained_on = (
-        encoder_of(lab, system, order, seed, **values),
-        "en" if quantity == "zs" else language,
-    )
-    return lab.evaluate(encoder, data, trained_on=trained_on, seed=seed, **how).value(language)
+        supervised = measured(lab, "sup", system, order, task, seed, **values)
+        zero_shot = measured(lab, "zs", system, order, task, seed, **values)
+        return supervised - zero_shot
+    language = language_of(order)
+    study_task = task_of(lab, task, order, values.get("overlap", 0.0))
+    is_zero_shot = quantity == "zs"
+    trained_on = "en" if is_zero_shot else language
+    settings: dict[str, Any] = {"setting": "zero_shot" if is_zero_shot else "translate_train"}
+    # The authors give language ids in fine-tuning too, one per sentence.
+    if system in WITH_LANGUAGE_IDS:
+        settings["language_ids"] = {"en": 2, language: 3}
+    encoder = encoder_of(lab, system, order, seed, **values)
+    scores = lab.evaluate(encoder, study_task, trained_on=trained_on, seed=seed, **settings)
+    return scores.value(language)
 
 
 def _drop(lab: Lab, system: str, order: str, task: str) -> float:
+    """The mean drop of a system over the seeds."""
     return fmean(measured(lab, "delta", system, order, task, seed) for seed in lab.seeds)
 
 
 def alignment_of(lab: Lab, system: str, order: str, seed: int) -> float:
-    """The alignment score of an encoder's word embeddings, by default with those of its languages added."""
+    """The alignment score of an encoder's word embeddings, by default with its language embeddings added."""
     encoder = encoder_of(lab, system, order, seed)
     options: dict[str, Any] = {"include_special": lab.size["include_special"]}
     if lab.size["score_share"] < 1:
-        options["subset"] = {"share": lab.size["score_share"], "seed": 42}  # the authors' code's
+        options["subset"] = {"share": lab.size["score_share"], "seed": 42}  # as in the authors' code
     if system in WITH_LANGUAGE_IDS and lab.size["score_language_ids"]:
         options["language_ids"] = [2, 3]
     work = lab.make(

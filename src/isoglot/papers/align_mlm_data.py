@@ -22,21 +22,25 @@ def task_of(lab: Lab, task: str, order: str, overlap: float) -> StudyTask:
     """A task in English and the derived language; the development sets are reported, as by the authors' scripts."""
     if reason := absence_of(lab, task, order):
         raise UnavailableError(reason)
-    size, copy, nli = lab.size, derived(lab, order, overlap), task == "xnli"
+    size = lab.size
+    copy = derived(lab, order, overlap)
+    # Inference has sizes of its own: `tuning_rate_nli`.
+    ending = "_nli" if task == "xnli" else ""
     train = {
         "precision": size["precision"],
-        "learning_rate": size["tuning_rate_nli" if nli else "tuning_rate"],
+        "learning_rate": size[f"tuning_rate{ending}"],
         "batch_size": size["tuning_batch"],
-        "epochs": size["tuning_epochs_nli" if nli else "tuning_epochs"],
+        "epochs": size[f"tuning_epochs{ending}"],
         "warmup": size["tuning_warmup"],
         "bucket": size["bucket"],
-        "max_train_examples": size["tuning_examples_nli" if nli else "tuning_examples"],
+        "max_train_examples": size[f"tuning_examples{ending}"],
     }
     if lab.scale == "small":
         data = _small_data(task, copy)
     else:
-        english, (original, file) = _world(lab) if lab.scale == "tiny" else CORPORA, files_of(task)
-        data = [f"{english}/{original}", copy / f"{{language}}/{file}"]
+        english = _world(lab) if lab.scale == "tiny" else CORPORA
+        original_file, derived_file = files_of(task)
+        data = [f"{english}/{original_file}", copy / f"{{language}}/{derived_file}"]
     spoken = [language_of(order)]
     return StudyTask(task, data, spoken, preset="align_mlm", train=train, split="dev")
 
@@ -49,6 +53,7 @@ def absence_of(lab: Lab, task: str, order: str) -> str:
 
 
 def _small_data(task: str, copy: Work) -> list[str]:
+    """Return a task's data at scale small: real English files, and their derived copies."""
     folder = copy / "{language}"
     if task == "ner":
         return [f"{DATA}/wikiann/{{language}}/{{split}}", f"{folder}/ner.{{split}}/derived.jsonl"]
@@ -68,11 +73,12 @@ def _small_data(task: str, copy: Work) -> list[str]:
 
 
 def language_of(order: str) -> str:
-    """The tag of a derived language."""
+    """Return the code of the derived language of an order: ``en-x-trans+inv``."""
     return f"en-x-{order}"
 
 
 def _world(lab: Lab) -> Work:
+    """Ask for the miniature world of this study, which has no paraphrases, questions and test data."""
     size = lab.size
     kinds = {kind: size[kind] for kind in ("text", "pos", "ner", "nli", "dev")}
     options = {"seed": size["world_seed"], "size": size["lexemes"], **kinds, "paws": 0, "qa": 0, "test": 0}
@@ -82,7 +88,7 @@ def _world(lab: Lab) -> Work:
 
 
 def _text(lab: Lab) -> Work:
-    """English, small and paper."""
+    """Ask for English text; scales small and paper."""
     if lab.scale == "paper":
         return lab.make("english", CollectText, sources=[{"path": f"{CORPORA}/wikitext103.txt"}])
     sources: list[dict[str, Any]] = [
@@ -177,6 +183,7 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
 
 
 def _small_inputs(*, syntax: bool) -> dict[str, dict[str, Any]]:
+    """Return the inputs of the derivation at scale small; with syntax only those that have trees, and text too."""
     inputs: dict[str, dict[str, Any]] = {
         "pos.train": {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz"},
         "pos.dev": {"path": f"{DATA}/ud/en_ewt-ud-dev.conllu"},

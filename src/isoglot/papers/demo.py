@@ -1,7 +1,7 @@
-"""``isoglot demo``: ALIGN-MLM's story offline: four objectives from scratch, and what each buys across languages.
+"""``isoglot demo``: ALIGN-MLM's comparison of four objectives, offline and in a few minutes.
 
-The miniature world, one seed, a few minutes: small enough to watch, too small for figures to be compared with the
-paper's; the order of the objectives is what may be. ``isoglot study align_mlm/table3 --scale tiny`` is the longer one.
+The demo trains in the miniature world with one seed. That is too small for numbers like the paper's; only the order of
+the objectives may be compared. ``isoglot study align_mlm/table3 --scale tiny`` is the longer run.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ ORDER = "trans+inv"
 TASKS = ("pos", "xnli")
 _SMALLER: dict[str, Any] = {  # in place of ALIGN-MLM's at scale tiny
     "seeds": [1],
-    "dictionary": 1.0,  # all there is; the paper's quarter aligns the rest too, in 500,000 steps
+    "dictionary": 1.0,  # the whole; a quarter, as in the paper, aligns the rest too, but in 500,000 steps
     "parallel": 1.0,
     "vocabulary": 1500,
     "batch": 24,
@@ -58,8 +58,10 @@ INTRODUCTION = (
     "nearer to 0, the better the encoder transfers."
 )
 """First paragraph of the page."""
-_GOLD, _MAPPED = 100, 3000
-"""Sentences whose links are scored by layer, and those whose frequent words are mapped."""
+_GOLD = 100
+"""Sentences with gold links, in which the links of each layer are scored."""
+_MAPPED = 3000
+"""Sentences whose frequent words are drawn in the map."""
 
 
 def demo(lab: Lab) -> None:
@@ -73,28 +75,35 @@ def demo(lab: Lab) -> None:
         row_of(lab, "align_mlm:Table3", f"{name} / {ORDER}", system, ORDER, tasks=TASKS)
         value = partial(alignment_of, lab, system, ORDER, seed)
         lab.cell("align_mlm:Table8", row=f"{system} / {ORDER}", column="alignment", value=value, seed=seed)
-
-    def draw(kind: str) -> Work:
-        texts = derived(lab, ORDER) / language_of(ORDER)
-        links = lab.make("gold", WriteGold, corpora={"en-xx": f"{texts}/pos.dev/aligned"}, limit=_GOLD)
-        gold = links / "en-xx.jsonl"
-        encoders = {
-            name: lab.checkpoint(encoder_of(lab, s, ORDER, lab.seeds[0])) for s, name in SYSTEMS.items()
-        }
-        options: dict[str, dict[str, Any]] = {
-            "map": {"corpus": [f"{texts}/text/aligned"], "distinct": True, "limit": _MAPPED},
-            "layers": {"gold": [gold], "methods": ["argmax"]},
-            "alignments": {"gold": gold, "method": "argmax", "layer": 0, "limit": _VIEWED},
-        }
-        ends = ("MLM", "ALIGN-MLM")
-        panels = encoders if kind == "layers" else {name: encoders[name] for name in ends}
-        about = {"map": "a map of words", "layers": "links by layer", "alignments": "links to look at"}[kind]
-        return lab.make(
-            kind, DrawFigure, about=about, type=kind, name=kind, panels=panels, options=options[kind]
-        )
-
     for kind in ("map", "layers", "alignments"):
-        lab.figure(kind, partial(draw, kind))
+        lab.figure(kind, partial(_figure, lab, kind))
+
+
+def _figure(lab: Lab, kind: str) -> Work:
+    """Ask for a figure: a map of words, links by layer, or links to look at.
+
+    Links by layer are drawn for all four encoders, the other two figures for MLM and ALIGN-MLM.
+    """
+    folder = derived(lab, ORDER) / language_of(ORDER)
+    links = lab.make("gold", WriteGold, corpora={"en-xx": f"{folder}/pos.dev/aligned"}, limit=_GOLD)
+    gold = links / "en-xx.jsonl"
+    encoders = {}
+    for system, name in SYSTEMS.items():
+        encoders[name] = lab.checkpoint(encoder_of(lab, system, ORDER, lab.seeds[0]))
+
+    panels = {name: encoders[name] for name in ("MLM", "ALIGN-MLM")}
+    options: dict[str, Any]
+    if kind == "map":
+        about = "a map of words"
+        options = {"corpus": [f"{folder}/text/aligned"], "distinct": True, "limit": _MAPPED}
+    elif kind == "layers":
+        about = "links by layer"
+        options = {"gold": [gold], "methods": ["argmax"]}
+        panels = encoders
+    else:
+        about = "links to look at"
+        options = {"gold": gold, "method": "argmax", "layer": 0, "limit": _VIEWED}
+    return lab.make(kind, DrawFigure, about=about, type=kind, name=kind, panels=panels, options=options)
 
 
 def run_demo(
@@ -104,16 +113,27 @@ def run_demo(
     workers: int | None = None,
     progress: Any = None,
 ) -> tuple[list[iso.Result], Path]:
-    """Run the demo, a process a core, and write its report: what was measured, and the page.
+    """Run the demo and write its page; return the results and the page's path.
 
-    ``changes`` are sizes in place of the demo's; without ``workers`` it takes a process a core, four at most.
+    Args:
+        out: Folder of the demo.
+        changes: Sizes in place of the demo's.
+        workers: Processes; by default one per core, at most four.
+        progress: Gets lines and bars.
     """
     request = StudyRequest(settings=dict(changes or {}), workers=workers)
     (study,) = run_studies(["demo"], out=out, request=request, progress=progress)
+
+    # The page has the results, and the training curves in the folders of the four encoders.
     lab = study.program.lab
-    runs = [f"{name}={encoder_of(lab, s, ORDER, lab.seeds[0])}" for s, name in SYSTEMS.items()]
+    folders = [f"{name}={encoder_of(lab, system, ORDER, lab.seeds[0])}" for system, name in SYSTEMS.items()]
+    # Results call a run by its system, `align_mlm`; the page calls it ALIGN-MLM.
     names = {run: SYSTEMS[run] for run in dict.fromkeys(row.run for row in study.results)}
-    title = "isoglot demo: ALIGN-MLM's four objectives"
-    options = iso.ReportOptions(title=title, introduction=INTRODUCTION, rename=names, baseline=SYSTEMS["mlm"])
-    page = iso.report([study.folder, *runs], out=Path(out) / "report.html", options=options)
+    options = iso.ReportOptions(
+        title="isoglot demo: ALIGN-MLM's four objectives",
+        introduction=INTRODUCTION,
+        rename=names,
+        baseline=SYSTEMS["mlm"],
+    )
+    page = iso.report([study.folder, *folders], out=Path(out) / "report.html", options=options)
     return [row.model_copy(update={"run": names[row.run]}) for row in study.results], page

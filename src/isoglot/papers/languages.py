@@ -1,8 +1,11 @@
-"""Shared by the studies of continued pre-training: data in six languages, and an encoder to start from.
+"""Data in six languages and an encoder to start from, which WEAM, PPA, XLM-Align and ``real.py`` share.
 
-tiny: the miniature world plays English, derived copies of it play German, Spanish, French, Hindi and Chinese. small:
-real text, bitext and test sets in these languages. The start is trained here by masked language modelling on sentences
-of all six, each alone: it has seen every language and no translation. paper: checkpoints and corpora from outside.
+- Scale tiny: the miniature world plays English; derived copies of it play German, Spanish, French, Hindi and Chinese.
+- Scale small: real text, bitext and test sets in these six languages.
+- Scale paper: checkpoints and corpora from outside.
+
+At tiny and small the encoder to start from is trained here by masked language modelling. It reads sentences of all six
+languages one at a time, so it has seen every language and no translation.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +36,7 @@ REAL_SMALL = (
     "of its training data."
 )
 METRICS = {"em": "exact_match", "acc": "accuracy"}
-"""The papers' names of metrics to ours, where they differ."""
+"""The papers' names of metrics, with ours where they differ."""
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {
@@ -53,20 +56,32 @@ SIZES: dict[str, Any] = {
 }
 _HEADS_LAST = {"syntax": "en~head-final@N~head-final@V", "models": "built-in", "oversize": "keep"}
 _COPIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "es": ("trans", {"alphabet": "georgian"}),  # other letters
+    "es": ("trans", {"alphabet": "georgian"}),
     "de": ("trans+inv", {"alphabet": "armenian"}),
-    "fr": ("inv", {"alphabet": "armenian"}),  # no letters change
-    "zh": ("trans+perm", {"alphabet": "cherokee", "keep_final": True}),  # no order at all
+    "fr": ("inv", {"alphabet": "armenian"}),
+    "zh": ("trans+perm", {"alphabet": "cherokee", "keep_final": True}),
     "hi": ("trans+syn", {"alphabet": "deseret", **_HEADS_LAST}),
 }
-_WORLD = {"xnli": "nli", "pawsx": "paws", "xquad": "qa", "mlqa": "qa", "tydiqa": "qa"}
-"""Tasks whose data have another name in the miniature world."""
-_ENDS = {
-    "pos": ".{split}.conllu", "ner": "/{split}", "nli": ".{split}.tsv", "paws": ".{split}.tsv", "qa": ".{split}.json",
-}  # fmt: skip
+"""Languages that derived copies of the miniature world play, with the transformation and its options.
+
+Spanish has other letters than English; German also has its words in reverse order, Chinese in random order, and Hindi
+with each head after its dependents. French has English letters, and its words in reverse order.
+"""
+_WORLD_NAMES = {"xnli": "nli", "pawsx": "paws", "xquad": "qa", "mlqa": "qa", "tydiqa": "qa"}
+"""Tasks whose data have another name in the miniature world. It has one set of questions, for all three tasks."""
+_ENDINGS = {
+    "pos": ".{split}.conllu",
+    "ner": "/{split}",
+    "nli": ".{split}.tsv",
+    "paws": ".{split}.tsv",
+    "qa": ".{split}.json",
+}
+"""Ends of the names of the miniature world's files, after the language: ``pos/en`` + ``.train.conllu``."""
 _NLI = [
-    *(f"train={DATA}/nli/{name}.{{language}}.dev.csv#0:90%" for name in ("mnli", "snli")),
-    *(f"test={DATA}/nli/{name}.{{language}}.dev.csv#90:100%" for name in ("mnli", "snli")),
+    f"train={DATA}/nli/mnli.{{language}}.dev.csv#0:90%",
+    f"train={DATA}/nli/snli.{{language}}.dev.csv#0:90%",
+    f"test={DATA}/nli/mnli.{{language}}.dev.csv#90:100%",
+    f"test={DATA}/nli/snli.{{language}}.dev.csv#90:100%",
     f"test={DATA}/nli/xnli.{{language}}.test.*",
 ]
 _XQUAD = f"{DATA}/xquad/xquad.{{language}}.json"
@@ -81,10 +96,12 @@ _REAL = {  # scale small
 
 
 def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
-    """A task's data: the world and some of its copies, real files, or a folder as `isoglot evaluate` reads it.
+    """Return the data of a task at the study's scale.
 
-    At scale paper ``${ISOGLOT_CORPORA}/pos`` holds what Universal Dependencies or XTREME publish, or files with the
-    miniature world's names (`pos/de.test.conllu`).
+    1. tiny: files of the miniature world, and of the ``copies`` of it that play these languages.
+    2. small: real files.
+    3. paper: a folder. ``${ISOGLOT_CORPORA}/pos`` holds the files that Universal Dependencies or XTREME publish, or
+       files with the names of the miniature world's (``pos/de.test.conllu``).
     """
     if lab.scale == "small":
         return real_data(kind)
@@ -95,85 +112,108 @@ def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
 
 
 def files_of(kind: str) -> tuple[str, str]:
-    """A task's files in the miniature world, and in a derived copy of it."""
-    name = _WORLD.get(kind, kind)
-    derived = f"{name}.{{split}}/derived.{'conllu' if name == 'pos' else 'jsonl'}"
-    return f"{name}/{{language}}{_ENDS[name]}", derived
+    """Return the names of a task's files in the miniature world and in a derived copy of it, as templates.
+
+    ``files_of("pos")`` is ``("pos/{language}.{split}.conllu", "pos.{split}/derived.conllu")``.
+    """
+    name = _WORLD_NAMES.get(kind, kind)
+    original = f"{name}/{{language}}{_ENDINGS[name]}"
+    ending = "conllu" if name == "pos" else "jsonl"
+    return original, f"{name}.{{split}}/derived.{ending}"
 
 
 def inputs_of(folder: str | Work, names: Sequence[str], *, trees: bool) -> dict[str, dict[str, Any]]:
-    """English task data (``nli.train``) in files as the miniature world has them, as inputs of Derive."""
+    """Return English task data as inputs of :class:`Derive`, by name: a task and a split, ``nli.train``.
+
+    The files in ``folder`` are called as in the miniature world. ``trees``: Whether the derivation needs the parses of
+    sentences. Files of parts of speech are treebanks, which have them; for other tasks they are in ``folder/trees``.
+    """
     inputs: dict[str, dict[str, Any]] = {}
     for name in names:
         kind, _, split = name.partition(".")
-        inputs[name] = {"path": f"{folder}/{kind}/en{_ENDS[kind].format(split=split)}"}
+        fields = {"path": f"{folder}/{kind}/en{_ENDINGS[kind].format(split=split)}"}
         if kind != "pos":
-            inputs[name]["kind"] = "tagged" if kind == "ner" else kind
-            inputs[name] |= {"parses": f"{folder}/trees/{name}.conllu"} if trees else {}
+            fields["kind"] = "tagged" if kind == "ner" else kind
+            if trees:
+                fields["parses"] = f"{folder}/trees/{name}.conllu"
+        inputs[name] = fields
     return inputs
 
 
 def real_data(kind: str) -> list[str]:
-    """A task's real data."""
+    """Return a task's real data; those of XQuAD serve every task of questions."""
     return list(_REAL.get(kind, [f"train={_XQUAD}#0:80%", f"test={_XQUAD}#80:100%"]))
 
 
 def tuning(lab: Lab, group: str, **more: Any) -> dict[str, Any]:
-    """Settings of fine-tuning from the sizes of a group of tasks, and more."""
+    """Return settings of fine-tuning: those of a group of tasks, such as ``tag_epochs``, and ``more``."""
     sizes = {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"]}
     return {**sizes, "bucket": lab.size["bucket"], **more}
 
 
 def world(lab: Lab, language: str) -> Work:
-    """The copy of the miniature world that plays a language."""
-    original, (transform, options) = english(lab), _COPIES[language]
+    """Ask for the copy of the miniature world that plays a language."""
+    original = english(lab)
+    transform, options = _COPIES[language]
     names = ("pos.test", "ner.test", "nli.train", "nli.test", "paws.test", "qa.train", "qa.test")
     inputs: dict[str, Any] = {"text": {"path": original / "trees/text.train.conllu"}}
     inputs |= inputs_of(original, names, trees=transform.endswith("syn"))
-    how = {"transform": transform, "language": language, "options": options}
-    return lab.make(f"derived {language}", Derive, inputs=inputs, **how)
+    return lab.make(
+        f"derived {language}", Derive, inputs=inputs, transform=transform, language=language, options=options
+    )
 
 
 def english(lab: Lab) -> Work:
-    """The miniature world."""
+    """Ask for the miniature world itself, which plays English."""
     kinds = {kind: lab.size[kind] for kind in ("text", "pos", "ner", "nli", "paws", "qa", "dev", "test")}
     return lab.make("english", MakeWorld, options={"seed": 1, "size": 400, **kinds})
 
 
 def aligned(lab: Lab, language: str) -> str:
-    """Bitext with word links: by construction (tiny), by HMM (small), or by FastAlign as in the papers."""
+    """Ask for bitext of English and a language with word links, and return its folder.
+
+    The links are known by construction (tiny), or made by the HMM (small) or by FastAlign as in the papers (paper).
+    """
     if lab.scale == "tiny":
         return world(lab, language) / f"{language}/text/aligned"
     source: dict[str, Any] = {"source_language": "en", "target_language": language}
     if lab.scale == "small":
-        path, method = f"{DATA}/parallel/en-{language}.tsv.gz", "hmm"
+        path = f"{DATA}/parallel/en-{language}.tsv.gz"
+        method = "hmm"
         source["columns"] = {"source": 0, "target": 1}
     else:
-        corpus, method = "xu2019" if language == "zh" else "europarl", "fast_align"
+        corpus = "xu2019" if language == "zh" else "europarl"
         path = f"{CORPORA}/{corpus}.en-{language}.tsv"
-    # the intersection: Cao et al. 2020, §3; not given for WEAM
-    how = {"method": method, "symmetrisation": "intersect"}
-    return lab.make(f"aligned {language}", Align, path=path, source=source, **how) / "aligned"
+        method = "fast_align"
+    # The intersection is that of Cao et al. 2020, §3; WEAM does not say.
+    work = lab.make(
+        f"aligned {language}", Align, path=path, source=source, method=method, symmetrisation="intersect"
+    )
+    return work / "aligned"
 
 
 def gold_links(lab: Lab, spoken: Sequence[str]) -> Work:
-    """Gold links of the miniature world, a file for English and each language: ``en-de.jsonl``."""
+    """Ask for gold links of the miniature world: a file for English and each language, ``en-de.jsonl``."""
     corpora = {f"en-{code}": world(lab, code) / f"{code}/pos.test/aligned" for code in spoken}
     return lab.make("gold", WriteGold, corpora=corpora)
 
 
 def bitext(lab: Lab, language: str) -> dict[str, Any]:
-    """Bitext of English and a language as a recipe's source, tiny and small."""
+    """Return bitext of English and a language as a recipe's source; scales tiny and small."""
     if lab.scale == "tiny":
         text = world(lab, language) / f"{language}/text"
         sides = {"path": f"{text}/original.txt", "target_path": f"{text}/derived.txt"}
         return {**sides, "target_language": language}
-    path, columns = f"{DATA}/parallel/en-{language}.tsv.gz", {"source": 0, "target": 1}
-    return {"path": path, "columns": columns, "target_language": language}
+    path = f"{DATA}/parallel/en-{language}.tsv.gz"
+    return {"path": path, "columns": {"source": 0, "target": 1}, "target_language": language}
 
 
 def side(lab: Lab, pair: str, language: str) -> dict[str, Any]:
-    """One side of a bitext as a recipe's source of text, tiny and small."""
+    """Return one side of a bitext as a recipe's source of text; scales tiny and small.
+
+    ``pair``: The other language of the bitext beside English. ``side(lab, "de", "en")`` is the English side of
+    English-German.
+    """
     if lab.scale == "tiny":
         name = "original" if language == "en" else "derived"
         return {"path": world(lab, pair) / f"{pair}/text/{name}.txt", "language": language}
@@ -182,26 +222,29 @@ def side(lab: Lab, pair: str, language: str) -> dict[str, Any]:
 
 
 def start(lab: Lab, checkpoint: str, *, label: str = "base") -> Work | External:
-    """The encoder that every system continues from: the paper's, or one trained here, the same for all seeds.
+    """Ask for the encoder that every system continues: the paper's ``checkpoint``, or one trained here.
 
-    ``label`` is what results call it.
+    It is the same one for all seeds. ``label``: The name of the encoder in results.
     """
     if lab.scale == "paper":
         return External(label, f"{CHECKPOINTS}/{checkpoint}")
-    shape: dict[str, Any] = {"tokenizer": {"vocab_size": 24000}}
-    sources = [side(lab, code, name) for code in ("de", "es", "fr", "hi", "zh") for name in ("en", code)]
+    changes: dict[str, Any] = {"tokenizer": {"vocab_size": 24000}}
     view = {"probability": lab.size["base_masking"]}
+    sources = []
+    for code in ("de", "es", "fr", "hi", "zh"):
+        sources += [side(lab, code, "en"), side(lab, code, code)]
     if lab.scale == "tiny":
-        shape = {
+        changes = {
             "model": {"hidden_size": 128, "intermediate_size": 512, "initializer_range": 0.05},
             "tokenizer": {"vocab_size": 6000},
             "batch": {"tokens": 1024},
             "train": {"bf16": None, "save_steps": lab.size["save_steps"]},
         }
-        sources = [side(lab, "es", "en"), *(side(lab, code, code) for code in ("es", "de", "fr", "hi", "zh"))]
         view["max_length"] = 64
+        # All copies of the world have the same English side, so it is read once.
+        sources = [side(lab, "es", "en"), *(side(lab, code, code) for code in ("es", "de", "fr", "hi", "zh"))]
     sections = {
-        **shape,
+        **changes,
         "streams": {"text": {"held_out_flags": None, "sources": sources}},
         "views": {"text": view},
         "steps": lab.size["base_steps"],
@@ -210,7 +253,7 @@ def start(lab: Lab, checkpoint: str, *, label: str = "base") -> Work | External:
 
 
 def external(lab: Lab, name: str, folder: str, module: str = "") -> External:
-    """Another paper's checkpoint, which is there at scale paper."""
+    """Return another paper's checkpoint, which only scale paper has; ``module`` as in :meth:`Lab.external`."""
     if lab.scale != "paper":
         raise UnavailableError("another paper's checkpoint")
     return lab.external(name, f"{CHECKPOINTS}/{folder}", module=module)
@@ -226,14 +269,20 @@ def continued(
     seed: int,
     name: str = "",
 ) -> Work:
-    """An encoder continued by a recipe."""
+    """Ask for an encoder that a recipe continues, with ``sections`` laid over the recipe.
+
+    ``run`` is the name in results; the folder has the same one, unless ``name`` gives another.
+    """
     return lab.pretrain(name or run, recipe, _continuing(lab, encoder, sections), seed=seed, run=run)
 
 
 def counted(
     lab: Lab, name: str, recipe: str, encoder: Work | External, sections: dict[str, Any]
 ) -> Callable[[str], float]:
-    """A function of a stream, language and name, as :class:`CountStreams` has them, of what :func:`continued` reads."""
+    """Count the streams that :func:`continued` would read; return the function that gives a count by its name.
+
+    The names are those of :class:`CountStreams`: ``counted(...)("bitext/en-fr/kept")`` is the number of kept pairs.
+    """
     work = lab.make(
         f"{name} streams", CountStreams, recipe=recipe, sections=_continuing(lab, encoder, sections)
     )
@@ -241,14 +290,15 @@ def counted(
 
 
 def _continuing(lab: Lab, encoder: Work | External, sections: dict[str, Any]) -> dict[str, Any]:
-    """A recipe's sections that continue an encoder."""
-    saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
-    model, train = {"path": lab.checkpoint(encoder)}, {**sections["train"], **saving}
-    return {"model": model, **sections, "train": train}
+    """Return sections of a recipe with the encoder to continue; a ``model`` among the sections comes before it."""
+    train = sections["train"]
+    if lab.scale != "paper":
+        train = {**train, "save_steps": lab.size["save_steps"]}
+    return {"model": {"path": lab.checkpoint(encoder)}, **sections, "train": train}
 
 
 def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Work:
-    """Word-aligned BERT (Cao et al. 2020): one model of its languages."""
+    """Ask for word-aligned BERT (Cao et al. 2020): one model of all the languages ``spoken``."""
     size = lab.size
     sources = [{"path": f"{aligned(lab, code)}/data-*.parquet", "target_language": code} for code in spoken]
     sections = {
@@ -261,7 +311,7 @@ def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Work
 
 
 def zero_shot(lab: Lab, encoder: Work | External, task: StudyTask, seed: int) -> TaskScores:
-    """An encoder fine-tuned on English and evaluated in English and all languages of the task."""
+    """Ask for the scores of an encoder fine-tuned on English, in English and all languages of the task."""
     spoken = list(dict.fromkeys(["en", *task.languages]))
     return lab.evaluate(encoder, task, spoken, trained_on="en", seed=seed, setting="zero_shot")
 
@@ -275,19 +325,31 @@ def fill(
     seeds: Sequence[int] = (),
     is_result: bool = True,
 ) -> None:
-    """Every cell of a paper's table but its averages, which the report computes.
+    """Add every cell of a paper's table to the study, except its averages, which the report computes.
 
-    ``measure`` gives the number of a row and column for a seed; one that depends on no seed counts once. ``is_result``:
-    Whether the numbers belong to the results of systems, as sizes of corpora do not.
+    Args:
+        lab: Lab of the study.
+        table: A table of a paper, ``weam:Table1``.
+        measure: Gives the number of a row and column for a seed. A number that depends on no seed counts once.
+        note: Anything that a reader of the table has to know.
+        seeds: Seeds; by default those of the study.
+        is_result: Whether the numbers are results of systems; sizes of corpora are not.
     """
     paper = paper_table(table)
     for row in paper.rows:
-        labels = [
-            row.label,
-            *(str(row.attributes[k]) for k in ("setting", "pairs", "system", "group") if k in row.attributes),
-        ]
-        for column in (c for c in paper.columns if not c.average):
+        # The label alone may stand for several rows; together with these attributes it is one row.
+        names = [name for name in ("setting", "pairs", "system", "group") if name in row.attributes]
+        labels = [row.label, *(str(row.attributes[name]) for name in names)]
+        for column in paper.columns:
+            if column.average:
+                continue
             for seed in seeds or lab.seeds:
-                value = partial(measure, row, column, seed)
-                about: dict[str, Any] = {"note": note, "is_result": is_result}
-                lab.cell(table, row=labels, column=column.id, value=value, seed=seed, **about)
+                lab.cell(
+                    table,
+                    row=labels,
+                    column=column.id,
+                    value=partial(measure, row, column, seed),
+                    seed=seed,
+                    note=note,
+                    is_result=is_result,
+                )

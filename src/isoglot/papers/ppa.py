@@ -1,7 +1,7 @@
-"""PPA (Pan et al. 2021): one model of all languages, multilingual BERT continued by sentence contrast (MoCo) and TLM.
+"""PPA (Pan et al. 2021): multilingual BERT continued by sentence contrast (MoCo) and TLM, one model of all languages.
 
-``tableN`` are the paper's. Translate-train is a model a language (inferred: its English column does not change),
-code-switched with English (§2); English itself is zero-shot.
+``tableN`` are the paper's. In translate-train there is one fine-tuned model per language (inferred: the paper's English
+column does not change). Its data are code-switched with English (§2); English itself is zero-shot.
 """
 
 from collections.abc import Mapping
@@ -95,12 +95,14 @@ _RECIPES = {
     "ppa_no_moco": "ppa_no_moco",
     "ppa_no_tlm": "moco",
     "ppa_mlm": "ppa_mlm",
-}  # Table 5's rows
+}
+"""PPA and the ablations of Table 5, with their recipes."""
 _OTHERS = {
     "xlm_mlm": ("xlm-mlm-xnli15-1024", "sacremoses"),
     "xlm_mlm_tlm": ("xlm-mlm-tlm-xnli15-1024", "sacremoses"),
     "xlmr_base": ("xlm-roberta-base", ""),
 }
+"""Other papers' encoders, with the names of their checkpoints and a package that the tokenizer needs."""
 _CORPORA = {
     "fr": "Europarl",
     "es": "Europarl",
@@ -109,7 +111,7 @@ _CORPORA = {
     "zh": "MultiUN",
     "hi": "IITB",
 }
-"""Language -> the corpus that it has a file of, scale paper. Bulgarian has Europarl and EUbookshop in one."""
+"""Languages with the corpus that is a file of its own at scale paper. Bulgarian has two corpora in one file."""
 _SHAPE = {
     "L": "layers",
     "H_m": "hidden",
@@ -118,8 +120,9 @@ _SHAPE = {
     "V": "vocabulary",
     "params": "parameters",
 }
-"""Columns of Table 3 to the names that :class:`DescribeEncoder` has for them."""
+"""Columns of Table 3, with the names that :class:`DescribeEncoder` has for them."""
 _COPIES = {"xnli": ("fr", "es", "de", "zh", "hi"), "mlqa": ("es", "de", "zh", "hi")}
+"""Tasks with the languages that copies of the miniature world play in them."""
 
 
 def table1(lab: Lab) -> None:
@@ -164,7 +167,8 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
     size = lab.size
     task = _task(lab, kind)
     encoder = _encoder(lab, row.system, str(row.attributes.get("pairs", "")), seed)
-    if row.system == "laser":  # Artetxe and Schwenk 2019 train a classifier on vectors that stay as they are
+    # Artetxe and Schwenk 2019 train a classifier on LASER's vectors, which do not change.
+    if row.system == "laser":
         classifier = {"learning_rate": size["laser_rate"], "epochs": size["laser_epochs"]}
         task = replace(task, train={**task.train, **classifier, "frozen": "vectors"})
 
@@ -179,7 +183,8 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
     settings: dict[str, Any] = {"setting": "translate_train"}
     if row.attributes.get("code_switch"):
         settings = {"setting": "code_switch", "epochs": size[f"{kind}_switched"]}
-        if size["originals"]:  # three rows of an original share a batch
+        # An example and its two code-switched copies share a batch, so its size is a multiple of three.
+        if size["originals"]:
             settings |= {"setting": "code_switch_and_originals", "batch_size": 33}
     scores = lab.evaluate(encoder, task, [language], trained_on=language, seed=seed, **settings)
     return scores.value(language, column.metric)
@@ -237,7 +242,10 @@ def _shape(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
 
 
 def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
-    """The encoder of a row: another's, or PPA with a number of pairs, or an ablation of it."""
+    """Ask for the encoder of a row: another paper's, PPA, or an ablation of PPA.
+
+    ``pairs``: Sentence pairs per language that PPA is trained on, as the paper's rows have them: ``250k``.
+    """
     if system == "mbert":
         return languages.start(lab, _MBERT)
     if system == "laser":
@@ -256,7 +264,7 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
 
 
 def _contrast(size: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the contrast of sentences (MoCo)."""
+    """Return the options of the contrast of sentences (MoCo)."""
     same_name = ("normalize_z", "bias", "positive_in_denominator", "mask_duplicates", "momentum")
     contrast = {
         "projection_size": size["projection"],
@@ -270,7 +278,7 @@ def _contrast(size: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sections(lab: Lab, system: str, pairs: str) -> dict[str, Any]:
-    """The sections of PPA's recipe, or of an ablation's, with a number of pairs a language.
+    """Return the sections of PPA's recipe, or of an ablation's, with a number of pairs per language.
 
     ``pairs`` is as in the paper's rows: ``250k``, ``600k`` or ``2M``. Sections are laid over the recipe: keys that
     they leave out keep the recipe's values, and ``None`` takes the recipe's value away.
@@ -286,7 +294,7 @@ def _sections(lab: Lab, system: str, pairs: str) -> dict[str, Any]:
     if lab.scale == "tiny":
         stream["max_pair_pieces"] = None
 
-    # One view a masked-LM loss (TLM: the pair, MLM: each sentence alone), and the sentences for the contrast.
+    # A view for each masked-LM loss (TLM: the pair; MLM: each sentence alone), and the sentences for the contrast.
     masked = {"probability": size["masking"], "max_length": size["length"]}
     sentences: dict[str, Any] = {"max_length": size["length"]}
     pair = dict(masked)

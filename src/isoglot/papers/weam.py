@@ -1,6 +1,7 @@
-"""WEAM (Yang et al. 2021): a model a language pair, multilingual BERT continued; TLM is WEAM without its second loss.
+"""WEAM (Yang et al. 2021): multilingual BERT continued on bitext with word links, one model per language pair.
 
-``tableN`` and ``figureN`` are the paper's. Word links: FastAlign in the paper, HMM at small, by construction at tiny.
+TLM, its baseline, is WEAM without the second loss. ``tableN`` and ``figureN`` are the paper's. Word links: FastAlign in
+the paper, HMM at small, by construction at tiny.
 """
 
 from functools import partial
@@ -12,6 +13,7 @@ from isoglot.papers import languages
 from isoglot.papers.languages import METRICS, aligned, cao2020, continued, fill, start, task_data, zero_shot
 from isoglot.studies import (
     DrawFigure,
+    External,
     Lab,
     PaperColumn,
     PaperRow,
@@ -105,66 +107,101 @@ def masking_rate(lab: Lab) -> None:
 def loss_weight(lab: Lab) -> None:
     """The weight λ of the cross-lingual prediction (Eq. 11; §3.1 sets 1; no figures). λ = 0 is TLM."""
     for weight in WEIGHTS:
-        system = "weam" if weight else "tlm"  # TLM is its baseline: the run of Tables 1 and 2
+        # Without weight WEAM is TLM, whose run Tables 1 and 2 have already.
+        system = "weam" if weight else "tlm"
         _row(lab, "weam/loss_weight", f"λ = {weight:g}", system, weight=weight)
 
 
 def _row(lab: Lab, table: str, label: str, system: str, **values: float) -> None:
-    """Zero-shot transfer of TLM or WEAM with values in place of sizes: each task in English and the three languages."""
+    """Add a row of zero-shot transfer by TLM or WEAM, with ``values`` in place of the sizes of the same names.
+
+    The row has each task in English and in the three languages.
+    """
     for (kind, metric), language, seed in product(_TRIED.items(), ("en", *PAIRS), lab.seeds):
-        value = partial(_of_pairs, lab, kind, system, language, metric, seed, **values)
+        value = partial(_zero_shot_score, lab, kind, system, language, metric, seed, **values)
         lab.cell(table, row=label, column=f"{kind}.{language}", value=value, seed=seed)
 
 
 def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> float:
-    """A number of the row's encoder."""
-    metric, language, task = METRICS.get(column.metric, column.metric), column.language, _task(lab, kind)
-    if row.setting == "translate-train" and lab.scale == "small" and kind == "xnli":
-        raise UnavailableError("no translated training data here")
-    if row.setting == "translate-train" and language != "en":
-        how: dict[str, Any] = {"trained_on": language, "seed": seed, "setting": "translate_train"}
-        return lab.evaluate(start(lab, MBERT), task, [language], **how).value(language, metric)
-    if row.system in _NAMES:
-        return _of_pairs(lab, kind, row.system, language, metric, seed)
+    """A score of XNLI or MLQA in the column's language, by the row's encoder and the row's way of fine-tuning.
+
+    1. Translate-train: mBERT, fine-tuned on data translated into the column's language. In English, whose own data need
+       no translation, zero-shot is the same.
+    2. Zero-shot of TLM and WEAM: by the model of the column's language.
+    3. Zero-shot of mBERT and of Cao et al.: by one model for all languages.
+    """
+    task = _task(lab, kind)
+    metric = METRICS.get(column.metric, column.metric)
+    language = column.language
+    if row.setting == "translate-train":  # 1
+        if lab.scale == "small" and kind == "xnli":
+            raise UnavailableError("no translated training data here")
+        if language != "en":
+            scores = lab.evaluate(
+                start(lab, MBERT),
+                task,
+                [language],
+                trained_on=language,
+                seed=seed,
+                setting="translate_train",
+            )
+            return scores.value(language, metric)
+    if row.system in _NAMES:  # 2
+        return _zero_shot_score(lab, kind, row.system, language, metric, seed)
+    encoder: Work | External  # 3
     if row.system == "mbert":
-        return zero_shot(lab, start(lab, MBERT), task, seed).value(language, metric)
-    few = lab.at(("es", "de"), ("es", "de"), ("bg", "de", "el", "es", "fr"))
-    encoder = cao2020(lab, MBERT, few, seed)
+        encoder = start(lab, MBERT)
+    else:
+        spoken = lab.at(("es", "de"), ("es", "de"), ("bg", "de", "el", "es", "fr"))
+        encoder = cao2020(lab, MBERT, spoken, seed)
     return zero_shot(lab, encoder, task, seed).value(language, metric)
 
 
 def _task(lab: Lab, kind: str) -> StudyTask:
-    """MLQA or XNLI, with the settings that the systems of a table share."""
-    train, spoken = languages.tuning(lab, kind, warmup=lab.size[f"{kind}_warmup"]), PAIRS
-    if kind == "xnli" and lab.scale != "paper":  # there are no development data
+    """Return MLQA or XNLI, with the settings that all systems of a table share."""
+    train = languages.tuning(lab, kind, warmup=lab.size[f"{kind}_warmup"])
+    spoken = PAIRS
+    if kind == "xnli" and lab.scale != "paper":
+        # There are no development data to choose a checkpoint by: the last one is taken.
         train |= {"evaluate_every": None, "select": "last"}
         spoken = lab.at(PAIRS, ("es", "de"), PAIRS)
     return StudyTask(kind, task_data(lab, kind, PAIRS), spoken, preset="weam", train=train)
 
 
-def _of_pairs(
+def _zero_shot_score(
     lab: Lab, kind: str, system: str, language: str, metric: str, seed: int, **values: float
 ) -> float:
-    """A zero-shot number of TLM or WEAM: of the model of the language, for English the mean of all three models."""
-    task, numbers = _task(lab, kind), []
+    """The zero-shot score of TLM or WEAM in a language: that of the language's own model.
+
+    English is in every model: its score is the mean of all three. ``values`` as in :func:`_pair_model`.
+    """
+    task = _task(lab, kind)
+    scores_of_models = []
     for pair in PAIRS if language == "en" else (language,):
         encoder = _pair_model(lab, system, pair, seed, **values)
-        both = ["en", *([pair] if pair in task.languages else [])]
+        # Each model is evaluated once, in both of its languages, whichever of them is asked for.
+        both = ["en", pair] if pair in task.languages else ["en"]
         scores = lab.evaluate(encoder, task, both, trained_on="en", seed=seed, setting="zero_shot")
-        numbers.append(scores.value(language, metric))
-    return fmean(numbers)
+        scores_of_models.append(scores.value(language, metric))
+    return fmean(scores_of_models)
 
 
 def _pair_model(lab: Lab, system: str, pair: str, seed: int, **values: float) -> Work:
-    """WEAM, or TLM with the same data and settings (§3.1), of one language pair.
+    """Ask for WEAM, or TLM with the same data and settings (§3.1), of one language pair: ``de`` is English-German.
 
-    ``values``: ``masking`` or ``weight`` in place of the usual one.
+    ``values``: ``masking`` or ``weight`` in place of the study's size.
     """
     size = lab.size | values
     exchange = {name: size[name] for name in ("unaligned", "many", "head", "share_linear")}
-    if system == "weam" and size["weight"] != 1:  # 1 is the recipe's own
+    # A weight of 1 is the recipe's own and stays unwritten: a written one would change the hash of runs that exist.
+    if system == "weam" and size["weight"] != 1:
         exchange["weight"] = size["weight"]
-    changed = [f"{k}={v}" for k, v in values.items() if system in _CHANGED_BY[k] and v != lab.setting.size[k]]
+
+    # Only values that make another run than the study's sizes are part of the name, so that tables share runs.
+    changed = []
+    for name, value in values.items():
+        if system in _CHANGED_BY[name] and value != lab.setting.size[name]:
+            changed.append(f"{name}={value}")
     run = " ".join([system, *changed])
     sections = {
         "streams": {"bitext": {"path": aligned(lab, pair), "encode": {"max_length": size["length"]}}},

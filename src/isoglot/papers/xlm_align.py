@@ -1,8 +1,13 @@
-"""XLM-Align (Chi et al. 2021): MLM, TLM and denoising word alignment, continued from XLM-R.
+"""XLM-Align (Chi et al. 2021): MLM, TLM and denoising word alignment (DWA), continued from XLM-R.
 
-``tableN`` and ``figureN`` are the paper's. Tables 1, 2 and 13-19 are the full model, Tables 3-7 a shorter run. Rows
-that are one model are one run: XLM-Align of Table 3 and layer 10, "Enable" and "masked" of Tables 4, 6 and 7; -DWA and
-"no-query"; layers 12 and 12 of Tables 4 and 5. What the paper does not give is in the recipe xlm_align.
+``tableN`` and ``figureN`` are the paper's. Tables 1, 2 and 13-19 are the full model, Tables 3-7 a shorter run. Rows of
+several tables that are one model are one run here:
+
+- XLM-Align of Table 3, layer 10 of Table 4, "Enable" of Table 6, "masked" of Table 7;
+- -DWA of Table 3, "no-query" of Table 7;
+- layer 12 of Table 4, layer 12 of Table 5.
+
+Settings that the paper does not give are in the recipe xlm_align.
 """
 
 from collections.abc import Callable
@@ -11,7 +16,8 @@ from typing import Any
 
 import isoglot as iso
 from isoglot.papers import languages
-from isoglot.papers.languages import CORPORA, DATA, METRICS, aligned, gold_links
+from isoglot.papers.languages import CORPORA, METRICS, aligned
+from isoglot.papers.xlm_align_data import COPIES, gold_file, gold_pairs, task_of, text_sources
 from isoglot.studies import (
     DrawFigure,
     External,
@@ -89,7 +95,6 @@ _NEW = (  # weights at the scales tiny, small and paper; the tokenizer stays
     {**_FOUR, "hidden_size": 192, "intermediate_size": 768},
     {"architecture": "xlm-roberta", "max_position_embeddings": 514},
 )
-_COPIES = ("de", "es", "fr", "hi", "zh")
 XLMR = "xlm-roberta-base"
 _NAMES = {
     "xlm_align": "XLM-Align",
@@ -97,30 +102,16 @@ _NAMES = {
     "xlm_align_no_tlm": "XLM-Align - TLM",
     "xlmr_continued_mlm": "XLM-R*",
 }
-"""What results call the runs of a recipe."""
+"""Systems that are trained here, with their names in results."""
 _KINDS = {"udpos": "pos", "panx": "ner"}
-_TABLES = {"pos": 13, "ner": 14, "xquad": 15, "mlqa": 16, "tydiqa": 17, "xnli": 18, "pawsx": 19}
-"""Task -> the paper's table by language."""
-_TEXT = (  # Tables 8 and 9
-    "af am ar as az ba be bg bn ca ckb cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka "
-    "kk km kn ko ky la lo lt lv mk ml mn mr ms mt my ne nl nn no or pa pl ps pt ro ru sa sd si sk sl sq sr sv sw ta te "
-    "tg th tl tr tt ug uk ur uz vi yi zh"
-)
-_USUAL = {  # Table 11, Tables 5 to 7
-    "self_label_layer": 10, "dwa_layer": 12, "filtering": "itermax", "query": "masked",
-}  # fmt: skip
-_OPTIONS = {  # scale paper
-    "pos": {"words": "written"},  # as XTREME's data have them
-    "pawsx": {"untranslated": "keep"},  # XTREME counts them
+"""The paper's names of tasks, with ours where they differ."""
+_USUAL = {
+    "self_label_layer": 10,  # Table 11
+    "dwa_layer": 12,  # Table 5
+    "filtering": "itermax",  # Table 6
+    "query": "masked",  # Table 7
 }
-_SMALL = {  # languages with data, scale small
-    "pos": ("en", "de", "es", "fr", "hi", "zh"),
-    "ner": ("en", "de", "es", "fr"),
-    "xnli": ("en", "de", "es"),
-    "xquad": ("en", "de", "es", "hi", "zh"),
-    "mlqa": ("en", "de", "es", "hi", "zh"),
-}
-_ABSENT = {"tydiqa": "no TyDiQA here", "pawsx": "no English training pairs here"}
+"""Choices of the full model, each under the attribute of table rows that changes it in an ablation."""
 
 
 def table1(lab: Lab) -> None:
@@ -138,7 +129,7 @@ def table2(lab: Lab) -> None:
 
 
 def _table(number: int, title: str, *, short: bool = False) -> Callable[[Lab], None]:
-    """The study of a table by task and language; the ablations are ``short`` runs."""
+    """Make the study of a table of scores by task, or by language; ``short``: the table's encoders are short runs."""
 
     def study(lab: Lab) -> None:
         seeds = lab.size["ablation_seeds" if short else "seeds"]
@@ -185,27 +176,46 @@ table19 = _table(19, "PAWS-X by language.")
 
 
 def _data(lab: Lab, number: int, stream: str, note: str) -> None:
-    """The cells of a table of data; sentences and tokens, which the paper does not give, stand beside its gigabytes."""
-    table, here = f"xlm_align:Table{number}", _COPIES if lab.scale != "paper" else ()
-    about: dict[str, Any] = {"note": note, "is_result": False}
+    """Add the cells of a table of data to the study.
+
+    1. The paper gives gigabytes. Sentences and tokens stand beside them in columns of our own.
+    2. A row without data here has one cell, which says why it is empty.
+
+    ``stream``: Stream of the recipe that is counted; empty if the recipe reads no such data.
+    """
+    table = f"xlm_align:Table{number}"
     for row in paper_table(table).rows:
         place = str(row.attributes.get("pair") or row.attributes["lang"])
-        in_run = not here or place.removeprefix("en-") in ("en", *here)
-        columns = {"size_gb": "gigabytes", "sentences": "kept", "tokens": "tokens"}
-        for column, name in columns.items() if stream and in_run else [("size_gb", "")]:
-            value = partial(_counted, lab, stream, place, name if in_run else "")
-            lab.cell(table, row=row.label, column=column, value=value, added=column != "size_gb", **about)
+        code = place.removeprefix("en-")
+        has_data = lab.scale == "paper" or code in ("en", *COPIES)
+        columns = {"size_gb": "gigabytes" if has_data else ""}
+        if stream and has_data:
+            columns |= {"sentences": "kept", "tokens": "tokens"}  # 1
+        for column, size in columns.items():
+            lab.cell(
+                table,
+                row=row.label,
+                column=column,
+                value=partial(_counted, lab, stream, place, size),
+                note=note,
+                is_result=False,
+                added=column != "size_gb",
+            )
 
 
-def _counted(lab: Lab, stream: str, place: str, name: str) -> float:
-    """A size of what XLM-Align's recipe reads in a language, or a pair of languages."""
+def _counted(lab: Lab, stream: str, place: str, size: str) -> float:
+    """A size of the data that XLM-Align's recipe reads, as :class:`CountStreams` counts it; empty if there are none.
+
+    ``place``: A language, or a pair of languages such as ``en-de``.
+    """
     if not stream:
         raise UnavailableError("no file of Wikipedia alone is read: see Table 8")
-    if not name:
+    if not size:
         raise UnavailableError("no data in this language at this scale")
-    base, sections = languages.start(lab, XLMR, label="XLM-R"), _sections(lab, "xlm_align", _USUAL)
+    base = languages.start(lab, XLMR, label="XLM-R")
+    sections = _sections(lab, "xlm_align", _USUAL)
     count = languages.counted(lab, "xlm_align", "xlm_align", base, sections)
-    return count(f"{stream}/{place}/{name}")
+    return count(f"{stream}/{place}/{size}")
 
 
 def figure2(lab: Lab) -> None:
@@ -217,66 +227,65 @@ def figure2(lab: Lab) -> None:
             "XLM-R": lab.checkpoint(languages.start(lab, XLMR, label="XLM-R")),
             "XLM-Align": lab.checkpoint(after),
         }
-        gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
+        gold = [gold_file(lab, pair) for pair in gold_pairs(lab).values()]
         options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
-        fields: dict[str, Any] = {"type": "layers", "name": "figure2", "panels": panels, "options": options}
-        return lab.make("xlm_align figure2", DrawFigure, **fields)
+        return lab.make(
+            "xlm_align figure2", DrawFigure, type="layers", name="figure2", panels=panels, options=options
+        )
 
     lab.figure("xlm_align figure2", draw)
 
 
 def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> float:
-    """A number in the column's language; the mean over the task's languages where it has none."""
-    task, metric = _task(lab, _KINDS.get(column.task, column.task)), METRICS.get(column.metric, column.metric)
-    system, changes = row.system, {name: row.attributes[name] for name in _USUAL if name in row.attributes}
-    if changes.get("query") == "none":  # without queries there is no loss: the same run
-        system, changes = "xlm_align_no_dwa", {}
+    """The zero-shot score of the row's encoder in the column's language; without a language, the mean over all."""
+    task = task_of(lab, _KINDS.get(column.task, column.task))
+    metric = METRICS.get(column.metric, column.metric)
+    system = row.system
+    changes = {name: row.attributes[name] for name in _USUAL if name in row.attributes}
+    # Without queries word alignment has no loss: Table 7's row is the run of Table 3 without word alignment.
+    if changes.get("query") == "none":
+        system = "xlm_align_no_dwa"
+        changes = {}
     encoder = _encoder(lab, system, seed, short=short, **changes)
     scores = lab.evaluate(encoder, task, trained_on="en", seed=seed, setting="zero_shot")
     return scores.value(column.language, metric) if column.language else scores.mean(metric)
 
 
 def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
-    pairs = _gold_pairs(lab)
+    """The AER of the row's aligner on the column's pair of languages."""
+    pairs = gold_pairs(lab)
     if column.id not in pairs:
         raise UnavailableError(f"no gold links of {column.id} at this scale")
     pair = pairs[column.id]
     if row.system == "fast_align":
         path = f"{CORPORA}/wordalign/train.{pair}.tsv"
         train = lab.at(None, None, {"path": path, "source_language": "xx", "target_language": "yy"})
-        fields = {"gold": _gold(lab, pair), "train": train, "label": "fast_align"}
-        work = lab.make(f"fast_align {pair}", StatisticalAlignment, **fields)
+        work = lab.make(
+            f"fast_align {pair}",
+            StatisticalAlignment,
+            gold=gold_file(lab, pair),
+            train=train,
+            label="fast_align",
+        )
         return work.value("aer", row=("word_alignment", pair, "aer"))
     method = str(row.attributes["aligner"]).removeprefix("simalign_")
     options: dict[str, Any] = {"method": method, "layer": lab.at(_LINK_LAYER, _LINK_LAYER, 8)}
+    # Only options of optimal transport that differ from the aligner's defaults are given.
     if method == "ot":
         size = {name: lab.size[name] for name in ("links", "order")}
         aligner = iso.EmbeddingOptions.build(method=method, **size, epsilon=lab.size["floor"] or None)
         changed = aligner.model_dump(exclude_defaults=True, exclude={"method"})
         options |= {"aligner": changed} if changed else {}
-    task = StudyTask("word_alignment", [_gold(lab, "{language}")], list(pairs.values()), options=options)
+    task = StudyTask("word_alignment", [gold_file(lab, "{language}")], list(pairs.values()), options=options)
     return lab.evaluate(_encoder(lab, row.system, seed), task).value(pair, "aer")
 
 
-def _gold_pairs(lab: Lab) -> dict[str, str]:
-    """The table's pairs and what the files of gold links are called."""
-    if lab.scale == "tiny":
-        return {pair: pair for pair in ("en-de", "en-fr", "en-hi")}
-    real = {"en-de": "de-en", "en-fr": "en-fr", "en-hi": "en-hi"}
-    return real | ({"en-ro": "ro-en"} if lab.scale == "paper" else {})
-
-
-def _gold(lab: Lab, pair: str) -> str:
-    if lab.scale == "tiny":
-        return gold_links(lab, ("de", "fr", "hi")) / f"{pair}.jsonl"
-    return f"{lab.at('', DATA, CORPORA)}/wordalign/{pair}.jsonl"
-
-
 def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Work | External:
+    """Ask for the encoder of a row: a published one, or one that is continued here with ``changes``."""
     if system == "xlmr_base":
         return languages.start(lab, XLMR, label="XLM-R")
     if system == "mt5_base":
-        return languages.external(lab, "mT5", "mt5-base")  # of which the encoder is fine-tuned
+        return languages.external(lab, "mT5", "mt5-base")
     if system == "mbert":
         return languages.external(lab, "mBERT", "bert-base-multilingual-cased")
     if system == "xlm":
@@ -285,32 +294,39 @@ def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Work | Externa
 
 
 def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **changes: Any) -> Work:
-    """XLM-R continued by MLM (Table 3: XLM-R*), by MLM and TLM, or by XLM-Align, with changes of what is usual.
+    """Ask for XLM-R continued by MLM (Table 3: XLM-R*), by MLM and TLM, or by XLM-Align.
 
-    At scale paper the seed is 1 (the paper's five runs are of fine-tuning).
+    ``changes``: Choices in place of those of :data:`_USUAL`. They are part of the run's name, and so are a shorter run
+    and a start from new weights.
+
+    At scale paper the seed is 1: the paper's five runs are of fine-tuning.
     """
-    size, choice = lab.size, {**_USUAL, **changes}
-    sections = _sections(lab, system, choice, short=short)
+    size = lab.size
+    choices = {**_USUAL, **changes}
+    sections = _sections(lab, system, choices, short=short)
     recipe = "mlm" if system == "xlmr_continued_mlm" else system
-    changed = [f"{k}={v}" for k, v in choice.items() if v != _USUAL[k]]
+    changed = [f"{name}={choice}" for name, choice in choices.items() if choice != _USUAL[name]]
     if short and size["ablation_steps"] != size["steps"]:
         changed.append(f"{size['ablation_steps']} steps")
     base = languages.start(lab, XLMR, label="XLM-R")
     if size["from_scratch"]:
-        new = {"path": None, **lab.at(*_NEW)}
-        sections |= {"model": new, "tokenizer": {"path": lab.checkpoint(base)}}
+        sections["model"] = {"path": None, **lab.at(*_NEW)}
+        sections["tokenizer"] = {"path": lab.checkpoint(base)}
         changed.append("scratch")
-    name, label = (" ".join([text, *changed]) for text in (system, _NAMES[system]))
+    name = " ".join([system, *changed])
+    label = " ".join([_NAMES[system], *changed])
     return languages.continued(lab, label, recipe, base, sections, seed=lab.at(seed, seed, 1), name=name)
 
 
-def _sections(lab: Lab, system: str, choice: dict[str, Any], *, short: bool = False) -> dict[str, Any]:
-    """The sections of a system's recipe; ``choice`` has the values of :data:`_USUAL`, or others.
+def _sections(lab: Lab, system: str, choices: dict[str, Any], *, short: bool = False) -> dict[str, Any]:
+    """Return the sections of a system's recipe, with the ``choices`` that :data:`_USUAL` names.
 
     A ``short`` run takes the sizes of the ablations, which begin with ``ablation_``.
     """
-    size, prefix = lab.size, "ablation_" if short else ""
-    is_small, is_paper = lab.scale == "small", lab.scale == "paper"
+    size = lab.size
+    prefix = "ablation_" if short else ""
+    is_small = lab.scale == "small"
+    is_paper = lab.scale == "paper"
     has_bitext = system != "xlmr_continued_mlm"
     masked = {"probability": size["masking"]}
     train: dict[str, Any] = {
@@ -320,7 +336,7 @@ def _sections(lab: Lab, system: str, choice: dict[str, Any], *, short: bool = Fa
     }
 
     # Masked text of each language, and masked pairs of sentences; lengths that are not given are the recipe's.
-    streams: dict[str, Any] = {"text": {"sources": _text(lab)}}
+    streams: dict[str, Any] = {"text": {"sources": text_sources(lab)}}
     views: dict[str, Any] = {"text": {**masked, "max_length": 128} if is_small else masked}
     if has_bitext:
         views["pair"] = {**masked, "max_length": 256} if is_small else masked
@@ -330,18 +346,18 @@ def _sections(lab: Lab, system: str, choice: dict[str, Any], *, short: bool = Fa
         # The paper's layers of 12, and those at about the same depth in an encoder of 4.
         layers = {8: 8, 10: 10, 12: 12} if is_paper else {8: 2, 10: 3, 12: 4}
         objectives["word_alignment"] = {
-            "label_layer": layers[choice["self_label_layer"]],
-            "layer": layers[choice["dwa_layer"]],
+            "label_layer": layers[choices["self_label_layer"]],
+            "layer": layers[choices["dwa_layer"]],
             "order": size["order"],
-            "filtering": size["filter"] if choice["filtering"] == "itermax" else choice["filtering"],
-            "queries": choice["query"].replace("-", "_"),
+            "filtering": size["filter"] if choices["filtering"] == "itermax" else choices["filtering"],
+            "queries": choices["query"].replace("-", "_"),
         }
 
     if not is_paper:
         streams["text"] |= {"sampling_exponent": None, "pack": None}
         train["fp16"] = None
         if has_bitext:
-            order = _COPIES if is_small else ("es", "de", "fr", "hi", "zh")
+            order = COPIES if is_small else ("es", "de", "fr", "hi", "zh")
             sources = [{"path": f"{aligned(lab, c)}/data-*.parquet", "target_language": c} for c in order]
             streams["bitext"] = {"kind": "aligned", "sampling_exponent": None, "sources": sources}
             if is_small:
@@ -357,34 +373,3 @@ def _sections(lab: Lab, system: str, choice: dict[str, Any], *, short: bool = Fa
         "steps": size[f"{prefix}steps"],
         "train": train,
     }
-
-
-def _text(lab: Lab) -> list[dict[str, Any]]:
-    """Text in all languages, as a recipe's sources."""
-    if lab.scale == "paper":
-        return [{"path": f"{CORPORA}/text.{code}.txt", "language": code} for code in _TEXT.split()]
-    order = lab.at(("es", "de", "fr", "hi", "zh"), _COPIES, ())
-    return [languages.side(lab, order[0], "en"), *(languages.side(lab, code, code) for code in order)]
-
-
-def _task(lab: Lab, kind: str) -> StudyTask:
-    if lab.scale == "paper":
-        columns = paper_table(f"xlm_align:Table{_TABLES[kind]}").columns
-        spoken = list(dict.fromkeys(column.language for column in columns if column.language))
-        lacking = {"pos": ("kk", "th", "tl", "yo"), "xquad": spoken[1:]}.get(kind, ())  # no development data
-        chosen_by = [code for code in spoken if code not in lacking]
-        train: dict[str, Any] = {"bucket": lab.size["bucket"], "select_languages": chosen_by}
-        return StudyTask(
-            kind,
-            languages.task_data(lab, kind),
-            spoken,
-            preset="xlm_align",
-            train=train,
-            options=_OPTIONS.get(kind, {}),
-        )
-    if lab.scale == "small" and kind in _ABSENT:
-        return StudyTask(kind, unavailable=_ABSENT[kind])
-    group = {"pos": "tag", "ner": "tag", "xnli": "pair", "pawsx": "pair"}.get(kind, "question")
-    train = languages.tuning(lab, group, warmup=0.1, select="last")
-    spoken = ["en", *_COPIES] if lab.scale == "tiny" else list(_SMALL[kind])
-    return StudyTask(kind, languages.task_data(lab, kind, _COPIES), spoken, preset="xtreme", train=train)

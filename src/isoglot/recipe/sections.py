@@ -1,4 +1,9 @@
-"""The sections of a recipe that know all their keys, and the base of those that hand some on."""
+"""Sections of a recipe as typed models.
+
+- :class:`Section`: all keys are known here, such as ``batch`` and ``parts`` (below).
+- :class:`OpenSection`: some keys are options of a class that the section names, such as those of an objective.
+- :class:`PortableSection`: the whole recipe, with a hash that is the same on every machine.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +27,24 @@ class Section(Options):
 
     model_config = ConfigDict(strict=True)
     one_of: ClassVar[tuple[str, ...]] = ()
+    """Keys of which a recipe gives exactly one, such as ``examples`` and ``tokens`` of a batch."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
+        """Refuse a section that has none of the keys in ``one_of``, or more than one."""
         present = [name for name in self.one_of if getattr(self, name) is not None]
         if self.one_of and len(present) != 1:
-            have = " and ".join(repr(g) for g in present) or "neither"
+            have = " and ".join(map(repr, present)) or "neither"
             raise ValueError(f"got {have}; exactly one of {' | '.join(self.one_of)} is needed")
         return self
 
 
 class PortableSection(Section):
-    """The whole of a recipe: its hash and what is shown of it do not depend on where a machine keeps its files."""
+    """A whole recipe, with a hash and a written form that do not depend on where a machine keeps its files."""
 
+    # Texts as the recipe has them, `${DATA}/en-de.tsv`, where the section itself has the expanded text.
     _raw: dict[Location, str] = PrivateAttr(default_factory=dict)
+    # Dotted names of the values that overrides replaced: `objectives.align.layer`.
     _replaced: list[str] = PrivateAttr(default_factory=list)
     _filled_in: dict[Location, Any] = PrivateAttr(default_factory=dict)
 
@@ -45,11 +54,11 @@ class PortableSection(Section):
         overrides: Iterable[str] = (),
         filled_in: Mapping[Location, Any] | None = None,
     ) -> None:
-        """Keep how the recipe was written and what its check found.
+        """Keep how the recipe was written, and what the check of the recipe found.
 
         Args:
-            raw: Strings as they were written, where a variable was expanded in them.
-            overrides: Values that were replaced, ``section.key=value`` each.
+            raw: Texts as they were written, where a variable was expanded in them.
+            overrides: Overrides that were applied, ``section.key=value`` each.
             filled_in: Options that views and objectives fill in themselves, by section and name.
         """
         self._raw.update(raw)
@@ -58,51 +67,61 @@ class PortableSection(Section):
 
     @property
     def filled_in(self) -> Mapping[Location, Any]:
-        """Options that views and objectives fill in themselves, as far as the check could tell before the run."""
+        """Options that views and objectives fill in themselves, as far as they are known before the run."""
         return self._filled_in
 
     @property
     def changes(self) -> dict[str, Any]:
-        """Values that overrides replaced, by dotted name: ``{"objectives.align.layer": 1}``; by them a sweep differs.
+        """Values that overrides replaced, by dotted name: the differences between the runs of a sweep.
 
-        The seed is left out: runs that differ in nothing else are one run. Of an absolute path only its last part is
-        kept, because the changes are written into results, which travel.
+        ``--set objectives.align.layer=1`` gives ``{"objectives.align.layer": 1}``.
+
+        1. An override of a whole section, ``batch={examples: 8, bucket: 4}``, gives each value of the section.
+        2. Of an absolute path only the last part is kept: results have the changes in them, and results are passed on.
+        3. The name and the seed are left out: runs that differ in nothing else count as one run.
         """
         written = flattened(self.as_written())
         changes = {}
         for replaced in self._replaced:
             key = ".".join(part.strip() for part in replaced.split("."))
             for name, value in written.items():
-                if name == key or name.startswith(f"{key}."):
-                    is_place = isinstance(value, str) and Path(value).is_absolute()
-                    changes[name] = Path(value).name if is_place else value
-        return {name: value for name, value in changes.items() if name not in ("name", "seed")}
+                if name != key and not name.startswith(f"{key}."):  # 1
+                    continue
+                is_absolute_path = isinstance(value, str) and Path(value).is_absolute()
+                changes[name] = Path(value).name if is_absolute_path else value  # 2
+        return {name: value for name, value in changes.items() if name not in ("name", "seed")}  # 3
 
     @property
     def hash(self) -> str:
-        """16 hexadecimal digits of everything but its name, with environment variables expanded.
+        """A hash of 16 hexadecimal digits of everything in the recipe but its name.
 
-        One that says where a machine keeps its files, as in ``${DATA}/en-de.tsv``, counts as it is written.
+        1. A text counts with its environment variables expanded. But a variable that says where a machine keeps its
+           files counts as it is written, so that the hash is the same on every machine: :func:`_portable_text`.
+        2. Keys that recipes did not have at first count only if they are used. So the hash of an older recipe is what
+           it was then, and its finished runs are still recognised.
         """
-        portable = {location: _place_of(location, text) for location, text in self._raw.items()}
-        values = self._with({location: text for location, text in portable.items() if text is not None})
+        portable = {}
+        for location, written in self._raw.items():
+            text = _portable_text(location, written)
+            if text is not None:
+                portable[location] = text
+        values = self._with(portable)  # 1
         del values["name"]
-        # Finished runs of recipes older than these keys are still recognised.
-        parts = values["parts"]
-        for section, key in ((values, "parts"), (values["model"], "adapter")):
-            if section[key] is None:
-                del section[key]
-        if parts is not None and parts["freeze_layers"] == 0:
-            del parts["freeze_layers"]
+        if values["model"]["adapter"] is None:  # 2
+            del values["model"]["adapter"]
+        if values["parts"] is None:
+            del values["parts"]
+        elif values["parts"]["freeze_layers"] == 0:
+            del values["parts"]["freeze_layers"]
         canonical = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     def as_written(self) -> dict[str, Any]:
-        """All values, with ``${NAME}`` where the recipe has it: fit to be shown to others."""
+        """Return all values, with ``${NAME}`` where the recipe has it: fit to be shown to others."""
         return self._with(self._raw)
 
     def _with(self, texts: Mapping[Location, str]) -> dict[str, Any]:
-        """All values with some texts in their places."""
+        """Return all values, with some texts in the places of the section's own."""
 
         def copied(value: Any, location: Location) -> Any:
             if isinstance(value, dict):
@@ -115,59 +134,72 @@ class PortableSection(Section):
         return values
 
 
-def _place_of(location: Location, written: str) -> str | None:
-    """The path that a text names, as it is the same on every machine; ``None`` if no variable leads to its place.
+def _portable_text(location: Location, written: str) -> str | None:
+    """Return the text that stands in the recipe's hash for one that begins with a folder of this machine, else None.
 
-    A variable before the first slash says where a machine keeps its files, and so does one that is the whole of a
-    ``path``. Any other is part of the name.
+    1. ``${DATA}/en-${PAIR}.tsv``: the variable before the first slash says where this machine keeps its files, and
+       stays. Later variables are part of the name, and are expanded: ``${DATA}/en-de.tsv``.
+    2. ``path: ${CORPUS}``: so does a variable that is the whole of a ``path``, or of an entry in a list of paths.
+    3. ``${LANGUAGE}``, ``v${VERSION}``, ``${LANGUAGE}-small``: any other text is not one of a place: None.
     """
     first = VARIABLE.match(written)
-    if first is None:
+    if first is None:  # 3
         return None
     rest = written[first.end() :]
-    leads = rest.startswith("/") or (not rest and "path" in location[-2:])
-    return first[0] + expand(rest) if leads else None
+    is_whole_path = not rest and "path" in location[-2:]
+    if rest.startswith("/") or is_whole_path:  # 1, 2
+        return first[0] + expand(rest)
+    return None  # 3
 
 
 class OpenSection(Section):
-    """A section whose other keys are options of something: :meth:`typed` says of what.
+    """A section with keys of its own and keys that are options of something else: :meth:`typed` says of what.
 
-    The keys stay as they are written; fields that are made of them are not dumped (``exclude``).
+    An objective has its own key ``type``, and ``layer`` is an option of the class that ``type`` names. The keys of
+    options stay in the section as they are written. Fields that are made from them are left out when the section is
+    dumped (``exclude``).
     """
 
     model_config = ConfigDict(extra="allow")
 
     @classmethod
     def own_keys(cls) -> list[str]:
-        """Its own keys."""
+        """Return the section's own keys."""
         return [name for name, field in cls.model_fields.items() if not field.exclude]
 
     @classmethod
     def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields that are made of the other keys; ``recipe`` is all that the file says.
+        """Return the fields that are made from the keys of options; ``recipe`` is everything that the file says.
 
         Raises:
-            ConfigurationError: All that is wrong with the other keys, whatever is with the section's own.
+            ConfigurationError: Every mistake in the keys of options. Mistakes in the section's own keys are not
+                raised here.
         """
         return {}
 
     @classmethod
     def of(cls, values: Any, recipe: Mapping[str, Any] | None = None) -> Self:
-        """The section that values describe.
+        """Make the section from its values.
 
         Raises:
-            ConfigurationError: All that is wrong with it.
+            ConfigurationError: Every mistake in the section's own keys, then every mistake in the keys of options.
         """
-        keys, fields, problems = cls.own_keys(), dict[str, Any](), list[Problem]()
+        own_problems: list[Problem] = []
+        option_problems: list[Problem] = []
+        given = values
         if isinstance(values, dict):
-            with collected(problems):
+            fields: dict[str, Any] = {}
+            with collected(option_problems):
                 fields = cls.typed(values, recipe or {})
+            given = {**values, **fields}
         try:
-            section = checked(cls, {**values, **fields} if isinstance(values, dict) else values)
+            section = checked(cls, given)
         except ConfigurationError as error:
-            problems[:0] = [p for p in error.problems if p.kind != "missing" or p.location[0] in keys]
-        if problems:
-            raise ConfigurationError(problems)
+            # A field made from options is missing if the options have mistakes, which are listed already.
+            own_keys = cls.own_keys()
+            own_problems = [p for p in error.problems if p.kind != "missing" or p.location[0] in own_keys]
+        if own_problems or option_problems:
+            raise ConfigurationError([*own_problems, *option_problems])
         return section
 
 
@@ -179,7 +211,10 @@ class WeightSection(Section):
     ramp_steps: Annotated[int, Field(ge=0)] = 0
 
     def __call__(self, step: int) -> float:
-        """The weight at an optimiser step, 0-based."""
+        """Return the weight at an optimiser step; the first step is 0.
+
+        With ``value: 1``, ``start_step: 10`` and ``ramp_steps: 4`` it is 0 at step 9, 0.25 at step 10, 1 from step 13.
+        """
         if step < self.start_step:
             return 0.0
         return self.value * min(1.0, (step - self.start_step + 1) / max(1, self.ramp_steps))
@@ -209,12 +244,13 @@ class PartsSection(Section):
     freeze_encoder_steps: Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, lt=1)] = 0
 
     def frozen_steps(self, steps: int) -> int:
-        """The number of steps, of a run with this many, in which the encoder is frozen."""
+        """Return the number of optimiser steps in which the encoder is frozen, in a run of ``steps`` steps."""
         frozen = self.freeze_encoder_steps
-        return int(frozen if frozen >= 1 else frozen * steps)
+        is_share = frozen < 1
+        return int(frozen * steps if is_share else frozen)
 
     @model_validator(mode="after")
-    def _any(self) -> PartsSection:
+    def _trains_something(self) -> PartsSection:
         if not any((self.encoder, self.embeddings, self.head, self.objectives)):
             raise ValueError("every part has rate 0; train one of them, for example `encoder: 1`")
         return self
@@ -235,7 +271,7 @@ class BatchSection(Section):
 
 
 class EpochsSection(Section):
-    """How often one named stream is read; the others are drawn alongside."""
+    """The length of a run as passes over one stream; the other streams are drawn alongside."""
 
     stream: str
     count: Positive

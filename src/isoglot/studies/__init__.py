@@ -7,9 +7,19 @@
    that a step leaves; equal steps are one folder, whoever asks.
 3. ``making.py`` makes the steps that are missing, each as soon as the steps before it are done.
 
-Open ``lab.py`` first. ``step.py`` is the base of steps; they are defined in ``steps.py``, ``training_steps.py``,
-``analysis_steps.py`` and ``counting_steps.py``. The names below are those that a study may need; `isoglot.papers`
-holds the studies that come with isoglot.
+Open ``lab.py`` first. ``step.py`` is the base of steps; they are defined in ``steps.py``, ``projection_steps.py``,
+``training_steps.py``, ``analysis_steps.py`` and ``counting_steps.py``. A study imports the names below and those of
+`isoglot`, nothing else. The studies that come with isoglot are in `isoglot.papers`.
+
+The words of this room, each for one thing:
+
+- *part*: a cell or a figure of a study. "A part of the encoders" is only said of ``--only 2/8``.
+- *step*: one piece of work, described by its fields; *kind* is its class, or the folder that its class names.
+- *work*: the folder of a step, finished or not. Its *manifest* is what the step recorded, and empty before.
+- *value*: a number that a step recorded and a cell may show; *fact*: anything else that a step recorded.
+- *size*: a named value of a study, such as ``steps``; *scale*: ``tiny``, ``small`` or ``paper``, which gives all sizes.
+- *ask*: call the function of a part, to learn which steps it needs and whether its number is known.
+- *from outside*: not made by a step of the study: files, checkpoints, environment variables.
 """
 
 from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
@@ -18,6 +28,7 @@ from isoglot.studies.analysis_steps import BestLinks, DrawFigure, ScoreEmbedding
 from isoglot.studies.counting_steps import CountStreams, DescribeEncoder
 from isoglot.studies.lab import Lab
 from isoglot.studies.parts import TaskScores, Work
+from isoglot.studies.projection_steps import ProjectLabels, TagPairs
 from isoglot.studies.sizes import at_scale
 from isoglot.studies.step import Step, UnavailableError
 from isoglot.studies.steps import (
@@ -26,9 +37,7 @@ from isoglot.studies.steps import (
     Derive,
     MakeWorld,
     Prepare,
-    ProjectLabels,
     SamplePairs,
-    TagPairs,
     TrainTokenizer,
     WriteGold,
 )

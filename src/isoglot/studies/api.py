@@ -1,4 +1,4 @@
-"""``isoglot.study``: a paper's table, made and measured from Python."""
+"""``isoglot.study``: reproduce a paper's tables from Python."""
 
 from __future__ import annotations
 
@@ -33,21 +33,27 @@ def study(  # noqa: PLR0913 - the face names what it takes
         out: Folder of the studies.
         scale: ``tiny`` runs offline in minutes, ``paper`` has the paper's sizes and data.
         sizes: Sizes in place of the scale's: ``{"steps": 100}``.
-        only: Cells by ``"ROW"``, ``"COLUMN"`` or ``"ROW:COLUMN"`` with wildcards, or ``"2/8"`` for the second of eight
-            parts of the encoders; one or several.
+        only: Cells to measure, by ``"ROW"``, ``"COLUMN"`` or ``"ROW:COLUMN"`` with wildcards; or ``"2/8"`` for the
+            second of eight parts of the encoders. One text or several.
         seeds: Seeds in place of the scale's.
-        tables_only: Make nothing; give the tables from the results so far.
+        tables_only: Train and measure nothing; return the tables of the results so far.
         keep: Keep fine-tuned weights after they are evaluated.
         engine: ``ray`` runs each cell as a task on a Ray cluster.
         workers: Processes; by default one per core.
-        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
+        progress: ``True`` shows bars in notebooks and on terminals, ``False`` nothing; a function such as ``print``
+            gets lines.
 
     Returns:
-        For each study the ``tables`` beside the paper's, each with ``to_frame()``, the ``results`` and the ``folder``,
-        whose charts :func:`isoglot.figures` draws.
+        For each study its ``tables``, with the paper's numbers beside ours, its ``results``, and its ``folder``.
+        A table has ``to_frame()``; :func:`isoglot.figures` draws the charts in the folder.
 
     Raises:
-        ConfigurationError: An unknown study, a wrong size, or what kept cells from being measured.
+        ConfigurationError: An unknown study, a wrong size, or the reasons why cells could not be measured.
+
+    Example:
+        >>> import isoglot as iso
+        >>> table1 = iso.study("weam/table1", out="runs/study")[0]  # doctest: +SKIP
+        >>> table1.tables[0].to_frame()  # doctest: +SKIP
     """
     several = [names] if isinstance(names, str) else list(names)
     given = {

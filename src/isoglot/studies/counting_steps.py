@@ -15,16 +15,19 @@ if TYPE_CHECKING:  # they load the libraries
     from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
 _ROWS = 2_000
+"""Rows of a corpus that are tokenized at once."""
 
 
 class CountStreams(Pretrain):
-    """What a recipe's streams hold once they are prepared, by language or pair of languages; nothing is trained.
+    """The sizes of a recipe's prepared streams, by language or pair of languages; nothing is trained.
 
-    Values of each stream and language are ``STREAM/LANGUAGE/NAME``, such as ``bitext/en-fr/kept``. The names: ``read``
-    and ``kept`` (rows before and after the filters, as the corpus's manifest has them), ``gigabytes`` (of the text that
-    was kept, UTF-8, both sides of a pair) and ``tokens`` (its pieces, without special tokens).
+    Values are called ``STREAM/LANGUAGE/SIZE``, such as ``bitext/en-fr/kept``. The sizes:
 
-    The corpora are prepared into the cache, where a training of the recipe finds them.
+    - ``read`` and ``kept``: rows before and after the filters.
+    - ``gigabytes``: of the kept text in UTF-8, of both sides of a pair together.
+    - ``tokens``: pieces of the kept text, without special tokens.
+
+    The corpora are prepared into the cache, where a later run of the recipe finds them.
     """
 
     kind: ClassVar[str] = "count"
@@ -55,18 +58,26 @@ class CountStreams(Pretrain):
 
 
 def sizes_of_text(corpus: "Dataset", tokenizer: "PreTrainedTokenizerBase") -> dict[str, Counter[str]]:
-    """``bytes`` and ``tokens`` of a corpus by its language, or pair of languages such as ``en-de``."""
+    """Count the ``bytes`` and ``tokens`` of a corpus, by language or pair of languages.
+
+    Bitext of 1,000 bytes in English and 1,100 in German has ``{"en-de": {"bytes": 2100, "tokens": ...}}``.
+    """
     from isoglot.corpus.encode.pieces import PieceEncoder  # noqa: PLC0415 - loads the libraries
 
+    # A corpus of text has a column of texts and one of languages, bitext has two of each.
     columns = set(corpus.column_names)
-    sides = [side for side in ("text", "source", "target") if side in columns]
-    tags = [tag for tag in ("language", "source_language", "target_language") if tag in columns]
-    pieces, sizes = PieceEncoder(tokenizer), dict[str, Counter[str]]()
-    for batch in corpus.select_columns([*sides, *tags]).iter(batch_size=_ROWS):
-        languages = ["-".join(row) for row in zip(*(batch[tag] for tag in tags), strict=True)]
-        for side in sides:
-            lengths = pieces.texts(batch[side]).lengths
-            for language, text, length in zip(languages, batch[side], lengths, strict=True):
+    text_columns = [name for name in ("text", "source", "target") if name in columns]
+    language_columns = [
+        name for name in ("language", "source_language", "target_language") if name in columns
+    ]
+    encoder = PieceEncoder(tokenizer)
+    sizes: dict[str, Counter[str]] = {}
+    for batch in corpus.select_columns([*text_columns, *language_columns]).iter(batch_size=_ROWS):
+        codes = zip(*(batch[name] for name in language_columns), strict=True)
+        languages = ["-".join(codes_of_row) for codes_of_row in codes]
+        for name in text_columns:
+            lengths = encoder.texts(batch[name]).lengths
+            for language, text, length in zip(languages, batch[name], lengths, strict=True):
                 sizes.setdefault(language, Counter()).update(bytes=len(text.encode()), tokens=int(length))
     return sizes
 
@@ -75,7 +86,7 @@ class DescribeEncoder(Step):
     """The shape of an encoder, from its configuration: no weights are read.
 
     Values: ``layers``, ``hidden``, ``feed_forward``, ``heads``, ``vocabulary``, ``parameters`` (of the encoder without
-    a head), and ``languages`` where the configuration names their number, as XLM's does.
+    a head), and ``languages`` if the configuration has their number, as XLM's does.
     """
 
     kind: ClassVar[str] = "count"
@@ -90,7 +101,7 @@ class DescribeEncoder(Step):
 
 
 def shape_of(config: "PreTrainedConfig") -> Iterator[tuple[str, float]]:
-    """The sizes of an encoder, as papers list them."""
+    """Yield the sizes of an encoder by name, as papers list them: ``("layers", 12)``."""
     import torch  # noqa: PLC0415 - loads the library
     from transformers import AutoModel  # noqa: PLC0415
 
@@ -100,7 +111,8 @@ def shape_of(config: "PreTrainedConfig") -> Iterator[tuple[str, float]]:
     yield "feed_forward", getattr(config, "intermediate_size", None) or 4 * config.hidden_size
     yield "heads", config.num_attention_heads
     yield "vocabulary", config.vocab_size
-    with torch.device("meta"):  # without memory for its weights
+    # On the device "meta" a model takes no memory for its weights.
+    with torch.device("meta"):
         model = AutoModel.from_config(config)
     yield "parameters", sum(parameter.numel() for parameter in model.parameters())
     if (languages := getattr(config, "n_langs", None)) is not None:

@@ -1,9 +1,12 @@
-"""Steps before training: worlds, texts, tokenizers, derived languages, pairs, word links, labels."""
+"""Steps before training: worlds, texts, tokenizers, derived languages, pairs, word links.
+
+Steps that label translations are in ``projection_steps.py``.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -11,22 +14,18 @@ from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import AnyAligner, LinkFormat
 from isoglot.core.checks import checked
 from isoglot.core.errors import ConfigurationError
-from isoglot.core.options import Count, PositiveShare, Precision
+from isoglot.core.options import Count, PositiveShare
 from isoglot.corpus.options import PrepareOptions
 from isoglot.derivation.options import DeriveRequest
 from isoglot.formats.sources import Source
-from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.step import Step
 from isoglot.synthetic.options import WorldRequest
 
-if TYPE_CHECKING:  # it loads the libraries
-    from isoglot.evaluation.head import FinetunedModel
-
 
 class MakeWorld(Step):
-    """The miniature world; options and files are those of ``isoglot world``."""
+    """The miniature world, generated text and task data, with the options and files of ``isoglot world``."""
 
     doing: ClassVar[str] = "generating"
     options: WorldRequest
@@ -35,28 +34,37 @@ class MakeWorld(Step):
         """Write the world's files."""
         from isoglot.synthetic.write_world import write_world  # noqa: PLC0415
 
-        write_world(folder / "world", self.options, progress=report)
-        for path in (folder / "world").iterdir():
+        # The world is written to a new folder; the folder of the step is there already.
+        world = folder / "world"
+        write_world(world, self.options, progress=report)
+        for path in world.iterdir():
             path.rename(folder / path.name)
-        (folder / "world").rmdir()
+        world.rmdir()
         return {}
 
 
 class TextSource(Source):
-    """A recipe's source of text, or of a treebank, whose words are joined."""
+    """A source as recipes name it, of text or of a treebank."""
 
     kind: Literal["text", "treebank"] = "text"
     language: str | None = "en"
 
 
 class CollectText(Step):
-    """Sentences of several sources as one file ``text.txt``, one a line."""
+    """Sentences of several sources in one file ``text.txt``, one per line, with a blank between two words.
+
+    Args:
+        sources: Files of text or treebanks.
+        words: ``keep`` splits at white space; ``unicode`` also separates punctuation from words.
+        drop_headings: Leave out WikiText's headings, such as `` = Early life = ``.
+        min_words: Minimum number of words; shorter sentences are left out.
+    """
 
     doing: ClassVar[str] = "collecting"
     sources: Annotated[list[TextSource], Field(min_length=1)]
-    words: Literal["keep", "unicode"] = "keep"  # unicode: punctuation apart from words
-    drop_headings: bool = False  # WikiText's ` = Heading = ` lines
-    min_words: Count = 1  # shorter lines are left out
+    words: Literal["keep", "unicode"] = "keep"
+    drop_headings: bool = False
+    min_words: Count = 1
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Read, filter, write."""
@@ -71,10 +79,12 @@ class CollectText(Step):
         return {"lines": lines}
 
     def _texts(self, source: TextSource) -> Iterator[str]:
+        """Yield the sentences of a source that are kept."""
         from isoglot.formats.readers import read  # noqa: PLC0415
         from isoglot.formats.words import split_words  # noqa: PLC0415
 
         for row in read(source, kind=source.kind):
+            # A row of a treebank has words, a row of text has none.
             words = list(row["words"]) if "words" in row else split_words(row["text"], mode="whitespace")
             if self.drop_headings and words[:1] == ["="] and words[-1:] == ["="]:
                 continue
@@ -85,14 +95,14 @@ class CollectText(Step):
 
 
 class TrainTokenizer(Step):
-    """A tokenizer trained on text files."""
+    """A tokenizer trained on text files, with options of :class:`isoglot.corpus.encode.tokenizer.TokenizerOptions`."""
 
     doing: ClassVar[str] = "training"
-    text: Annotated[list[str], Field(min_length=1)]
+    text: Annotated[list[str], Field(min_length=1)]  # files
     options: dict[str, Any]
 
     def check(self) -> Any:
-        """The options."""
+        """Check the options, and return them."""
         from isoglot.corpus.encode.tokenizer import TokenizerOptions  # noqa: PLC0415 - loads the library
 
         return checked(TokenizerOptions, self.options)
@@ -109,24 +119,34 @@ class TrainTokenizer(Step):
 class Derive(Step):
     """Corpora and task data in one derived language, each as ``isoglot derive`` makes it.
 
-    Inputs are derived in their order, each into ``LANGUAGE/NAME/``. The first one draws the copy of the vocabulary that
-    the others share (``LANGUAGE/FIRST/tokenizer``). Text and treebanks leave ``original.txt``, ``derived.txt`` (words
-    separated by blanks) and ``aligned``. Fact ``copied_vocabulary``: V.
+    The inputs ``text`` and ``pos.dev`` become the folders ``xx/text`` and ``xx/pos.dev``, if ``xx`` is the language.
+    Folders of text and treebanks hold ``original.txt``, ``derived.txt`` (words separated by blanks) and ``aligned``.
 
-    An input has a ``path`` and keys of :class:`isoglot.derivation.options.DeriveRequest` (``kind``, ``parses``,
-    ``first_parse_only``, ``limit``), with ``options`` and ``rows`` laid over those of all inputs.
+    A derivation with ``trans`` and a tokenizer gives each piece of the vocabulary a copy. The first input draws these
+    copies and saves them in its folder ``tokenizer``; all other inputs take the same ones. The fact
+    ``copied_vocabulary`` is the number of pieces that were copied.
+
+    Args:
+        inputs: Inputs by name, derived in this order. An input has a ``path`` and options of ``isoglot derive``:
+            ``kind``, ``parses``, ``first_parse_only``, ``limit``. Its ``options`` and ``rows`` are laid over those of
+            the step.
+        transform: Transformations in the order in which they are applied: ``trans+inv``.
+        tokenizer: Tokenizer whose pieces ``trans`` copies; without one, ``trans`` changes letters.
+        language: Code of the derived language.
+        options: Options of the transformations, for every input.
+        rows: Options of reading rows and moving labels, for every input.
     """
 
     doing: ClassVar[str] = "deriving"
     inputs: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
     transform: str
-    tokenizer: str | None = None  # whose pieces trans copies; without one, letters change
+    tokenizer: str | None = None
     language: str
     options: dict[str, Any] = Field(default={})
     rows: dict[str, Any] = Field(default={})
 
     def check(self) -> Any:
-        """The options of ``isoglot derive`` for each input."""
+        """Check the options of each input, and return them as those of ``isoglot derive``."""
         return [self._request(fields, None) for fields in self.inputs.values()]
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
@@ -138,8 +158,10 @@ class Derive(Step):
         for name, fields in self.inputs.items():
             out = folder / self.language / name
             summary = derive_corpus([fields["path"]], out, self._request(fields, tokenizer), progress=report)
-            dropped = {k: n for k, n in summary.counts.items() if k != "derived"}
-            report.note(f"{name}: {summary.rows:,} rows" + (f" (left out: {dropped})" if dropped else ""))
+            dropped = {reason: count for reason, count in summary.counts.items() if reason != "derived"}
+            left_out = f" (left out: {dropped})" if dropped else ""
+            report.note(f"{name}: {summary.rows:,} rows{left_out}")
+            # The inputs after the first one take its copies of the vocabulary.
             if (out / "tokenizer").is_dir():
                 tokenizer = str(out / "tokenizer")
         if tokenizer is None or "trans" not in self.transform:
@@ -147,6 +169,7 @@ class Derive(Step):
         return {"copied_vocabulary": VocabularyCopy.load(tokenizer).size}
 
     def _request(self, fields: dict[str, Any], tokenizer: str | None) -> DeriveRequest:
+        """Return the options of ``isoglot derive`` for an input with these fields."""
         values = {
             "transform": self.transform,
             "languages": ("en",),
@@ -161,11 +184,14 @@ class Derive(Step):
 
 
 class SamplePairs(Step):
-    """A part of two parallel files of lines as ``pairs.tsv``; a smaller share is a part of a larger one."""
+    """A random share of the pairs of two parallel files, in ``pairs.tsv``.
+
+    The pairs of a smaller share are among those of a larger one.
+    """
 
     doing: ClassVar[str] = "drawing"
-    source: str
-    target: str
+    source: str  # a file of lines
+    target: str  # a file whose line i translates line i of `source`
     share: PositiveShare = 1.0
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
@@ -174,22 +200,23 @@ class SamplePairs(Step):
 
         from isoglot.core.seeding import generator_for  # noqa: PLC0415
 
-        sides = [list(_TextLines([path])) for path in (self.source, self.target)]
-        if len(sides[0]) != len(sides[1]):
+        sources, targets = list(_TextLines([self.source])), list(_TextLines([self.target]))
+        if len(sources) != len(targets):
             raise ConfigurationError(
-                f"{self.source} has {len(sides[0]):,} lines and {self.target} {len(sides[1]):,}; "
+                f"{self.source} has {len(sources):,} lines and {self.target} {len(targets):,}; "
                 "parallel files are needed"
             )
-        pairs = list(zip(*sides, strict=True))
-        order = torch.randperm(len(pairs), generator=generator_for(0, "pairs")).tolist()
-        drawn = sorted(order[: max(1, round(self.share * len(pairs)))])
-        text = "".join(f"{pairs[i][0]}\t{pairs[i][1]}\n" for i in drawn)
+        # Every share takes the first pairs of the same random order, so that the shares contain each other.
+        order = torch.randperm(len(sources), generator=generator_for(0, "pairs")).tolist()
+        count = max(1, round(self.share * len(sources)))
+        drawn = sorted(order[:count])
+        text = "".join(f"{sources[i]}\t{targets[i]}\n" for i in drawn)
         (folder / "pairs.tsv").write_text(text, encoding="utf-8")
         return {"pairs": len(drawn)}
 
 
 class Prepare(Step):
-    """A corpus in ``corpus``, as ``isoglot prepare`` makes it."""
+    """A prepared corpus in ``corpus``, as ``isoglot prepare`` makes it."""
 
     doing: ClassVar[str] = "preparing"
     source: Source
@@ -206,17 +233,24 @@ class Prepare(Step):
 class Align(Step):
     """A bitext with word links in ``aligned``, as ``isoglot align --words unicode`` makes it.
 
-    All fields but these two are options of the aligner, under the names of :func:`isoglot.align`: ``method="hmm"``,
-    ``symmetrisation="intersect"``.
+    Example::
+
+        lab.make("aligned de", Align, path="en-de.tsv", source={"target_language": "de"}, method="hmm")
+
+    Args:
+        path: Bitext.
+        source: Further keys of the source, such as ``columns`` and ``source_language``.
+
+    All other fields are options of the aligner, as :func:`isoglot.align` names them: ``method``, ``symmetrisation``.
     """
 
     model_config = ConfigDict(extra="allow")
     doing: ClassVar[str] = "aligning"
     path: str
-    source: dict[str, Any]  # further keys of the source (`columns`, `source_language`, …)
+    source: dict[str, Any]
 
     def check(self) -> tuple[Source, AnyAligner]:
-        """The source, and the aligner."""
+        """Check the source and the options of the aligner, and return both."""
         aligner = aligner_request(**(self.model_extra or {}))
         source = checked(Source, {"path": self.path, **self.source})
         return source, aligner
@@ -231,13 +265,18 @@ class Align(Step):
 
 
 class WriteGold(Step):
-    """Gold links by construction: the first pairs of ALIGNED corpora as ``NAME.jsonl``, all links sure."""
+    """Gold links from aligned corpora whose links are right by construction, such as derived ones.
 
-    corpora: Annotated[dict[str, str], Field(min_length=1)]  # name of the file -> ALIGNED corpus
-    limit: Count = 400
+    The first pairs of the corpus named ``en-de`` become ``en-de.jsonl``; all their links are sure.
+    """
+
+    corpora: Annotated[
+        dict[str, str], Field(min_length=1)
+    ]  # aligned corpora by the names of the files to write
+    limit: Count = 400  # pairs of each corpus
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Write a file each."""
+        """Write a file for each corpus."""
         from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415 - loads the library
 
         for name, path in self.corpora.items():
@@ -245,93 +284,22 @@ class WriteGold(Step):
             if not len(aligned):
                 raise ConfigurationError(f"{path} holds no sentence pair; name another corpus")
             rows = aligned.select(range(min(self.limit, len(aligned))))
-            lines = [
-                {"id": str(number), "src": row["source_words"], "tgt": row["target_words"],
-                 "sure": sorted(row["links"]), "possible": []}
-                for number, row in enumerate(rows, 1)
-            ]  # fmt: skip
-            text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-            write_text(folder / f"{name}.jsonl", text)
+            lines = []
+            for number, row in enumerate(rows, 1):
+                gold = {
+                    "id": str(number),
+                    "src": row["source_words"],
+                    "tgt": row["target_words"],
+                    "sure": sorted(row["links"]),
+                    "possible": [],
+                }
+                lines.append(f"{json.dumps(gold, ensure_ascii=False)}\n")
+            write_text(folder / f"{name}.jsonl", "".join(lines))
         return {}
 
 
-class TagPairs(Step):
-    """Sentence pairs drawn from a corpus, with the tags that a fine-tuned tagger gives the words of both sides.
-
-    ``source.tsv`` and ``LANGUAGE.tsv`` hold words and tags, ``target.txt`` the translations as text.
-    """
-
-    checkpoint: str
-    task: str
-    corpus: str  # BITEXT, as `isoglot prepare` writes it
-    language: str  # of the translations
-    count: int
-    seed: int
-    precision: Precision
-
-    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Draw pairs, tag both sides, write."""
-        import torch  # noqa: PLC0415 - loads the libraries
-
-        from isoglot.core.seeding import generator_for  # noqa: PLC0415
-        from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415
-        from isoglot.evaluation.head import FinetunedModel  # noqa: PLC0415
-        from isoglot.evaluation.options import EvaluateOptions  # noqa: PLC0415
-        from isoglot.tasks import build_task  # noqa: PLC0415
-        from isoglot.tasks.cards import origin  # noqa: PLC0415
-
-        pairs = load_corpus(self.corpus)
-        order = torch.randperm(len(pairs), generator=generator_for(self.seed, "pairs", self.language))
-        drawn = pairs.select(sorted(order[: self.count].tolist()))
-        checkpoint, options = Path(self.checkpoint), EvaluateOptions(precision=self.precision)
-        model = FinetunedModel(checkpoint, build_task(self.task, []), origin(checkpoint), options, report)
-        write_text(folder / "source.tsv", _tagged(model, drawn["source"], "en"))
-        write_text(folder / f"{self.language}.tsv", _tagged(model, drawn["target"], self.language))
-        write_text(folder / "target.txt", "".join(f"{text}\n" for text in drawn["target"]))
-        return {"pairs": len(drawn)}
-
-
-def _tagged(model: "FinetunedModel", texts: Sequence[str], language: str) -> str:
-    """The words of texts, each with its tag on a line."""
-    from datasets import Dataset  # noqa: PLC0415 - loads the libraries
-
-    from isoglot.formats.labelled.tags import UNLABELLED  # noqa: PLC0415
-    from isoglot.formats.schema import TAGGED  # noqa: PLC0415
-    from isoglot.formats.words import split_words  # noqa: PLC0415
-
-    words = [split_words(text) for text in texts]
-    rows = {"words": words, "tags": [[UNLABELLED] * len(sentence) for sentence in words]}
-    dataset = Dataset.from_dict({**rows, "language": [language] * len(words)}, features=TAGGED)
-    predictions = model.predict(dataset, progress=lambda done, total: None)
-    pairs = (zip(sentence, tags, strict=True) for sentence, tags in zip(words, predictions, strict=True))
-    return "\n".join("".join(f"{word}\t{tag}\n" for word, tag in pair) for pair in pairs)
-
-
-class ProjectLabels(Step):
-    """Labels carried to a translation in ``LANGUAGE.tsv`` (tags) or ``LANGUAGE.jsonl``, as `isoglot project` does."""
-
-    labels: str
-    translation: str
-    language: str  # of the translation
-    options: dict[str, Any] = {}  # noqa: RUF012 - of `isoglot project`; the model copies it
-
-    def check(self) -> ProjectOptions:
-        """The options of ``isoglot project``."""
-        return project_options(self.labels, target_language=self.language, **self.options)
-
-    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Project."""
-        from isoglot.projection.project import project  # noqa: PLC0415 - loads the libraries
-
-        out = folder / f"{self.language}.{'jsonl' if self.check().kind == 'questions' else 'tsv'}"
-        how = {"target_language": self.language, **self.options}
-        counts = project(self.labels, self.translation, out, progress=report, **how)
-        report.note(counts.summary())
-        return {"projected": counts.summary()}
-
-
 class _TextLines:
-    """The lines of text files, read anew each time."""
+    """The lines of text files, which are read again for each iteration."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
@@ -339,4 +307,6 @@ class _TextLines:
     def __iter__(self) -> Iterator[str]:
         from isoglot.formats.line_files import numbered_lines  # noqa: PLC0415 - loads the libraries
 
-        return (line for path in self.paths for _, line in numbered_lines(path))
+        for path in self.paths:
+            for _, line in numbered_lines(path):
+                yield line
