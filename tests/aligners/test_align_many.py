@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from datasets import Dataset, DatasetDict
+from refusals import refused
 
 import isoglot as iso
 from isoglot.aligners.align_file import align_file
@@ -191,9 +192,9 @@ def test_align_many_refuses_options(how, options, named):
 def test_aligners_refuse_text_and_lists_of_sentences_as_words(encoder):
     statistical = iso.StatisticalAligner().fit(tiny_aligned(20))
     for aligner in (iso.EmbeddingAligner(encoder), statistical):
-        with pytest.raises(ConfigurationError, match=r"'the river'.*isoglot\.align_many"):
+        with refused(ConfigurationError, "'the river'", "isoglot.align_many"):
             list(aligner.align_pairs([("the river", "ta potamo")]))
-        with pytest.raises(ConfigurationError, match=r"\['the', 'river'\].*align_pairs"):
+        with refused(ConfigurationError, "['the', 'river']", "align_pairs"):
             aligner.align_words([["the", "river"]], [["ta", "potamo"]])  # type: ignore[list-item]
         words = ["the", "river"], ["ta", "potamo"]
         assert next(iter(aligner.align_pairs([words]))) == aligner.align_words(*words)
@@ -206,5 +207,5 @@ def test_columns_inside_columns_are_named_with_a_dot() -> None:
     for data in (rows, dataset, dataset.to_pandas(), {"translation": [row["translation"] for row in rows]}):
         assert [pair.texts for pair in iso.align_many(data, **names)] == [("the house", "das Haus")] * 3
     assert [pair.source for pair in iso.align_many(iter(rows), **names)] == ["the house"] * 3
-    with pytest.raises(ConfigurationError, match=r"pair 1: .*'fr'"):
+    with refused(ConfigurationError, "pair 1: ", "'fr'"):
         iso.align_many(rows, source="translation.en", target="translation.fr", method="hmm")

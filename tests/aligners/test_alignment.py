@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from isoglot.aligners.aligner import Aligner
 from isoglot.aligners.alignment import LinkTable, give_links
@@ -38,12 +39,12 @@ def test_set_operations_and_transpose(one, other):
 
 @pytest.mark.parametrize("item", ["1", "1-", "-1", "a-b", "1--2", "1-2-3", "0:1", "²-1"])
 def test_malformed_link_names_its_place(item):
-    with pytest.raises(InputError, match=r"links\.txt:7: .*0-based"):
+    with refused(InputError, "links.txt:7: ", f"'{item}'", "0-based"):
         Alignment.from_pharaoh(f"0-0 {item}", path="links.txt", line=7)
 
 
 def test_a_file_names_the_line():
-    with pytest.raises(InputError, match=r"^x:2: "):
+    with refused(InputError, "x:2: ", "'0_0'"):
         LinkTable.from_pharaoh(["0-0", "0_0"], path="x")
 
 

@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from refusals import refused
 from transformers import GPT2Config, GPT2Model
 
 import isoglot as iso
@@ -138,7 +139,7 @@ def test_text_is_cut_as_asked_or_as_the_aligner_was_trained(tmp_path, encoder):
     assert pair.source_words == ["the\u200briver", "is"]
     assert pair.source_spans == [(0, 9), (10, 12)]
     StatisticalAligner(words="unicode").fit_words([["the", "."]], [["ta", "."]]).save(tmp_path / "model")
-    with pytest.raises(ConfigurationError, match='words="unicode"; leave `words` out'):
+    with refused(ConfigurationError, "/model ", 'words="unicode"', "`words`"):
         iso.align("the.", "ta.", model=tmp_path / "model", words="whitespace")
     found = iso.align("the.", "ta.", model=tmp_path / "model")
     assert found.links == iso.align(["the", "."], ["ta", "."], model=tmp_path / "model").links
@@ -178,7 +179,7 @@ def test_align_refuses_options_that_a_saved_model_has_not(tmp_path, options, nam
 
 
 def test_align_many_refuses_a_path(tmp_path):
-    with pytest.raises(ConfigurationError, match=f"isoglot align {tmp_path}"):
+    with refused(ConfigurationError, f"isoglot align {tmp_path}"):
         iso.align_many(tmp_path)
 
 
@@ -266,16 +267,16 @@ def test_a_way_of_cutting_that_does_not_exist_is_refused(words, encoder):
         lambda: StatisticalAligner("hmm", words=words),
         lambda: split_words("a b", mode=words),
     ):
-        with pytest.raises(ConfigurationError, match=rf"words: got {words!r}.*unicode"):
+        with refused(ConfigurationError, f"words: got {words!r}", "unicode"):
             call()
 
 
 def test_a_tokenizer_needs_its_model(encoder, tmp_path):
     tokenizer, other = tiny_tokenizer("bert"), tiny_tokenizer("roberta")
-    with pytest.raises(ConfigurationError, match=r"tokenizer.*add model="):
+    with refused(ConfigurationError, "tokenizer", "model="):
         iso.align("the river", "ta potamo", tokenizer=tokenizer)
     for make in (EmbeddingAligner, iso.TextEncoder):
-        with pytest.raises(ConfigurationError, match=r"tokenizer.*box"):
+        with refused(ConfigurationError, "tokenizer", "box"):
             make("box", tokenizer=tokenizer)
     model = tiny_model("bert")
     for call in (
@@ -285,12 +286,12 @@ def test_a_tokenizer_needs_its_model(encoder, tmp_path):
         lambda: iso.evaluate(model, "tatoeba", languages="en-xx", data=tiny_bitext(4), tokenizer=other),
         lambda: iso.load_masked_lm(encoder, tokenizer=other),
     ):
-        with pytest.raises(ConfigurationError, match=f"{model.config.vocab_size} .*{len(other)} "):
+        with refused(ConfigurationError, f"{model.config.vocab_size} ", f"{len(other)} "):
             call()
     saved = StatisticalAligner("hmm").fit_words([["a"]], [["b"]])
     saved.save(tmp_path / "hmm")
     for options in ({"model": tmp_path / "hmm"}, {"method": "hmm"}):
-        with pytest.raises(ConfigurationError, match=r"^tokenizer: "):
+        with refused(ConfigurationError, "tokenizer: "):
             iso.align_many([("a", "b")], tokenizer=tokenizer, **options)
 
 

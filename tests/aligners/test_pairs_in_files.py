@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import FastAlign, Hmm
@@ -67,11 +68,11 @@ def test_words_end_at_spaces_alone_in_every_format(
     ]
 
 
-@pytest.mark.parametrize(("name", "separator"), [("one.txt", r"\|\|\|"), ("one.tsv", r"\\t")])
+@pytest.mark.parametrize(("name", "separator"), [("one.txt", "|||"), ("one.tsv", r"\t")])
 def test_a_file_with_one_side_alone_is_a_mistake(tmp_path: Path, name: str, separator: str) -> None:
     path = write(tmp_path / name, "the house\n" * 3)
     out = tmp_path / "links.txt"
-    with pytest.raises(InputError, match=rf"{name}:1: no line has '{separator}' between two sentences"):
+    with refused(InputError, f"{name}:1: ", f"'{separator}'", "`input_format`"):
         align_file(corpus_sources([path], languages=TAGS), out, FastAlign())
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
@@ -145,12 +146,10 @@ def test_objects_keep_their_ids_and_lists_of_words(tmp_path: Path) -> None:
 
 def test_what_is_neither_text_nor_words_is_a_mistake(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"src": ["a"], "tgt": ["b"]}\n{"src": ["a", 3], "tgt": ["b"]}\n')
-    with pytest.raises(
-        InputError, match=r'a.jsonl:2: the source is \["a", 3\], neither text nor a list of words'
-    ):
+    with refused(InputError, "a.jsonl:2: ", '["a", 3]', 'columns={"source": NAME}'):
         pairs_of(path)
     path = write(tmp_path / "b.jsonl", '{"src": "a", "tgt": "b"}\n{"src": ["a"], "tgt": ["b"]}\n')
-    with pytest.raises(InputError, match=r"b.jsonl:2: is already split into words; leave `words` out"):
+    with refused(InputError, "b.jsonl:2: ", "`words`"):
         list(read_pairs(open_corpus([path], "bitext", languages=TAGS), mode="unicode"))
 
 
@@ -185,5 +184,5 @@ def test_more_text_to_learn_from_goes_in_the_direction_of_the_first(tmp_path: Pa
         (["one"], ["eins"])
     ]
     for unnamed in (("", ""), ("src", "tgt")):
-        with pytest.raises(ConfigurationError, match=r"a\.tmx: which of its languages.*languages="):
+        with refused(ConfigurationError, "a.tmx: ", 'languages=("en", "de")'):
             more_bitext([path], unnamed)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from nltk.translate.phrase_based import phrase_extraction
 from pydantic import ValidationError
+from refusals import refused
 from unspaced import with_pieces
 
 from isoglot.aligners.align_file import align_file
@@ -169,18 +170,18 @@ def test_words_are_written_as_their_links_number_them(tmp_path: Path) -> None:
         form = LinkFormat(write_words=tmp_path / "words", reverse=reverse)
         align_file(sources, tmp_path / "links", FastAlign(), form)
         assert (tmp_path / "words").read_text() == wanted
-    with pytest.raises(ConfigurationError, match="words"):
+    with refused(ConfigurationError, "/words and ", "/words: "):
         align_file(sources, tmp_path / "words", FastAlign(), LinkFormat(write_words=tmp_path / "words"))
 
 
 def test_a_format_of_phrases_without_a_file_of_them() -> None:
-    with pytest.raises(ValidationError, match=r"only with \[\[phrases"):
+    with refused(ValidationError, "[[phrases_format]]", "[[phrases]]"):
         LinkFormat(phrases_format="moses")
 
 
 def test_counts_do_not_go_to_standard_output() -> None:
     for model, options in ((LinkFormat, {"phrases": "-"}), (FastAlign, {"lexicon": "-"})):
-        with pytest.raises(ValidationError, match="standard output"):
+        with refused(ValidationError, "standard output (-)"):
             model.model_validate(options)
 
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from commands import run
+from refusals import refused
 
 import isoglot as iso
 from isoglot.core.errors import ConfigurationError
@@ -78,9 +79,9 @@ def test_an_object_that_learns_reads_text_twice_and_links_its_languages_alone():
     linked = list(iso.align_many(stream, model=Learner(), progress=False))
     assert [pair.word_pairs for pair in linked] == [[("the", "das")]] * 2
     french = iso.SentencePair.of("la", "das", languages=("fr", "de"))
-    with pytest.raises(ConfigurationError, match=r"Learner .*en-\?.*fr-de.*any_language=True"):
+    with refused(ConfigurationError, "Learner ", "en-?", "fr-de", "any_language=True"):
         list(iso.load_aligner(Learner()).align([french]))
-    with pytest.raises(ConfigurationError, match="layer: Learner "):
+    with refused(ConfigurationError, "layer: Learner "):
         iso.align("a", "b", model=Learner(), layer=2)
 
 
@@ -94,9 +95,9 @@ def test_links_are_checked(copies):
 
     with pytest.raises(ConfigurationError, match=r"Wrong: pair 1 .*\(0, 5\).* 1 and 1 words"):
         iso.align("a", "b", model=Wrong())
-    with pytest.raises(ConfigurationError, match=r"Wrong: .*0 of 1 pairs"):
+    with refused(ConfigurationError, "Wrong: ", "0 of 1 pairs"):
         list(iso.align_many([("lost", "b")], model=Wrong(), progress=False))
-    with pytest.raises(ConfigurationError, match=r"languages, learns, values, words; .*isoglot\.Aligner"):
+    with refused(ConfigurationError, "languages, learns, values, words; ", "isoglot.Aligner"):
         iso.align("a", "b", model=type("object", (), {"align": print})())
-    with pytest.raises(ConfigurationError, match=r"`mots`: own_copies:Copies .*did you mean 'most'"):
+    with refused(ConfigurationError, "`mots`: own_copies:Copies ", "'most'"):
         iso.load_aligner(method=copies, mots=1)

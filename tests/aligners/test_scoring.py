@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from references import reference
+from refusals import refused
 
 import isoglot as iso
 from isoglot.aligners.scoring import score
@@ -50,7 +51,7 @@ def test_empty_hypothesis_and_empty_gold():
     assert (nothing.precision, nothing.recall, nothing.f1, nothing.aer) == (0.0, 0.0, 0.0, 100.0)
     assert AlignmentScore().aer == 0.0
     for found, gold in (([], []), (["0-0"], [[]])):
-        with pytest.raises(ConfigurationError, match=r"gold: .*sure link"):
+        with refused(ConfigurationError, "gold: ", "sure link"):
             score(found, gold)
 
 
@@ -68,7 +69,7 @@ def test_sure_is_possible_and_transposing_both_changes_nothing(rows):
 
 
 def test_lengths_must_agree():
-    with pytest.raises(ConfigurationError, match="0 alignments but 1 gold"):
+    with refused(ConfigurationError, "0 alignments", "1 gold"):
         score([], [SentencePair.of_gold([])])
 
 

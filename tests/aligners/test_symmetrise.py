@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import fast_align_reference
+from refusals import refused
 
 from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.statistical.options import SYMMETRISERS
@@ -128,9 +129,9 @@ def values_of(values):
 
 def test_unknown_method_and_unequal_sides_are_explained():
     table = LinkTable.from_pharaoh(["0-0"])
-    with pytest.raises(ConfigurationError, match="grow-diag"):
+    with refused(ConfigurationError, "'grow'", "'grow-diag'"):
         symmetrise_table(table, table, "grow")
-    with pytest.raises(ConfigurationError, match="1 forward but 2 reverse"):
+    with refused(ConfigurationError, "1 forward", "2 reverse"):
         symmetrise_table(table, LinkTable.from_pharaoh(["0-0", ""]), "union")
 
 

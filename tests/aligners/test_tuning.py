@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 from commands import run
+from refusals import refused
 
 import isoglot as iso
 from isoglot.aligners.embedding.choice import ATTACHED, kept_choice
@@ -64,7 +64,7 @@ def test_files_objects_and_models_give_one_table(own, tmp_path):
     model, tokenizer = iso.EmbeddingAligner(own, dtype="float32").model, tiny_tokenizer("bert")
     held = iso.tune(model, gold, tokenizer=tokenizer, layers=[2])
     assert [(tried.choice, tried.aer) for tried in held.table] == expected
-    with pytest.raises(ConfigurationError, match=r"align\(\.\.\., \*\*found\.choice\)"):
+    with refused(ConfigurationError, "align(..., **found.choice)"):
         held.keep()
 
 
@@ -95,7 +95,7 @@ def test_the_largest_weights_give_a_finite_mean(own):
 
 @pytest.mark.parametrize("layers", [[], 3, [1.5], ["1"]])
 def test_layers_are_numbers(own, layers):
-    with pytest.raises(ConfigurationError, match=rf"layers .*got {re.escape(str(layers))}"):
+    with refused(ConfigurationError, "layers ", f"got {layers!s}"):
         iso.tune(own, pairs(0, 2), layers=layers)
 
 
@@ -126,7 +126,7 @@ def test_tune_refuses_gold(own, gold, named):
 def test_a_set_given_twice_has_no_clear_weight(own, tmp_path, monkeypatch):
     file = write(tmp_path / "gold.jsonl", pairs(0, 2))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigurationError, match=r"gold\.jsonl: .*twice"):
+    with refused(ConfigurationError, "gold.jsonl: ", "twice"):
         iso.tune(own, [file, "./gold.jsonl"], layers=[1])
     told = run("tune", own, "--gold", file, "--gold", f"{file}=3", fails=ConfigurationError)
     assert "twice" in told and not kept_choice(own)

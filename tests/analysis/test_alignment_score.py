@@ -11,6 +11,7 @@ from alignment_loops import cosine, looped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from refusals import refused
 
 from isoglot.analysis.alignment_score import alignment_score, draw, nearest_numbers, score_vectors
 from isoglot.analysis.options import Subset
@@ -134,11 +135,11 @@ def test_subset_keeps_all_translations_of_a_drawn_row() -> None:
 
 
 def test_subset_share_is_checked() -> None:
-    with pytest.raises(ValidationError, match="less than or equal to 1"):
+    with refused(ValidationError, "share", "1.5"):
         Subset(share=1.5)
-    with pytest.raises(ValidationError, match="'drawn' or 'all'"):
+    with refused(ValidationError, "candidates", "'drawn'", "'all'", "'some'"):
         Subset(share=0.5, candidates="some")
-    with pytest.raises(ConfigurationError, match="no pair is left"):
+    with refused(ConfigurationError, "alignment score: ", "pair", "subset"):
         alignment_score(torch.eye(4).repeat(2, 1), copied_from=4, subset=Subset(share=0.1))
 
 
@@ -160,7 +161,7 @@ def test_alignment_score_refuses_mistakes(arguments: dict[str, object], message:
 def test_alignment_score_refuses_a_table_that_is_not_finite() -> None:
     table = torch.eye(3).repeat(2, 1)
     table[0, 0] = torch.nan
-    with pytest.raises(ConfigurationError, match="not finite"):
+    with refused(ConfigurationError, "alignment score: ", "finite"):
         alignment_score(table, copied_from=3)
-    with pytest.raises(ConfigurationError, match="at least one pair"):
+    with refused(ConfigurationError, "alignment score: ", "pair", "none"):
         score_vectors(table, table, torch.zeros(0, 2, dtype=torch.long))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from figures import figure
+from refusals import refused
 
 from isoglot.analysis.analyse import Job, corpus_rows
 from isoglot.analysis.analyse_map import analyse_map
@@ -52,7 +53,7 @@ def test_similarity_refuses_two_pairs_of_languages(world: Path, tmp_path: Path) 
         (analyse_geometry, GeometryRequest(corpus=corpus)),
         (analyse_map, MapRequest(corpus=corpus)),
     ):
-        with pytest.raises(InputError, match="holds rows of en-de and of en-fr; prepare them separately"):
+        with refused(InputError, "/two: ", "en-de", "en-fr"):
             analyse(job, request)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refused
 
 from isoglot.analysis.transfer import TransferOptions, run_folders, transfer
 from isoglot.core.errors import ConfigurationError
@@ -82,13 +83,13 @@ def test_transfer_adds_a_language_and_keeps_weights_if_asked(tmp_path: Path, wor
 
 @pytest.mark.parametrize("languages", [(), ("en",), ("en", "en"), ("en", "de", "de")])
 def test_transfer_refuses_one_language(tmp_path: Path, world: Any, languages: tuple[str, ...]) -> None:
-    with pytest.raises(ConfigurationError, match="two or more different"):
+    with refused(ConfigurationError, "got languages ", 'languages=("en", "en-x-trans-inv")'):
         transfer(tmp_path / "model", world, languages=languages, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_transfer_names_missing_data_before_it_trains(tmp_path: Path, world: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"(?s)no train data for 'sw'.*no dev data for 'sw'"):
+    with refused(ConfigurationError, "train data for 'sw'", "dev data for 'sw'"):
         transfer(tmp_path / "model", world, languages=("en", "en-x-trans", "sw"), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -97,7 +98,7 @@ def test_transfer_refuses_one_file_for_two_languages(tmp_path: Path, world: Any)
     for split in ("train", "dev"):
         (tmp_path / f"all-{split}.tsv").write_bytes((tmp_path / f"{split}-en.tsv").read_bytes())
     task = build_task("pos", [f"{tmp_path}/all-{{split}}.tsv"])
-    with pytest.raises(ConfigurationError, match="read for 'en' and for 'de'"):
+    with refused(ConfigurationError, "all-train.tsv: ", "'en'", "'de'", "{language} in `data`"):
         transfer(tmp_path / "model", task, languages=("en", "de"), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -106,9 +107,9 @@ def test_run_folders_have_names_that_differ(tmp_path: Path, world: Any) -> None:
     model = tmp_path / "model"
     assert run_folders([model]) == {"model": model}
     assert run_folders([model, model], ["a", "b"]) == {"a": model, "b": model}
-    with pytest.raises(ConfigurationError, match="both called model"):
+    with refused(ConfigurationError, "/model ", "/model ", "`runs`"):
         run_folders([model, model])
-    with pytest.raises(ConfigurationError, match="got 1 names for 2"):
+    with refused(ConfigurationError, "1 names", "2 checkpoints", "`runs`"):
         run_folders([model, model], ["a"])
 
 
@@ -116,7 +117,7 @@ def test_transfer_refuses_several_processes(
     tmp_path: Path, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigurationError, match="without torchrun"):
+    with refused(ConfigurationError, "torchrun", "transfer"):
         transfer(tmp_path / "model", world, languages=("en", "en-x-trans"), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

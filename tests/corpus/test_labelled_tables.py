@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from datasets import Dataset
 from labelled_files import text_file
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.labelled_tables import read_table
@@ -34,7 +35,7 @@ def test_holes_in_tables(tmp_path: Path, row: dict[str, object], message: str, p
 
 def test_a_name_that_stands_twice_in_a_row_is_refused(tmp_path: Path) -> None:
     text = '{"words": ["a"], "tags": ["X"]}\n{"words": ["a"], "tags": ["X"], "tags": ["Y"]}\n'
-    with pytest.raises(InputError, match=r"a\.jsonl:2: .*the name 'tags' is repeated"):
+    with refused(InputError, "a.jsonl:2: ", "'tags'"):
         read_table(
             str(text_file(tmp_path, "a.jsonl", text)), TAGGED, language="en", split="test", role="data"
         )
@@ -49,12 +50,12 @@ def test_tables_of_a_schema(tmp_path: Path) -> None:
     for name in ("disk", "a.parquet", "a.jsonl"):
         found = read_table(str(tmp_path / name), TAGGED, language="en-inv", split="test", role="data")
         assert list(found["words"]) == [["b"]]
-    with pytest.raises(InputError, match="languages there are en, en-inv"):
+    with refused(InputError, "/disk: ", "'fr'", "en, en-inv"):
         read_table(str(tmp_path / "disk"), TAGGED, language="fr", split="test", role="data")
-    with pytest.raises(ConfigurationError, match="'first'"):
+    with refused(ConfigurationError, "/disk: ", "'first', 'second', 'label'"):
         read_table(str(tmp_path / "disk"), PAIR, language="en", split="test", role="data")
     path = text_file(tmp_path, "b.jsonl", '{"words": ["a"], "tags": ["X"]}\n{"words": ["a"], "tags": []}\n')
-    with pytest.raises(InputError, match=r"jsonl:2: 1 words and 0 tags"):
+    with refused(InputError, "b.jsonl:2: 1 words and 0 tags"):
         read_table(str(path), TAGGED, language="en", split="test", role="data")
 
 
@@ -64,7 +65,7 @@ def test_answers_of_another_form_are_told_with_their_line(tmp_path: Path, answer
     good = {**row, "answers": {"text": ["b"], "answer_start": [1]}}
     path = tmp_path / "en.jsonl"
     path.write_text(f"{json.dumps(good)}\n{json.dumps({**row, 'answers': answers})}\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"en\.jsonl:2: answers are"):
+    with refused(InputError, "en.jsonl:2: answers ", '{"text": ["..."], "start": [0]}'):
         read_table(str(path), SPAN, language="en", split="test", role="data")
     path.write_text(f"{json.dumps(good)}\n", encoding="utf-8")
     (found,) = read_table(str(path), SPAN, language="en", split="test", role="data")

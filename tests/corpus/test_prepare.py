@@ -7,6 +7,7 @@ import os
 import pytest
 from edits import change_unseen
 from reading import PAIR, texts, tsv
+from refusals import refused
 from tokenizers import Tokenizer, models
 
 from isoglot.core.errors import ConfigurationError, InputError
@@ -50,7 +51,7 @@ def test_what_is_behind_the_first_n_is_not_read(tmp_path, small_chunks):
     for processes in (1, 2):
         out = tmp_path / f"out{processes}"
         assert prepare(source, out, options=PrepareOptions(limit=15), processes=processes).read == 20
-    with pytest.raises(InputError, match=r"a\.tsv:51: 1 columns"):
+    with refused(InputError, "a.tsv:51: 1 columns", "column 1 "):
         prepare(source, tmp_path / "all")
 
 
@@ -77,10 +78,10 @@ def test_a_second_run_is_skipped_until_something_changes(tmp_path):
     os.utime(tmp_path / "a.tsv")  # touched, but the content is the same
     assert prepare(source, out).skipped
     assert (out / "data-00000.parquet").stat().st_mtime_ns == before
-    with pytest.raises(ConfigurationError, match=r"another corpus \(different: options\.limit\)"):
+    with refused(ConfigurationError, "/out: ", "different: options.limit)"):
         prepare(source, out, options=PrepareOptions(limit=5))
     tsv(tmp_path, ["a\tc"])
-    with pytest.raises(ConfigurationError, match=r"inputs\..*a\.tsv.*add overwrite=True"):
+    with refused(ConfigurationError, "inputs.", "a.tsv.blake2b", "overwrite=True"):
         prepare(source, out)
     assert texts(out) == [("a", "b")]
     assert not prepare(source, out, overwrite=True).skipped
@@ -93,7 +94,7 @@ def test_an_error_leaves_nothing_and_takes_nothing(tmp_path, processes, small_ch
     good = tsv(tmp_path, ["a\tb"])
     prepare(good, tmp_path / "out")
     bad = tsv(tmp_path, ["a\tb"] * 95 + ["broken", "broken too"] + ["a\tb"] * 50, "bad.tsv")
-    with pytest.raises(InputError, match=r"bad\.tsv:96: "):
+    with refused(InputError, "bad.tsv:96: "):
         prepare(bad, tmp_path / "out", overwrite=True, processes=processes)
     assert texts(tmp_path / "out") == [("a", "b")]
     with pytest.raises(InputError):
@@ -108,7 +109,7 @@ def test_a_file_cut_off_far_ahead_does_not_hide_an_earlier_mistake(tmp_path, sma
     source = Source(path=str(tmp_path / "a.tsv.gz"), **PAIR)
     for processes in (1, 2):
         (tmp_path / "a.tsv.gz").write_bytes(broken[: len(broken) // 2])
-        with pytest.raises(InputError, match=r"a\.tsv\.gz:26: 1 columns"):
+        with refused(InputError, "a.tsv.gz:26: 1 columns", "column 1 "):
             prepare(source, tmp_path / "out", processes=processes)
         (tmp_path / "a.tsv.gz").write_bytes(whole[: len(whole) // 2])
         with pytest.raises(InputError, match=r"a\.tsv\.gz:1[0-9][0-9]: the compressed file is cut off"):
@@ -117,14 +118,14 @@ def test_a_file_cut_off_far_ahead_does_not_hide_an_earlier_mistake(tmp_path, sma
 
 
 def test_all_rows_dropped_is_an_error_with_counts(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"no row is left of the 2 .*empty 2"):
+    with refused(ConfigurationError, "of the 2 ", "empty 2"):
         prepare(tsv(tmp_path, ["\ta", "b\t"]), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_files_without_a_row(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n\n")
-    with pytest.raises(ConfigurationError, match=r"a\.jsonl: no row found"):
+    with refused(ConfigurationError, "a.jsonl: ", "row"):
         prepare(Source(path=str(tmp_path / "a.jsonl"), **PAIR), tmp_path / "out")
 
 
@@ -139,7 +140,7 @@ def test_flags_as_a_list_of_names(tmp_path):
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").touch()
-    with pytest.raises(ConfigurationError, match="not empty and holds no corpus"):
+    with refused(ConfigurationError, "/out: ", "`out`"):
         prepare(tsv(tmp_path, ["a\tb"]), tmp_path / "out", overwrite=True)
     assert (tmp_path / "out" / "thesis.tex").exists()
 
@@ -152,7 +153,7 @@ def test_mistakes_are_found_before_any_reading(tmp_path):
     with pytest.raises(ConfigurationError) as caught:
         prepare(source, tmp_path / "out", options=options)
     assert len(caught.value.problems) == 3
-    with pytest.raises(ConfigurationError, match=r"holds no tokenizer\.json"):
+    with refused(ConfigurationError, "tokenizer.json"):
         prepare(source, tmp_path / "out", options=PrepareOptions(tokenizer=str(tmp_path), min_pieces=1))
 
 
@@ -192,7 +193,7 @@ def test_an_input_of_the_same_size_and_time_is_read_again(tmp_path, changed):
     assert prepare(source, tmp_path / "out", options=options).skipped
     for old, new in ((b"one", b"TMP"), (b"two", b"one"), (b"TMP", b"two")):
         change_unseen(tmp_path / changed, lambda data, old=old, new=new: data.replace(old, new))
-    with pytest.raises(ConfigurationError, match=rf"inputs\..*{changed}\.blake2b"):
+    with refused(ConfigurationError, "inputs.", f"{changed}.blake2b"):
         prepare(source, tmp_path / "out", options=options)
 
 
@@ -203,7 +204,7 @@ def test_an_input_that_changes_while_it_is_read_is_refused(tmp_path):
         with (tmp_path / "a.tsv").open("a") as file:
             file.write("two\tzwei\n")
 
-    with pytest.raises(InputError, match=r"a\.tsv: changed while it was read; run the command again"):
+    with refused(InputError, "a.tsv: "):
         prepare(source, tmp_path / "out", progress=edit)
     assert not (tmp_path / "out").exists()
 

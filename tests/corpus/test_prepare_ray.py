@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from refusals import refused
 
 from isoglot.core.errors import InputError
 from isoglot.corpus import prepare as module
@@ -168,7 +169,7 @@ def test_a_mistake_far_down_is_met_in_its_turn(tmp_path: Path) -> None:
     source = write_pairs(tmp_path / "a.tsv", 200_000)
     with Path(source.path).open("a") as file:
         file.write("broken\n")
-    with pytest.raises(InputError, match=r"a\.tsv:200001: 1 columns"):
+    with refused(InputError, "a.tsv:200001: 1 columns"):
         prepare(source, tmp_path / "out", engine="ray", processes=2)
     assert not (tmp_path / "out").exists()
     state = json.loads((tmp_path / "out.parts" / "run.json").read_text())

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import reference
+from refusals import refused
 
 from isoglot.core.errors import InputError
 from isoglot.derivation.order_model import OrderModel
@@ -81,9 +82,9 @@ def test_order_model_files_round_trip_and_mix(tmp_path: Path) -> None:
 def test_order_model_names_bad_lines(tmp_path: Path, line: str) -> None:
     path = tmp_path / "bad.orm"
     path.write_text(f"PRE_a_b 1.0\n{line}\n")
-    with pytest.raises(InputError, match=r"bad\.orm:2: .*FEATURE value"):
+    with refused(InputError, f"bad.orm:2: '{line.strip()}'"):
         OrderModel.load(path)
-    with pytest.raises(InputError, match="file not found"):
+    with refused(InputError, "none.orm: ", ".orm"):
         OrderModel.load(tmp_path / "none.orm")
 
 

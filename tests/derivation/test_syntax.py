@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 from small_trees import SVO
 
 from isoglot.core.errors import ConfigurationError
@@ -92,16 +93,16 @@ def test_is_projective_agrees_with_crossing_arcs(order: list[int], choice: list[
 
 def test_syntax_says_why_a_sentence_cannot_be_derived() -> None:
     syntax = Syntax({"N": OrderModel(NOUN_FIRST)}, TransformOptions())
-    with pytest.raises(Underivable, match="no dependency tree"):
+    with refused(Underivable, "tree"):
         syntax(Sentence(("a",)))
     crossing = Sentence(("a",) * 4, ("X",) * 4, (3, 4, 0, 3), ("dep",) * 4)
-    with pytest.raises(Underivable, match="not projective"):
+    with refused(Underivable, "projective"):
         syntax(crossing)
     for heads in ((2, 1), (3, 0)):
-        with pytest.raises(Underivable, match="not a tree"):
+        with refused(Underivable, "a tree"):
             syntax(Sentence(("a", "b"), ("X", "X"), heads, ("dep", "dep")))
     wide = Sentence(("n",) * 8, ("NOUN",) * 8, (0, *[1] * 7), ("dep",) * 8)
-    with pytest.raises(Underivable, match="over 6 dependents"):
+    with refused(Underivable, "6 dependents"):
         syntax(wide)
     kept = Syntax({"N": OrderModel(NOUN_FIRST)}, TransformOptions(oversize="keep"))(wide)
     assert kept.origin == tuple(range(8))
@@ -162,5 +163,5 @@ def test_parse_spec_examples() -> None:
     assert parse_spec("en~fr@N~hi@V") == ("en", {"N": "fr", "V": "hi"})
     assert parse_spec("en~fr@V") == ("en", {"V": "fr"})
     for bad in ("en", "en~fr", "en~fr@X", "en~fr@N~hi@N", "~fr@N"):
-        with pytest.raises(ConfigurationError, match="en~fr@N~fr@V"):
+        with refused(ConfigurationError, "syntax: ", "en~fr@N~fr@V", f"'{bad}'"):
             parse_spec(bad)

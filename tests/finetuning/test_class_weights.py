@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 from safetensors.torch import load_file
 from sklearn.utils.class_weight import compute_class_weight
 from transformers import AutoModelForTokenClassification
@@ -130,17 +131,16 @@ def test_weighted_steps_do_not_depend_on_the_number_of_processes(encoder: Path, 
 
 def test_unknown_classes_are_refused_before_anything_is_trained(encoder: Path, tmp_path: Path) -> None:
     task = build_task("xnli", [f"train={_tickets(tmp_path, 'xnli')}"])
-    with pytest.raises(
-        ConfigurationError,
-        match=r"`class_weight`: no class is called 'compliment'; the classes are entailment, neutral, contradic",
+    with refused(
+        ConfigurationError, "`class_weight`: ", "'compliment'", "entailment, neutral, contradiction"
     ):
         finetune(
             encoder, task, out=tmp_path / "run", select="last", class_weight={"compliment": 2, "neutral": 1}
         )
     assert not (tmp_path / "run").exists()
-    with pytest.raises(ConfigurationError, match="squad has no classes to weigh"):
+    with refused(ConfigurationError, "`class_weight`: squad "):
         require_labels("balanced", None, "squad")
-    with pytest.raises(ConfigurationError, match="greater than 0"):
+    with refused(ConfigurationError, "`class_weight`: got 0; "):
         FinetuneOptions.build(class_weight={"neutral": 0})
     assert FinetuneOptions.build(class_weight={1: 2}).class_weight == {"1": 2.0}, (
         "labels in memory are numbers"

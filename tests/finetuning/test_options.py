@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from refusals import refused
 
 import isoglot as iso
 from isoglot.core.errors import ConfigurationError
@@ -85,11 +86,11 @@ def test_presets() -> None:
         {"learning_rate": float("nan")},
         {"batch_size": (8, 0)},
     ):
-        with pytest.raises(ConfigurationError, match=f"`{next(iter(wrong))}`: "):
+        with refused(ConfigurationError, f"`{next(iter(wrong))}`: "):
             preset("xtreme", "pos", **wrong)
-    with pytest.raises(ConfigurationError, match="has no settings for pos"):
+    with refused(ConfigurationError, "preset 'ppa' ", "pos: ", "`preset` xtreme"):
         preset("ppa", "pos")
-    with pytest.raises(ConfigurationError, match="did you mean 'learning_rate'"):
+    with refused(ConfigurationError, "pos", "'learning_rat'", "'learning_rate'"):
         preset("xtreme", "pos", learning_rat=1)
 
 
@@ -97,7 +98,7 @@ def test_a_dropout_is_the_heads_and_makes_no_adapter() -> None:
     assert FinetuneOptions.build(dropout=0.1).adapter is None
     adapter = FinetuneOptions.build(dropout=0.1, adapter={"rank": 2}).adapter
     assert adapter is not None and adapter.dropout == 0.0
-    with pytest.raises(ConfigurationError, match="no setting 'rank'"):
+    with refused(ConfigurationError, "pos", "'rank'", "known: adam_beta1"):
         task_with_settings("pos", [], paper="xtreme", rank=2)
 
 
@@ -105,5 +106,5 @@ def test_a_dropout_is_the_heads_and_makes_no_adapter() -> None:
 def test_seeds_are_whole_numbers(seed: Any) -> None:
     named: dict[str, Any] = {"model": "nothing", "task": "pos", "out": "nothing", "seed": seed}
     for function, more in ((iso.finetune, {}), (iso.transfer, {"languages": "en,de"})):
-        with pytest.raises(ConfigurationError, match=r"`seed`: got .*; whole numbers are needed"):
+        with refused(ConfigurationError, "`seed`: got ", " whole numbers"):
             function(**named, **more)

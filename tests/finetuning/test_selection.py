@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
+from refusals import refused
 from safetensors.torch import load_file
 from transformers import TrainerControl, TrainerState
 
@@ -120,13 +121,13 @@ def test_a_checkpoint_is_chosen_by_any_metric_of_the_task(encoder: Path, tmp_pat
         ).history
         assert f"eval_{metric}_en" in history.columns
         assert sum(f"dev {metric} " in line for line in notes) == 2
-    with pytest.raises(
-        ConfigurationError, match=r"pos has no metric 'macro-f1'; it has f1, precision, recall, acc"
+    with refused(
+        ConfigurationError, "`select_metric`: pos ", "'macro-f1'", "f1, precision, recall, accuracy"
     ):
         finetune(encoder, task, out=tmp_path / "wrong", select_metric="macro-f1")
     assert not (tmp_path / "wrong").exists()
     for given in ({"select_metric": "f1"}, {"patience": 2}):
-        with pytest.raises(ConfigurationError, match=r"needs development data, and select=last uses none"):
+        with refused(ConfigurationError, f"`{next(iter(given))}`: ", "select=last", 'select="source"'):
             FinetuneOptions.build(select="last", **given)
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from isoglot.core.errors import InputError
 from isoglot.formats import line_files as streams
@@ -99,7 +100,7 @@ def test_cut_off_file_names_the_line(tmp_path, suffix):
     packed = PACKERS[suffix]("\n".join(words).encode())
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(InputError, match=rf"-t .*{path.name}") as caught:
+    with refused(InputError, "-t ", path.name) as caught:
         lines_of(path)
     assert caught.value.path == str(path)
     assert caught.value.line is not None and 1 <= caught.value.line <= 20_000
@@ -112,7 +113,7 @@ def test_two_zstd_frames_are_one_file(tmp_path):
 
 
 def test_invalid_utf8_names_its_line():
-    with pytest.raises(InputError, match=r"^x\.txt:12: byte 0xff"):
+    with refused(InputError, "x.txt:12: byte 0xff"):
         decode_lines(b"a\nb\nc\xff\n", "x.txt", 10)
 
 
@@ -126,14 +127,14 @@ def test_numbers_that_json_does_not_have_are_refused(tmp_path):
     path.write_text('\n{"a": 1}\n \n{"a": NaN}\n')
     rows = streams.numbered_objects(path)
     assert next(rows) == (2, {"a": 1})
-    with pytest.raises(InputError, match=r"a\.jsonl:4: .*NaN"):
+    with refused(InputError, "a.jsonl:4: ", "NaN"):
         next(rows)
 
 
 def test_a_mistake_of_reading_keeps_its_own_line(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"a\nb\n\xff\n")
-    with pytest.raises(InputError, match=r"a\.txt:3: byte 0xff"):
+    with refused(InputError, "a.txt:3: byte 0xff"):
         streams.each(str, streams.numbered_lines(path), path)
 
 
@@ -141,7 +142,7 @@ def test_empty_file(tmp_path):
     (tmp_path / "a.txt").touch()
     with (
         LineFile(str(tmp_path / "a.txt")) as file,
-        pytest.raises(InputError, match=r"a\.txt:1: .*empty"),
+        refused(InputError, "a.txt:1: ", "empty"),
     ):
         list(file.chunks())
 
@@ -150,7 +151,7 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "_LONGEST", 100)
     monkeypatch.setattr(streams, "_BLOCK", 64)
     (tmp_path / "a.txt").write_bytes(b"ok\n" + b"x" * 1000)
-    with pytest.raises(InputError, match=r"a\.txt:2: .*MiB"):
+    with refused(InputError, "a.txt:2: ", "MiB"):
         lines_of(tmp_path / "a.txt", most=1)
 
 

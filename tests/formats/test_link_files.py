@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from isoglot.aligners.scoring import Readings
 from isoglot.core.errors import ConfigurationError, InputError
@@ -88,7 +89,7 @@ def test_sentences_without_links_keep_their_place_in_rows(tmp_path):
     later = LinkReader(write(tmp_path / "later.alignv2", ["0001 1 1"]))
     assert [s.id for s in later.sentences()] == ["1"]
     assert [s.id for s in later.sentences(first=zero.first_number)] == ["0", "1"]
-    with pytest.raises(InputError, match=r"other\.wa:1: invalid line 'c 1 1'"):
+    with refused(InputError, "other.wa:1: ", "'c 1 1'"):
         LinkReader(write(tmp_path / "other.wa", ["c 1 1"]))
 
 
@@ -134,7 +135,7 @@ def test_bad_lines_are_named(tmp_path, name, lines, message):
 
 
 def test_unknown_format(tmp_path):
-    with pytest.raises(ConfigurationError, match="known: pharaoh"):
+    with refused(ConfigurationError, "'moses'", "pharaoh, talp, alignv2, naacl, jsonl"):
         read_links(write(tmp_path / "file.txt", ["0-0"]), name="moses")
 
 
@@ -157,7 +158,7 @@ def test_links_outside_the_sentence_are_an_error(tmp_path):
     good = '{"src": ["a", "b"], "tgt": ["c"], "sure": [[1, 0]], "possible": []}\n'
     for links in ('"sure": [[2, 0]]', '"sure": [], "possible": [[0, 1]]'):
         path.write_text(good + '{"src": ["a", "b"], "tgt": ["c"], ' + links + "}\n")
-        with pytest.raises(InputError, match=r"gold\.jsonl:2: link .* 2 and 1 words"):
+        with refused(InputError, "gold.jsonl:2: link ", "2 and 1 words"):
             read_links(path)
     path.write_text('{"src": ["a", "b"], "tgt": ["c"], "sure": [[2, 1]]}\n')
     assert read_links(path, base=1)[0].sure == {(1, 0)}

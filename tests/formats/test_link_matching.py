@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refused
 
 from isoglot.aligners.options import FileScoring, Gold
 from isoglot.aligners.scoring import ScoreReport, score_file
@@ -79,13 +80,13 @@ def test_rows_match_by_place_where_a_file_has_no_ids(tmp_path: Path, names: Any)
     gold = [sentence(n, name) for n, name in enumerate(names)]
     links = [sentence(n, None, "links") for n in range(3)]
     assert scored(tmp_path, links, gold).total.aer == 0
-    with pytest.raises(InputError, match=r"found\.jsonl: 2 sentences, .*gold\.jsonl has 3"):
+    with refused(InputError, "found.jsonl: 2 sentences", "gold.jsonl has 3"):
         scored(tmp_path, links[:2], gold)
 
 
 def test_ids_that_number_the_lines_are_names_as_well(tmp_path: Path) -> None:
     gold = [sentence(n, name) for n, name in enumerate("cab")]
-    with pytest.raises(InputError, match=r"3 ids of .*gold\.jsonl .*'0', '1', '2'.*leave the ids out"):
+    with refused(InputError, "found.jsonl: 3 ids of ", "gold.jsonl ", "'c', 'a', 'b'", "'0', '1', '2'"):
         scored(tmp_path, [sentence(n, n, "links") for n in range(3)], gold)
 
 
@@ -94,7 +95,7 @@ def test_other_words_are_refused_though_their_numbers_agree(tmp_path: Path) -> N
     same = [{"src": ["das", "fin"], "tgt": ["X"], "links": [[0, 0]]}] * 2
     assert scored(tmp_path, same, gold).total.aer == 0
     other = [same[0], {**same[0], "src": ["das", "fun"]}]
-    with pytest.raises(InputError, match=r"found\.jsonl:2: sentence 2 .*'fun'.*gold\.jsonl.*'\ufb01n'"):
+    with refused(InputError, "found.jsonl:2: sentence 2 ", "'fun'", "gold.jsonl", "'ﬁn'"):
         scored(tmp_path, other, gold)
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from reading import PAIR, rows, write
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats import line_files as streams
@@ -29,7 +30,7 @@ def test_moses_of_different_lengths(tmp_path, short, monkeypatch):
     monkeypatch.setattr(streams.LineFile.take, "__defaults__", (2, 1 << 20))
     long_, short_ = write(tmp_path, "long", "a\n" * 7), write(tmp_path, "short", "b\n" * 4)
     first, second = (short_, long_) if short == "source" else (long_, short_)
-    with pytest.raises(InputError, match=r"short:5: .*long") as caught:
+    with refused(InputError, "short:5: ", "long") as caught:
         rows(first, target_path=second)
     assert caught.value.line == 5
 
@@ -37,13 +38,13 @@ def test_moses_of_different_lengths(tmp_path, short, monkeypatch):
 def test_moses_with_an_empty_side(tmp_path):
     empty, one = write(tmp_path, "empty", ""), write(tmp_path, "one", "x\n")
     for source, target in ((one, empty), (empty, one), (empty, empty)):
-        with pytest.raises(InputError, match="empty:1: "):
+        with refused(InputError, "empty:1: "):
             rows(source, target_path=target)
 
 
 def test_moses_invalid_utf8_names_the_side(tmp_path):
     (tmp_path / "b").write_bytes(b"ok\n\xe9\n")
-    with pytest.raises(InputError, match=r"b:2: byte 0xe9"):
+    with refused(InputError, "b:2: byte 0xe9"):
         rows(write(tmp_path, "a", "x\ny\n"), target_path=str(tmp_path / "b"))
 
 
@@ -88,7 +89,7 @@ def test_lexicon(tmp_path):
         ("new york", "New York"),
         ("", ""),
     ]
-    with pytest.raises(InputError, match=r"b\.txt:2: 3 entries"):
+    with refused(InputError, "b.txt:2: 3 entries"):
         rows(write(tmp_path, "b.txt", "a b\na b c\n"), "lexicon")
 
 
@@ -109,7 +110,7 @@ def test_a_row_labelled_with_another_language_is_refused(tmp_path, name, line):
     path = labelled(tmp_path, name, fine)
     assert [r["text"] for r in rows(path, "text", header=header)] == fine
     path = labelled(tmp_path, name, ["en", "en", "en", "de"])
-    with pytest.raises(InputError, match=rf":{line}: lang.*'de'.*'en'"):
+    with refused(InputError, f":{line}: lang", "'de'", "'en'"):
         rows(path, "text", header=header)
     assert len(rows(path, "text", header=header, language="und")) == 4
     with pytest.raises(InputError, match=r":[12]: lang.*'en'.*'en-x-inv'"):
@@ -213,7 +214,7 @@ def test_words_that_links_count_end_at_spaces_alone(tmp_path):
     (found,) = rows(bars, "aligned", format="bars")
     assert (found["source_words"], found["target_words"]) == (["10\u00a0000", "b"], ["\u2009", "c"])
     assert found["links"] == [[0, 0], [1, 1]]
-    with pytest.raises(InputError, match=r"b\.txt:1: .*'0-0\\xa01-1'"):
+    with refused(InputError, "b.txt:1: ", "'0-0\\xa01-1'"):
         rows(write(tmp_path, "b.txt", "a b ||| c d ||| 0-0\u00a01-1\n"), "aligned", format="bars")
 
 
@@ -238,14 +239,14 @@ def test_aligned_names_the_line_of_wrong_links(tmp_path, links, named):
 
 
 def test_bars_names_a_line_without_bars_and_shows_one(tmp_path):
-    with pytest.raises(InputError, match=r"x\.txt:1: .*\|\|\| 0-0 1-2`"):
+    with refused(InputError, "x.txt:1: ", "||| 0-0 1-2`"):
         rows(write(tmp_path, "x.txt", "a b\n"), "aligned", format="bars")
 
 
 @pytest.mark.parametrize("links", [None, 5, [[0.9, 0]], [[0, 0, 1]]])
 def test_links_that_are_no_pairs_of_numbers(tmp_path, links):
     path = write(tmp_path, "a.jsonl", json.dumps({"source": "a", "target": "b", "links": links}))
-    with pytest.raises(InputError, match=r"a\.jsonl:1: .*link"):
+    with refused(InputError, "a.jsonl:1: ", "link"):
         rows(path, "aligned")
 
 

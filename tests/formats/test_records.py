@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from reading import rows, write
+from refusals import refused
 
 from isoglot.core.errors import InputError
 from isoglot.formats import line_files as streams
@@ -15,17 +16,17 @@ from isoglot.formats.sources import Source
 def test_csv_with_line_ends_in_quotes(tmp_path):
     path = write(tmp_path, "a.csv", 'source,target\n"a\nb","c, ""d"""\ne,f\n')
     assert [(r["source"], r["target"]) for r in rows(path, header=True)] == [("a\nb", 'c, "d"'), ("e", "f")]
-    with pytest.raises(InputError, match=r"b\.csv:4: 1 columns"):
+    with refused(InputError, "b.csv:4: 1 columns"):
         rows(write(tmp_path, "b.csv", 'source,target\n"a\nb",c\nd\n'), header=True)
-    with pytest.raises(InputError, match=r"c\.csv:2: "):
+    with refused(InputError, "c.csv:2: "):
         rows(write(tmp_path, "c.csv", 'a,b\n"c,d\n'))
 
 
 def test_cells_hold_no_records(tmp_path):
     path = write(tmp_path, "a.tsv", "translation\tde\na\tb\n")
-    with pytest.raises(InputError, match=r"a\.tsv:1: .*'source' .*'translation', 'de'"):
+    with refused(InputError, "a.tsv:1: ", "'source' ", "'translation', 'de'"):
         rows(path, header=True)
-    with pytest.raises(InputError, match=r"a\.tsv:1: .*'translation\.en' .*source"):
+    with refused(InputError, "a.tsv:1: ", "'translation.en' ", "source"):
         rows(path, header=True, columns={"source": "translation.en"})
     path = write(tmp_path, "b.tsv", "translation.en\tde\na\tb\n")
     assert [row["source"] for row in rows(path, header=True)] == ["a"]
@@ -65,7 +66,7 @@ def test_columns_of_jsonl_do_not_depend_on_the_chunks(tmp_path, monkeypatch, mos
     lines = ["", *(json.dumps({name: "a", "content": "b"}) for name in ("content", "text"))]
     assert [r["text"] for r in rows(write(tmp_path, "a.jsonl", "\n".join(lines)), "text")] == ["b", "b"]
     path = write(tmp_path, "b.jsonl", "".join(json.dumps({name: "a"}) + "\n" for name in ("text", "content")))
-    with pytest.raises(InputError, match=r"b\.jsonl:2: .*'text'"):
+    with refused(InputError, "b.jsonl:2: ", "'text'"):
         rows(path, "text")
 
 
@@ -73,10 +74,10 @@ def test_parquet(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"translation": [{"en": "one", "de": "eins"}] * 3, "other": [1, 2, 3]}), path)
     assert [r["target"] for r in rows(path)] == ["eins"] * 3
-    with pytest.raises(InputError, match=r"a\.parquet:1: .*'translation\.fr'"):
+    with refused(InputError, "a.parquet:1: ", "'translation.fr'"):
         rows(path, columns={"target": "translation.fr"})
     (tmp_path / "b.parquet").write_bytes(b"no")
-    with pytest.raises(InputError, match=r"b\.parquet: .*Parquet"):
+    with refused(InputError, "b.parquet: ", "Parquet"):
         rows(tmp_path / "b.parquet")
 
 
@@ -88,7 +89,7 @@ def test_arrow_opens_parquet_itself(tmp_path, monkeypatch):
     monkeypatch.setattr(
         pq, "ParquetFile", lambda file, real=pq.ParquetFile: handles.append(file) or real(file)
     )
-    with pytest.raises(InputError, match=r"numbers\.parquet:1: .*source is 1"):
+    with refused(InputError, "numbers.parquet:1: ", "source is 1"):
         rows(path)
     assert [type(handle) for handle in handles] == [pa.OSFile] and handles[0].closed
 
@@ -102,21 +103,21 @@ def test_huggingface_folders(tmp_path):
     (tmp_path / "files").mkdir()
     data.to_parquet(str(tmp_path / "files" / "train.parquet"))
     assert [r["target"] for r in rows(tmp_path / "files")] == ["eins", "zwei"]
-    with pytest.raises(InputError, match="split 'dev'"):
+    with refused(InputError, "split 'dev'"):
         rows(tmp_path / "splits", split="dev")
 
 
 def test_a_saved_data_set_is_one_split(tmp_path):
     datasets.Dataset.from_dict({"source": ["a"], "target": ["b"]}).save_to_disk(tmp_path / "saved")
     assert len(rows(tmp_path / "saved")) == 1
-    with pytest.raises(InputError, match="leave split out"):
+    with refused(InputError, "leave split out"):
         rows(tmp_path / "saved", split="dev")
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
 def test_a_header_alone(tmp_path, name):
     text = {"a.csv": "source,target\n", "a.tsv": "source\ttarget"}[name]
-    with pytest.raises(InputError, match=f"{name}:.*empty.*header"):
+    with refused(InputError, f"{name}:", "empty", "header"):
         rows(write(tmp_path, name, text), header=True)
 
 
@@ -125,5 +126,5 @@ def test_json_that_python_cannot_hold(tmp_path, value):
     path = write(
         tmp_path, "a.jsonl", f'{{"source": "a", "target": "b"}}\n{{"source": {value}, "target": "b"}}\n'
     )
-    with pytest.raises(InputError, match=r"a\.jsonl:2: .*JSON"):
+    with refused(InputError, "a.jsonl:2: ", "JSON"):
         list(read(Source(path=str(path), source_language="en", target_language="de")))

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.plain_values import plain
@@ -82,7 +83,7 @@ def test_nested_columns_and_columns_of_any_name() -> None:
     nested = rows_of({"t": [{"en": "a"}, None], "t.de": ["x", "y"]})
     assert isinstance(nested, RowTable)
     assert list(nested.column("t.en")) == ["a", None] and list(nested.column("t.de")) == ["x", "y"]
-    with pytest.raises(ConfigurationError, match="row 1: no 'fr' inside; known: en"):
+    with refused(ConfigurationError, "row 1: ", "'fr'", "known: en"):
         list(nested.column("t.fr"))
     many = pd.DataFrame([["a", "b"]], columns=pd.MultiIndex.from_tuples([("x", "s"), ("x", "t")]))
     assert list(table_of(many, "data").column(("x", "t"))) == ["b"]
@@ -110,11 +111,9 @@ def test_what_holds_no_rows_is_refused(data: Any, message: str) -> None:
 
 
 def test_a_column_that_cannot_be_read_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="2 columns are called 'a'; rename all but one"):
+    with refused(ConfigurationError, "data: 2 columns ", "'a'"):
         list(table_of(pd.DataFrame([[1, 2]], columns=["a", "a"]), "data").column("a"))
-    with pytest.raises(
-        ConfigurationError, match=r"row 2: column 'a' has bytes that are not UTF-8 \(b'\\xff'\)"
-    ):
+    with refused(ConfigurationError, "row 2: column 'a' ", "b'\\xff'", "cp1252"):
         list(table_of({"a": [b"ok", b"\xff"]}, "data").column("a"))
 
 

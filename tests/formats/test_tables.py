@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from reading import rows, write
+from refusals import refused
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import FastAlign
@@ -99,7 +100,9 @@ def test_the_first_line_is_a_row_until_it_is_declared_a_header(tmp_path: Path, n
 
 
 def test_more_columns_than_are_read_name_the_flag_for_a_header(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a\.csv:1: 3 columns, .*columns=\{.source.: 0\}.*header"):
+    with refused(
+        InputError, "a.csv:1: 3 columns, ", 'columns={"source": 0} columns={"target": 1}', "header=True"
+    ):
         rows(write(tmp_path, "a.csv", "id,en,de\n1,a,b\n"))
 
 
@@ -125,7 +128,7 @@ def test_lines_that_end_in_carriage_returns_alone_are_refused(
 def test_lines_to_align_that_end_in_carriage_returns_alone_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"a ||| b\rc ||| d\r")
-    with pytest.raises(InputError, match=r"a\.txt:1: lines end in carriage returns"):
+    with refused(InputError, "a.txt:1: ", "carriage returns", "tr '\\r' '\\n'"):
         align_file(corpus_sources([str(path)], languages=TAGS), tmp_path / "links", FastAlign())
 
 

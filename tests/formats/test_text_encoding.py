@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from reading import rows
+from refusals import refused
 
 from isoglot.core.errors import InputError
 from isoglot.formats import line_files
@@ -68,7 +69,7 @@ def test_without_a_mark_the_advice_makes_a_file_that_is_read(
 ) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode(encoding))
-    with pytest.raises(InputError, match=rf"a\.txt:1: .*{encoding[:6].upper()} ") as caught:
+    with refused(InputError, "a.txt:1: ", f"{encoding[:6].upper()} ") as caught:
         list(numbered_lines(path))
     command = caught.value.message.rpartition(": ")[2].split()
     if shutil.which(command[0]) is None:
@@ -121,16 +122,16 @@ def test_a_byte_order_mark_overrules_a_declaration_with_a_warning(
 def test_an_unknown_declaration_is_named(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.tmx"
     path.write_text(MEMORY.format(name, "Jänner"), encoding="utf-8")
-    with pytest.raises(InputError, match=rf"a\.tmx:1: .*encoding '{name}'"):
+    with refused(InputError, "a.tmx:1: ", f"encoding '{name}'"):
         rows(path)
 
 
 def test_what_is_not_in_its_encoding_has_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.tmx").write_bytes(MEMORY.format("US-ASCII", "Jänner").encode())
-    with pytest.raises(InputError, match=r"a\.tmx:3: .*US-ASCII .*UTF-8"):
+    with refused(InputError, "a.tmx:3: ", "US-ASCII ", "UTF-8"):
         rows(tmp_path / "a.tmx")
     (tmp_path / "b.txt").write_bytes("a\nb\nc".encode("utf-16") + b"\x00\xd8")
-    with pytest.raises(InputError, match=r"b\.txt:3: .*UTF-16"):
+    with refused(InputError, "b.txt:3: ", "UTF-16"):
         list(numbered_lines(tmp_path / "b.txt"))
 
 

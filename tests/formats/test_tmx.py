@@ -2,6 +2,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 from reading import PAIR, rows, write
+from refusals import refused
 
 from isoglot.core.errors import InputError
 from isoglot.formats.readers import Reader
@@ -47,7 +48,7 @@ def test_tmx_names_the_line_of_a_mistake(tmp_path, text, options, named):
 def test_a_language_without_sentences_is_not_called_missing(tmp_path, languages):
     tags = dict(zip(("source_language", "target_language"), languages, strict=True))
     text = TMX.replace("<seg>", "<sag>").replace("</seg>", "</sag>")
-    with pytest.raises(InputError, match=rf"a\.tmx:9: .*<tuv> in {languages[0].lower()} .*<seg>"):
+    with refused(InputError, "a.tmx:9: ", f"<tuv> in {languages[0].lower()} ", "<seg>"):
         rows(write(tmp_path, "a.tmx", text), **tags)
 
 
@@ -64,13 +65,13 @@ def test_tmx_refuses_entities(tmp_path):
     text = TMX.replace('SYSTEM "tmx14.dtd">', f'[<!ENTITY x SYSTEM "file://{secret}">]>').replace(
         "alone", "&x;"
     )
-    with pytest.raises(InputError, match=r"a\.tmx:2: .*entity 'x'"):
+    with refused(InputError, "a.tmx:2: ", "entity 'x'"):
         rows(write(tmp_path, "a.tmx", text))
 
 
 def test_tmx_entities_of_another_file_do_not_vanish(tmp_path):
     inside = TMX.replace("January", "January&nbsp;1")
-    with pytest.raises(InputError, match=r"a\.tmx:7: &nbsp; "):
+    with refused(InputError, "a.tmx:7: &nbsp; "):
         rows(write(tmp_path, "a.tmx", inside))
     code = TMX.replace('<bpt i="1">', '<bpt i="1">&nbsp;')
     assert [r["source"] for r in rows(write(tmp_path, "b.tmx", code))] == ["one & two", "January"]

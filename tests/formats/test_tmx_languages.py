@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from reading import write
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.prepare import prepare
@@ -46,7 +47,7 @@ def test_one_flag_leaves_the_other_language(tmp_path):
     assert languages(path, source_language="en") == ("en", "de")
     assert languages(path, source_language="src", target_language="de") == ("en", "de")
     assert languages(path, source_language="en-GB") == ("en-GB", "de")
-    with pytest.raises(InputError, match=r"a\.tmx:4: .*in it; .*de, en-gb"):
+    with refused(InputError, "a.tmx:4: ", "de, en-gb"):
         list(read(Source(path=path, source_language="it")))
 
 
@@ -57,7 +58,7 @@ def test_two_variants_of_one_language_are_two(tmp_path):
 
 def test_other_numbers_of_languages_are_refused(tmp_path):
     path = tmx(tmp_path, {"de": "eins", "en": "one"}, {"de": "zwei", "fr-CA": "deux", "it": "due"})
-    with pytest.raises(InputError, match=r"a\.tmx:3: .*de, en, fr, it.*languages=\(.de., .en.\)$"):
+    with refused(InputError, "a.tmx:3: ", "de, en, fr, it", 'languages=("de", "en")'):
         languages(path)
     assert languages(path, source_language="fr", target_language="it") == ("fr", "it")
 
@@ -83,7 +84,7 @@ def test_files_of_two_directions_are_refused(tmp_path):
     one = tmx(tmp_path, {"de": "eins", "en": "one"})
     other = tmx(tmp_path, {"en": "two", "de": "zwei"}, name="b.tmx")
     sources = [Source(path=path) for path in (one, other)]
-    with pytest.raises(ConfigurationError, match=r"b\.tmx: .*en to de.*a\.tmx.*languages=\(.de., .en"):
+    with refused(ConfigurationError, "b.tmx: ", "en to de", "a.tmx", 'languages=("de", "en")'):
         expand(sources, "bitext")
     named = Source(path=other, source_language="de")
     assert [source.languages("bitext") for source in expand([sources[0], named], "bitext")] == [
@@ -92,7 +93,7 @@ def test_files_of_two_directions_are_refused(tmp_path):
 
 
 def test_standard_input_has_no_languages(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"-: .*languages=\(.en., .de"):
+    with refused(ConfigurationError, "-: ", 'languages=("en", "de")'):
         expand([Source(path="-", format="tmx")], "bitext")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from refusals import refused
 from torch import nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 
@@ -86,9 +87,7 @@ def test_embeddings_may_be_trained_and_layers_chosen() -> None:
     assert model.get_input_embeddings().weight.requires_grad
     with_adapter = {n.split(".lora_")[0] for n, _ in model.named_parameters() if ".lora_A" in n}
     assert {n.rpartition(".")[2] for n in with_adapter} == {"query", "value"} and len(with_adapter) == 6
-    with pytest.raises(
-        ConfigurationError, match=r"no linear layer is named q_proj; this bert has dense, key"
-    ):
+    with refused(ConfigurationError, "modules: ", "q_proj", "bert", "dense, key, query, value"):
         add_adapter(tiny_model("bert"), AdapterOptions(modules=("q_proj",)))
 
 
@@ -139,7 +138,7 @@ def test_what_is_saved_is_read_bit_for_bit(tmp_path: Path, kind: str) -> None:
 
 def test_without_peft_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "peft", None)
-    with pytest.raises(ConfigurationError, match=r"pip install 'isoglot\[adapters\]'"):
+    with refused(ConfigurationError, "adapter", "pip install 'isoglot[adapters]'"):
         add_adapter(tiny_model("bert"), AdapterOptions())
     assert checks.EXTRAS["peft"] == "adapters"
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from own_pickle import Touch
+from refusals import refused
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models
 from transformers import (
@@ -61,7 +62,7 @@ def test_a_whole_checkpoint_is_loaded_as_it_is(checkpoint: Path, auto: Any) -> N
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
 def test_renamed_tensors_are_missing_ones(checkpoint: Path, auto: Any) -> None:
     rewrite(checkpoint, lambda tensors: {f"other.{name}": t for name, t in tensors.items()})
-    with pytest.raises(ConfigurationError, match=r"do not fit config.json \(.+ is missing.* and \d+ more\)"):
+    with refused(ConfigurationError, "config.json (", "embeddings.", " is missing", " more)"):
         load_checkpoint(auto, checkpoint, new_head=True)
 
 
@@ -71,7 +72,7 @@ def test_one_missing_tensor_is_named(checkpoint: Path, auto: Any) -> None:
         n for n in sorted(load_file(checkpoint / "model.safetensors")) if ".2." in n and "weight" in n
     )
     rewrite(checkpoint, lambda tensors: {n: t for n, t in tensors.items() if n != victim})
-    with pytest.raises(ConfigurationError, match=r" is missing") as caught:
+    with refused(ConfigurationError, "config.json (", "is missing") as caught:
         load_checkpoint(auto, checkpoint, new_head=True)
     assert victim.split(".", 1)[1] in str(caught.value)
 
@@ -81,27 +82,25 @@ def test_layers_that_the_configuration_does_not_count_are_named(checkpoint: Path
     for name in ("num_hidden_layers", "n_layers"):
         if name in json.loads((checkpoint / "config.json").read_text()):
             configure(checkpoint, **{name: 2, "layer_types": None})
-    with pytest.raises(ConfigurationError, match=r"do not fit config.json \(.*\.2\..* has no place"):
+    with refused(ConfigurationError, "config.json (", ".2.", "no place"):
         load_checkpoint(auto, checkpoint, new_head=True)
 
 
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
 def test_another_shape_is_named(bert: Path, auto: type) -> None:
     configure(bert, intermediate_size=10)
-    with pytest.raises(ConfigurationError, match=r"do not fit config.json \(.*has shape \(\d+"):
+    with refused(ConfigurationError, "config.json (", "has shape (64,)", "(10,)"):
         load_checkpoint(auto, bert, new_head=True)
 
 
 def test_a_head_is_new_only_where_one_is_asked_for(bert: Path) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"has no head; .*missing: classifier.bias, classifier.weight"
-    ):
+    with refused(ConfigurationError, "missing: classifier.bias, classifier.weight"):
         load_checkpoint(AutoModelForTokenClassification, bert)
     config = load_config(bert, num_labels=3)
     load_checkpoint(AutoModelForTokenClassification, bert, config=config, new_head=True).save_pretrained(bert)
     assert load_checkpoint(AutoModelForTokenClassification, bert).num_labels == 3
     config = load_config(bert, num_labels=5)
-    with pytest.raises(ConfigurationError, match=r"do not fit config.json \(classifier.bias"):
+    with refused(ConfigurationError, "config.json (classifier.bias ", "(3,)", "(5,)"):
         load_checkpoint(AutoModelForTokenClassification, bert, config=config)
     assert (
         load_checkpoint(AutoModelForTokenClassification, bert, config=config, new_head=True).num_labels == 5
@@ -117,23 +116,21 @@ def test_weights_that_are_no_numbers_are_named(bert: Path, value: float) -> None
         return tensors
 
     rewrite(bert, spoil)
-    with pytest.raises(
-        ConfigurationError, match=r"NaN or infinite weights in (bert\.)?encoder.layer.1.output"
-    ):
+    with refused(ConfigurationError, "NaN", "encoder.layer.1.output.dense.weight"):
         load_checkpoint(AutoModel, bert, new_head=True)
 
 
 def test_weights_beyond_half_precision_are_named(bert: Path) -> None:
     rewrite(bert, lambda tensors: {n: t * 1e8 for n, t in tensors.items()})
     assert load_checkpoint(AutoModel, bert, new_head=True).dtype == torch.float32
-    with pytest.raises(ConfigurationError, match="NaN or infinite weights"):
+    with refused(ConfigurationError, "NaN", "embeddings.word_embeddings.weight", "25 more"):
         load_checkpoint(AutoModel, bert, new_head=True, dtype=torch.float16)
 
 
 def test_a_pooler_that_is_left_out_must_be_finite_too(bert: Path) -> None:
     pooler = {"bert.pooler.dense.weight": torch.full((32, 32), torch.nan)}
     rewrite(bert, lambda tensors: tensors | pooler)
-    with pytest.raises(ConfigurationError, match=r"NaN or infinite weights in bert.pooler.dense.weight"):
+    with refused(ConfigurationError, "NaN", "bert.pooler.dense.weight"):
         load_checkpoint(AutoModelForMaskedLM, bert, keep_left_out=True)
 
 
@@ -171,7 +168,7 @@ def test_pickles_are_never_loaded(bert: Path, tmp_path: Path, where: str) -> Non
     if where == "beside":
         load_checkpoint(AutoModel, bert, new_head=True)
     else:
-        with pytest.raises(ConfigurationError, match="cannot be loaded while reading") as caught:
+        with refused(ConfigurationError, "model.safetensors (") as caught:
             load_checkpoint(AutoModel, bert, new_head=True)
         assert "weights_only" not in str(caught.value), "no advice that would run the pickle"
     assert not left.exists()
@@ -191,12 +188,12 @@ def test_more_layers_than_tensors_are_refused_before_they_are_built(bert: Path, 
 def test_cut_weights_are_named(bert: Path, share: float) -> None:
     path = bert / "model.safetensors"
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    with pytest.raises(ConfigurationError, match=r"cannot be loaded while reading model\.safetensors \("):
+    with refused(ConfigurationError, "model.safetensors ("):
         load_checkpoint(AutoModelForMaskedLM, bert)
 
 
 def test_a_tokenizer_larger_than_the_model_is_an_error(bert: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"160 word embeddings, the tokenizer has 190 entries; use"):
+    with refused(ConfigurationError, "160 word embeddings", "tokenizer", "190 entries"):
         tokenizer = tiny_tokenizer("bert")
         tokenizer.add_tokens([f"new{i}" for i in range(30)])
         require_fitting(tokenizer, load_checkpoint(AutoModel, bert, new_head=True), bert)
@@ -216,17 +213,15 @@ def test_a_tokenizer_of_another_model_is_refused(bert: Path) -> None:
     order = [*pieces[:5], *reversed(pieces[5:100])]
     words = models.WordPiece({piece: number for number, piece in enumerate(order)}, unk_token="[UNK]")
     other = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(words), pad_token="[PAD]")
-    with pytest.raises(
-        ConfigurationError, match=r"another model's \('.+' is token \d+ in .*tokenizer.json and \d+"
-    ):
+    with refused(ConfigurationError, "model: ", " is token ", "tokenizer.json and "):
         require_fitting(other, model)
     model.name_or_path = ""  # of one that was made here there is nothing to compare with
     model.config.pad_token_id = 1
-    with pytest.raises(ConfigurationError, match=r"padding is token 1 in the model and 0 in the tokenizer"):
+    with refused(ConfigurationError, "padding", "token 1 ", "0 in the tokenizer"):
         require_fitting(other, model)
     model.config.pad_token_id = 0
     model.resize_token_embeddings(160 + 64)
     require_fitting(own, model)
     model.resize_token_embeddings(160 + 65)
-    with pytest.raises(ConfigurationError, match=r"225 word embeddings, the tokenizer 160 entries"):
+    with refused(ConfigurationError, "225 word embeddings", "tokenizer 160 entries"):
         require_fitting(tiny_tokenizer("bert"), model)

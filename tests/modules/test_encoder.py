@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import activation_checkpointing
 import pytest
 import torch
+from refusals import refused
 from transformers import AlbertConfig, AlbertForMaskedLM, XLMConfig, XLMWithLMHeadModel
 
 from isoglot.core.errors import ConfigurationError
@@ -167,13 +168,13 @@ def test_inputs_beyond_the_position_table_are_an_error(build_model, tokens):
     model = build_model("roberta", max_position_embeddings=10)
     assert max_length(model) == 8
     encode(model, tokens(model, lengths=(8,)), layers=(4,))
-    with pytest.raises(ConfigurationError, match=r"9 tokens, but the encoder has 8 positions; set"):
+    with refused(ConfigurationError, "9 tokens", "8 positions", "`encode: {max_length: 8}`"):
         encode(model, tokens(model, lengths=(9,)), layers=(4,))
     assert max_length(build_model("modernbert")) is None
     xlm = XLMConfig(vocab_size=60, emb_dim=16, n_layers=2, n_heads=2, max_position_embeddings=10)
     model = XLMWithLMHeadModel(xlm)
     assert max_length(model) == 10
-    with pytest.raises(ConfigurationError, match="11 tokens, but the encoder"):
+    with refused(ConfigurationError, "11 tokens", "10 positions", "`encode: {max_length: 10}`"):
         encode(model, tokens(model, lengths=(11,)), layers=(2,))
 
 
@@ -188,7 +189,7 @@ def test_layers_count_from_the_end(family, build_model, tokens):
 @pytest.mark.parametrize("layer", [-6, 5])
 def test_unknown_layers_are_an_error(build_model, tokens, layer):
     model = build_model("bert")
-    with pytest.raises(ConfigurationError, match=r"0 .embeddings. to 4"):
+    with refused(ConfigurationError, f"layer: got {layer}, ", "0 (embeddings) to 4"):
         encode_to_layer(model, tokens(model), layer, training=False)
 
 

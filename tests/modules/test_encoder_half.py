@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from encoder_decoders import CLASSES, encoder_decoder, saved
+from refusals import refused
 from transformers import ByT5Tokenizer, WhisperConfig
 
 import isoglot as iso
@@ -104,9 +105,7 @@ def test_an_export_is_what_sentence_transformers_loads(name: str, tmp_path: Path
 
 def test_an_export_that_no_library_could_load_is_refused(tmp_path: Path) -> None:
     folder, _, _ = saved("MBartModel", tmp_path / "model")
-    with pytest.raises(
-        ConfigurationError, match="loads no encoder of mbart without its decoder; export it to onnx"
-    ):
+    with refused(ConfigurationError, "sentence-transformers", "mbart", "onnx"):
         iso.export(str(folder), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -115,16 +114,14 @@ def test_other_encoder_decoders_are_refused(tmp_path: Path) -> None:
     _, tokenizer = encoder_decoder("T5EncoderModel")
     tokenizer.save_pretrained(tmp_path)
     WhisperConfig().save_pretrained(tmp_path)
-    with pytest.raises(
-        ConfigurationError, match=r"of family 'whisper', whose encoder is not read; use one of .* mt5"
-    ):
+    with refused(ConfigurationError, "'whisper'", "bart, m2m_100, mbart, mt5, t5, umt5"):
         EmbeddingAligner(tmp_path)
 
 
 def test_a_tokenizer_without_offsets_is_refused_in_every_way() -> None:
     model, _ = encoder_decoder("T5EncoderModel")
     for verb in (EmbeddingAligner, TextEncoder):
-        with pytest.raises(
-            ConfigurationError, match=r"ByT5Tokenizer is a slow tokenizer.*mT5 in place of ByT5"
+        with refused(
+            ConfigurationError, "tokenizer: ByT5Tokenizer ", "tokenizer.json", "mT5 in place of ByT5"
         ):
             verb(model, tokenizer=ByT5Tokenizer())

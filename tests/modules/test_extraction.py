@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import reference
+from refusals import refused
 from scipy.ndimage import binary_propagation
 
 from isoglot.core.errors import ConfigurationError
@@ -294,9 +295,9 @@ def test_half_precision_and_empty_sides():
 
 def test_mistakes_are_named():
     one = torch.ones(1, 1, 1)
-    with pytest.raises(ConfigurationError, match="got max_count 0"):
+    with refused(ConfigurationError, "itermax", "max_count 0"):
         itermax_links(one, one.bool(), max_count=0)
-    with pytest.raises(ConfigurationError, match="got max_count 0"):
+    with refused(ConfigurationError, "itermax", "max_count 0"):
         printed_links(one, one.bool(), max_count=0)
 
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from refusals import refused
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from transformers import (
@@ -117,7 +118,7 @@ def test_a_whole_number_for_a_fraction_is_one_and_a_word_is_refused(tmp_path):
         assert value == 0
         assert isinstance(value, float)
     for spec in (SPEC, {"path": tmp_path}):
-        with pytest.raises(ConfigurationError, match=r"hidden_dropout_prob.*many.*change"):
+        with refused(ConfigurationError, "model", "hidden_dropout_prob", "'many'"):
             load_masked_lm({**spec, "hidden_dropout_prob": "many"})
 
 
@@ -132,25 +133,20 @@ def test_an_unreachable_hub_is_named(monkeypatch):
         raise OSError("We couldn't connect to 'https://huggingface.co' to load the files.\nmore")
 
     monkeypatch.setattr("isoglot.modules.checkpoint.AutoConfig.from_pretrained", offline)
-    with pytest.raises(
-        ConfigurationError,
-        match=r"some/model: config.json cannot be loaded from the hub.*couldn't connect.*check the name",
-    ):
+    with refused(ConfigurationError, "some/model: config.json ", "huggingface.co"):
         load_masked_lm("some/model")
 
 
 def test_a_decoder_is_an_error(tmp_path):
     GPT2LMHeadModel(GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=20)).save_pretrained(tmp_path)
-    with pytest.raises(
-        ConfigurationError, match=r"is a 'gpt2' model, but an encoder with a masked-LM head is needed"
-    ):
+    with refused(ConfigurationError, "'gpt2'", "masked-LM head"):
         load_masked_lm(tmp_path)
 
 
 def test_a_checkpoint_without_head_needs_leave(tmp_path):
     model = load_masked_lm(SPEC)
     BertModel(model.config, add_pooling_layer=False).save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match=r"has no masked-LM head; .*`new_head: true`"):
+    with refused(ConfigurationError, "masked-LM head", "`new_head: true`", "cls.predictions.bias"):
         load_masked_lm(tmp_path)
     first, second = (load_masked_lm({"path": tmp_path, "new_head": True}, seed=4) for _ in range(2))
     assert torch.equal(
@@ -162,26 +158,25 @@ def test_only_safetensors_are_read(tmp_path):
     model = load_masked_lm(SPEC)
     model.config.save_pretrained(tmp_path)
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(
-        ConfigurationError,
-        match=r"cannot be loaded while reading .*only safetensors are read; convert the weights",
-    ):
+    with refused(ConfigurationError, "safetensors", "from_pretrained(...)"):
         load_masked_lm(tmp_path)
 
 
 def test_a_broken_folder_is_named(tmp_path):
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ConfigurationError, match=r"cannot be loaded while reading config.json \("):
+    with refused(ConfigurationError, "config.json ("):
         load_masked_lm(tmp_path)
 
 
 def test_a_tokenizer_larger_than_the_embeddings_is_an_error(tmp_path, tokenizer):
     load_masked_lm({**SPEC, "vocab_size": 30}).save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match=r"30 word embeddings, the tokenizer has 37 entries; use"):
+    with refused(
+        ConfigurationError, "30 word embeddings", "tokenizer has 37 entries", "`resize_vocabulary: true`"
+    ):
         load_masked_lm(tmp_path, tokenizer=tokenizer)
     grown = load_masked_lm({"path": tmp_path, "resize_vocabulary": True}, tokenizer=tokenizer)
     assert input_embeddings(grown).num_embeddings == 37
-    with pytest.raises(ConfigurationError, match=r"model.vocab_size: got 30, but the tokenizer has 37"):
+    with refused(ConfigurationError, "model.vocab_size: got 30, ", "37"):
         load_masked_lm({**SPEC, "vocab_size": 30}, tokenizer=tokenizer)
 
 

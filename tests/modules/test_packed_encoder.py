@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 from transformers import AutoModel
 
 from isoglot.checkpoints.packed import pack, quantised, unpack
@@ -83,5 +84,5 @@ def test_values_that_are_no_numbers_in_its_dtype_are_refused(packed) -> None:
     content = read_packed(packed)
     content.tensors["embeddings.LayerNorm.bias"][0] = 1e5
     PackedEncoder(content, source=packed, dtype=torch.bfloat16)
-    with pytest.raises(ConfigurationError, match=r"NaN or infinite weights in embeddings\.LayerNorm\.bias"):
+    with refused(ConfigurationError, "packed.safetensors: NaN", "embeddings.LayerNorm.bias"):
         PackedEncoder(content, source=packed, dtype=torch.float16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from datasets import Dataset
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.schema import LEXICON
@@ -155,16 +156,18 @@ def test_sampled_pairs_change_with_the_step(model, tokenizer):
 
 
 def test_mistakes_are_named(model, tokenizer):
-    with pytest.raises(ConfigurationError, match="exactly one dictionary"):
+    with refused(
+        ConfigurationError, "embedding_alignment: ", "`lexicon: STREAM`", "`copied_vocabulary: SIZE`"
+    ):
         EmbeddingAlignmentObjective(model)
-    with pytest.raises(ConfigurationError, match="rows"):
+    with refused(ConfigurationError, "embedding_alignment: ", "20000 embedding rows", "160"):
         EmbeddingAlignmentObjective(model, copied_vocabulary=10_000)
-    with pytest.raises(ConfigurationError, match="share: got 0"):
+    with refused(ConfigurationError, "share: got 0; "):
         EmbeddingAlignmentObjective(model, copied_vocabulary=10, share=0)
-    with pytest.raises(ConfigurationError, match="sample: got 0"):
+    with refused(ConfigurationError, "sample: got 0; "):
         EmbeddingAlignmentObjective(model, copied_vocabulary=10, sample=0)
     row = {"source": ["☃"], "target": ["☃"], "source_language": ["en"], "target_language": ["xx"]}
-    with pytest.raises(ConfigurationError, match="no entry that this tokenizer can use"):
+    with refused(ConfigurationError, "embedding_alignment: ", "tokenizer", "`pieces: mean`", "`share`"):
         EmbeddingAlignmentObjective(
             model, tokenizer=tokenizer, lexicon=Dataset.from_dict(row, features=LEXICON)
         )

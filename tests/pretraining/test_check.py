@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from recipe_world import complaints
+from refusals import refused
 from transformers import PreTrainedModel
 
 from isoglot.core.errors import MISSING_FILE, ConfigurationError
@@ -221,7 +222,7 @@ def test_a_recipe_is_checked_once(tiny_recipe: Path, monkeypatch: pytest.MonkeyP
         "model.adapter.keep": True,
     }
     assert len(checked) == 1
-    with pytest.raises(ConfigurationError, match="needs an adapter"):
+    with refused(ConfigurationError, "`keep_adapter` ", "model.adapter={type: lora, rank: 8}"):
         load_run_recipe(tiny_recipe, keep_adapter=True)
 
 
@@ -270,7 +271,7 @@ def test_a_constructor_s_own_error_is_seen_before_any_data_is(
 
 @pytest.mark.parametrize("key", ["views.pair.options", "streams.bitext.inputs", "streams.bitext.prepare"])
 def test_what_a_section_is_made_into_is_no_key(tiny_recipe: Path, key: str) -> None:
-    with pytest.raises(ConfigurationError, match=rf"{key.replace('.', '[.]')}: unknown key"):
+    with refused(ConfigurationError, f"{key}: unknown key"):
         load_recipe(tiny_recipe, [f"{key}=3"])
 
 
@@ -284,7 +285,7 @@ def test_a_recipe_is_pickled_with_all_that_it_is_made_of(tiny_recipe: Path) -> N
 
 
 def test_one_text_is_no_list_of_overrides(tiny_recipe: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"overrides: expected a list of texts.*write \['steps=3'\]"):
+    with refused(ConfigurationError, "overrides: ", "'steps=3'", "['steps=3']"):
         load_recipe(tiny_recipe, "steps=3")
 
 

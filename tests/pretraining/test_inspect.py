@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from refusals import refused
 from transformers import AutoTokenizer
 
 from isoglot.core.errors import ConfigurationError
@@ -46,7 +47,7 @@ def test_instances_are_those_of_the_training_batches(tiny_recipe: Path, tmp_path
 def test_only_positions_of_the_run_are_shown(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe, ["steps=null", "epochs={stream: bitext, count: 1}"])
     assert [instance.position for instance in inspect_recipe(recipe, start=62, positions=5)] == [62]
-    with pytest.raises(ConfigurationError, match="start: got 63, but the run has positions 0 to 62"):
+    with refused(ConfigurationError, "start: got 63, ", "0 to 62"):
         inspect_recipe(recipe, start=63)
 
 

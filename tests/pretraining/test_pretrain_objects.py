@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from datasets import Dataset
+from refusals import refused
 from ruamel.yaml import YAML
 from safetensors.torch import load_file
 from transformers import TrainerCallback
@@ -42,7 +43,7 @@ def test_mistakes_in_a_dictionary_are_named_without_lines(values: dict) -> None:
     said = r"recipe: 1 mistake;(?s:.*)- recipe: views\.pair\.probabilty.*did you mean"
     with pytest.raises(ConfigurationError, match=said):
         load_recipe(values)
-    with pytest.raises(ConfigurationError, match="got a set; a recipe can only hold YAML values"):
+    with refused(ConfigurationError, "recipe: ", "a set", "YAML"):
         load_recipe({"streams": {1, 2}})
 
 
@@ -62,20 +63,20 @@ def test_a_data_set_trains_as_its_file_does(
     one, other = (load_file(folder / "model.safetensors") for folder in (expected, checkpoint))
     assert all(bool((one[name] == other[name]).all()) for name in one) and set(one) == set(other)
     assert pretrain(values, tmp_path / "objects", streams={"bitext": held}) == checkpoint, "nothing to do"
-    with pytest.raises(ConfigurationError, match="another pre-training run"):
+    with refused(ConfigurationError, "/objects: ", "different: streams.bitext.path)"):
         pretrain(values, tmp_path / "objects", streams={"bitext": held.select(range(60))})
 
 
 def test_streams_that_cannot_be_read_are_refused(values: dict, tiny_recipe: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"streams: bitext: got {.*}, a set without an order; pass"):
+    with refused(ConfigurationError, "streams: bitext: got {", "a set", "pyarrow.Table"):
         pretrain(values, tmp_path / "run", streams={"bitext": {("a", "b")}})
-    with pytest.raises(ConfigurationError, match="streams: bitext: columns need the same number of rows"):
+    with refused(ConfigurationError, "streams: bitext: ", "'source' has 1, 'target' has 2"):
         pretrain(values, tmp_path / "run", streams={"bitext": {"source": ["a"], "target": ["b", "c"]}})
-    with pytest.raises(ConfigurationError, match="a model cannot be added to a checked recipe"):
+    with refused(ConfigurationError, "a model ", "checked recipe"):
         pretrain(load_recipe(tiny_recipe), tmp_path / "run", model="encoder")
-    with pytest.raises(ConfigurationError, match="streams cannot be added to a checked recipe"):
+    with refused(ConfigurationError, "streams ", "checked recipe"):
         pretrain(load_recipe(tiny_recipe), tmp_path / "run", streams={"bitext": tiny_bitext(4)})
-    with pytest.raises(ConfigurationError, match=r"streams\.pairs"):
+    with refused(ConfigurationError, "streams.pairs.kind: ", "streams.pairs: "):
         pretrain(values, tmp_path / "run", streams={"pairs": tiny_bitext(4)})
     assert "tlm" in builtin_recipes() and not (tmp_path / "run").exists()
 
@@ -102,9 +103,7 @@ def test_callbacks_hear_of_each_step_and_the_history_is_a_frame(values: dict, tm
     assert (
         checkpoint == tmp_path / "run" / "checkpoint" and pickle.loads(pickle.dumps(checkpoint)) == checkpoint
     )
-    with pytest.raises(
-        ConfigurationError, match=r"callbacks: got 'print'; a transformers.TrainerCallback is needed"
-    ):
+    with refused(ConfigurationError, "callbacks: ", "'print'", "transformers.TrainerCallback"):
         pretrain(values, tmp_path / "other", callbacks=["print"])  # type: ignore[list-item]
 
 
@@ -131,7 +130,7 @@ def test_a_model_object_begins_a_run_and_stays_as_it_is(values: dict, tmp_path: 
     assert len(load_file(checkpoint / "model.safetensors")) > 10
     with torch.no_grad():
         model.get_input_embeddings().weight[9] += 1
-    with pytest.raises(ConfigurationError, match=r"another pre-training run.* or add overwrite=True"):
+    with refused(ConfigurationError, "/run: ", "different: model.path)", "overwrite=True"):
         pretrain(values, tmp_path / "run", model=model, tokenizer=tokenizer)
     pretrain(values, tmp_path / "run", model=model, tokenizer=tokenizer, overwrite=True)
     assert (checkpoint / "model.safetensors").stat().st_mtime_ns > changed[0]

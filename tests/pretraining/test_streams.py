@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from plain_recipes import load
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.pretraining.stream_section import StreamSection
@@ -142,7 +143,7 @@ def test_runs_that_share_a_cache_prepare_one_after_the_other(tiny_recipe: Path, 
 
 def test_a_tokenizer_that_is_not_there(tiny_recipe: Path, tmp_path: Path) -> None:
     recipe = load(tiny_recipe, [f"tokenizer={{path: {tmp_path / 'none'}}}"])
-    with pytest.raises(ConfigurationError, match="none: does not exist"):
+    with refused(ConfigurationError, "/none: "):
         load_tokenizer(recipe, {}, cache_folder(), Silent())
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, DiskError
 from isoglot.runs.files import (
@@ -186,15 +187,15 @@ def test_a_name_may_be_as_long_as_the_disk_takes(tmp_path: Path, name: str) -> N
 
 def test_the_wrong_kind_of_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigurationError, match=rf"{tmp_path.name} .*folder.*/out\.txt"):
+    with refused(ConfigurationError, f"{tmp_path.name} ", "folder", "/out.txt"):
         write_text(tmp_path, "")
     with (
-        pytest.raises(ConfigurationError, match=r"/file .*file, .*folder"),
+        refused(ConfigurationError, "/file ", "file, ", "folder"),
         whole_folder(tmp_path / "file"),
     ):
         pass
     for below in (tmp_path / "file" / "out", tmp_path / "file" / "deep" / "out"):
-        with pytest.raises(ConfigurationError, match=rf"{below} .*{tmp_path}/file "):
+        with refused(ConfigurationError, f"{below} ", f"{tmp_path}/file "):
             make_folder(below)
     for nowhere in ("/proc/out.txt", "/proc/nowhere/out.txt"):
         with pytest.raises((ConfigurationError, OSError), match=r"/proc/(nowhere|out\.txt)"):
@@ -205,7 +206,7 @@ def test_the_wrong_kind_of_place_is_refused(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, number: int) -> None:
     write_text(tmp_path / "a.txt", "old")
     with (
-        pytest.raises(DiskError, match=r"a\.txt: .*TMPDIR=FOLDER"),
+        refused(DiskError, "a.txt: ", "TMPDIR=FOLDER"),
         whole_path(tmp_path / "a.txt"),
     ):
         raise RuntimeError("saving failed") from OSError(number, os.strerror(number))
@@ -219,7 +220,7 @@ def test_an_output_may_not_be_an_input(tmp_path: Path) -> None:
     link.symlink_to(file)
     (tmp_path / "hard.tsv").hardlink_to(file)
     for output in (file, link, tmp_path / "hard.tsv", tmp_path / "in" / ".." / "in" / "a.tsv"):
-        with pytest.raises(ConfigurationError, match=f"{output}: .*also an input"):
+        with refused(ConfigurationError, f"{output}: ", "input"):
             refuse_overwriting(output, ["-", None, "hub/name", file])
     for inside, named in ((tmp_path / "in", "also an input"), (link, f"input {link}")):
         with pytest.raises(ConfigurationError, match=f"{tmp_path}/in: .*{named}"):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs import fingerprint as module
@@ -116,7 +117,7 @@ def test_all_hashes_can_be_forgotten(tmp_path: Path, reads: list[Path]) -> None:
     assert reads == [path, path]
     entry.unlink()
     entry.mkdir()  # stands for one that may not be deleted
-    with pytest.raises(ConfigurationError, match=r"cannot be removed .* set ISOGLOT_CACHE"):
+    with refused(ConfigurationError, "/hashes/", "ISOGLOT_CACHE"):
         forget()
 
 

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from refusals import refused
 
 from isoglot.core.errors import IsoglotError
 from isoglot.runs.pool import WorkPool
@@ -38,7 +39,7 @@ def test_the_first_error_in_order_is_raised() -> None:
 
 
 def test_a_killed_worker_says_what_to_lower() -> None:
-    with WorkPool(2, fewer="--processes") as pool, pytest.raises(IsoglotError, match="use fewer --processes"):
+    with WorkPool(2, fewer="--processes") as pool, refused(IsoglotError, "--processes"):
         list(pool.map(_killed, range(3)))
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+from refusals import refused
 
 from isoglot.cli.console import Console
 from isoglot.core.errors import ConfigurationError
@@ -47,8 +48,8 @@ def test_a_function_of_one_line_is_a_reporter() -> None:
 
 @pytest.mark.parametrize("given", ["print", 3])
 def test_what_is_no_reporter_is_refused(given: Any) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"progress: expected True, False, a function .* such as print, .* got "
+    with refused(
+        ConfigurationError, "progress: ", "note(text)", "progress(label, done, total)", f"got {given!r}"
     ):
         reporter_of(given)
 

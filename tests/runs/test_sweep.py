@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refused
 
 from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError, InputError
@@ -29,7 +30,7 @@ def test_every_combination_has_a_folder_and_a_seed_inside(tmp_path: Path) -> Non
 
 def test_a_folder_that_is_a_run_takes_no_runs(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(ConfigurationError, match="holds a run"):
+    with refused(ConfigurationError, f"{tmp_path.name}: ", "`out`"):
         planned_runs(tmp_path, {}, [1, 2])
 
 
@@ -59,7 +60,7 @@ def test_all_mistakes_are_found_before_the_first_run() -> None:
             raise ConfigurationError("[[rate]]: got 'x'; a number is needed")
 
     runs = planned_runs("out", {"rate": [1, "x"]}, [1, 2])
-    with pytest.raises(ConfigurationError, match=r'sweep=\{"rate": "x"\}: got'):
+    with refused(ConfigurationError, 'sweep={"rate": "x"}: ', "'x'"):
         check_each(runs, check)
 
 
@@ -75,7 +76,7 @@ def fails_at_four(run: PlannedRun, progress: Reporter) -> int:
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_run_that_fails_leaves_the_others_going_and_is_named(workers: int) -> None:
     runs, done = planned_runs("out", {"layer": [3, 4, 5, 6]}, [1]), []
-    with pytest.raises(ConfigurationError, match="2 of 4 runs failed") as caught:
+    with refused(ConfigurationError, "2 of 4 runs", "out/layer=4/seed-1: ", "out/layer=5/seed-1: ") as caught:
         run_each(
             runs,
             fails_at_four,

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 from own_task import OWN_TASK
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
@@ -42,11 +43,11 @@ def test_each_task_is_a_probe_or_trained_and_says_what_its_options_mean(name: st
 
 def test_options_are_of_the_task_that_has_them() -> None:
     assert "words" in task_options("pos").model_fields
-    with pytest.raises(ConfigurationError, match="task ner: words: unknown key"):
+    with refused(ConfigurationError, "task ner: words: ", "known: allowed"):
         build_task("ner", [], words="written")
-    with pytest.raises(ConfigurationError, match="task xnli: untranslated: unknown key"):
+    with refused(ConfigurationError, "task xnli: untranslated: ", "known: frozen"):
         build_task("xnli", [], untranslated="drop")
-    with pytest.raises(ConfigurationError, match="task tatoeba: layer: got None"):
+    with refused(ConfigurationError, "task tatoeba: layer: ", "None"):
         build_task("tatoeba", [], layer=None)
 
 
@@ -56,7 +57,7 @@ def test_a_presets_options_of_the_task_are_set_on_the_task() -> None:
     task, _ = task_with_settings("xquad", [], paper="xtreme", windows="share", n_best=3)
     assert (task.windows, task.n_best) == ("share", 3)
     assert task_with_settings("xquad", [], paper="ppa")[0].windows == "advance"
-    with pytest.raises(ConfigurationError, match="has no setting 'n_bst'; did you mean 'n_best'"):
+    with refused(ConfigurationError, "xquad", "'n_bst'", "'n_best'"):
         task_with_settings("xquad", [], paper="xtreme", n_bst=3)
 
 
@@ -72,7 +73,7 @@ def test_a_task_of_ones_own_is_one_class(custom: str, tmp_path: Path) -> None:
     (row,) = evaluate(encoder, build_task(custom, data, longest=4), languages=["de"])
     assert (row.task, row.value, row.options) == ("lengths", 25.0, {"longest": 4})
     assert TaskFacts.of(build_task(custom, data)) == TaskFacts(kind="lengths", heads="lengths")
-    with pytest.raises(ConfigurationError, match="did you mean 'longest'"):
+    with refused(ConfigurationError, "longst: ", "'longest'"):
         build_task(custom, data, longst=4)
 
 
@@ -95,7 +96,7 @@ def test_a_custom_task_with_a_head_may_state_settings_or_take_the_defaults() -> 
     own, other = f"{__name__}:WithSettings", f"{__name__}:WithoutSettings"
     assert task_with_settings(other, [], paper="xtreme")[1] == FinetuneOptions()
     assert task_with_settings(own, [], paper="mine")[1].epochs == 7
-    with pytest.raises(ConfigurationError, match=r"'xtreme' has no settings for own.*preset.*mine"):
+    with refused(ConfigurationError, "'xtreme'", " own: ", "`preset` mine"):
         task_with_settings(own, [], paper="xtreme")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
@@ -18,7 +19,7 @@ def test_entries_of_several_words_stand_between_tabs(tmp_path: Path) -> None:
     data = build_task("lexicon_induction", [str(path)], words="0:0").load("fr-xx", "test")
     assert (data["source"][:], data["target"][:]) == (["10 000", "de"], ["ꣀ ꣁ", "դե"])
     path.write_text("de\t\n")
-    with pytest.raises(InputError, match=r"fr-xx\.txt:1: .*a source and a target word"):
+    with refused(InputError, "fr-xx.txt:1: ", "source", "target"):
         build_task("lexicon_induction", [str(path)]).load("fr-xx", "test")
 
 
@@ -34,9 +35,9 @@ def test_a_dictionary_of_the_other_direction_is_refused(tmp_path: Path) -> None:
     (tmp_path / "en-de.txt").write_text("house\tHaus\n")
     task = build_task("lexicon_induction", [str(tmp_path / "en-de.txt")], words="0:0")
     assert task.load("en-de", "test")["target"][:] == ["Haus"]
-    with pytest.raises(InputError, match=r"is named as en-de, but de-en is requested"):
+    with refused(InputError, "en-de.txt: ", "en-de, ", "de-en"):
         task.load("de-en", "test")
-    with pytest.raises(ConfigurationError, match="a pair such as en-de"):
+    with refused(ConfigurationError, "lexicon_induction: ", "en-de", "'en'"):
         task.load("en", "test")
 
 
@@ -72,13 +73,13 @@ def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, o
                 for word in asked
             ]
             assert found[f"{stem}precision_at_{k}"] == pytest.approx(100 * sum(hits) / len(asked))
-    with pytest.raises(ConfigurationError, match="first:last"):
+    with refused(ConfigurationError, "words ", "first:last", "'9'"):
         evaluate(
             encoder,
             build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="9"),
             languages=["en-xx"],
         )
-    with pytest.raises(ConfigurationError, match="known: all, asked"):
+    with refused(ConfigurationError, "csls_over: ", "'some'", "all, asked"):
         build_task("lexicon_induction", [], csls_over="some")
 
 
@@ -86,7 +87,5 @@ def test_a_dictionary_of_unknown_words_is_no_figure(tmp_path: Path, encoder: Pat
     for row, side in (("house\t𒀀\n", "target"), ("𒀀\thouse\n", "source")):
         (tmp_path / "en-xx.txt").write_text(row, encoding="utf-8")
         task = build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="0:0")
-        with pytest.raises(
-            ConfigurationError, match=f"its vocabulary knows no {side} word of the dictionary"
-        ):
+        with refused(ConfigurationError, f"{side} word"):
             task.measure(encoder, task.load("en-xx", "test"), language="en-xx")

@@ -10,6 +10,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 from hypothesis import given
 from hypothesis import strategies as st
 from labelled_files import json_lines
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
@@ -66,7 +67,7 @@ def test_columns_of_any_name_can_be_read(tmp_path: Path) -> None:
     path = json_lines(tmp_path / "a.jsonl", {"Review": "good", "stars": 5, "text": "x", "label": "y"})
     task = build_task("text_classification", [path], text="Review", label="stars")
     assert task.load("en", "test").to_list() == [{"text": "good", "label": "5", "language": "en"}]
-    with pytest.raises(InputError, match=r"a\.jsonl:1: column text \(body\) is missing"):
+    with refused(InputError, "a.jsonl:1: ", "text (body)", "review, stars, text, label"):
         build_task("text_classification", [path], text="body").load("en", "test")
     Dataset.from_dict({"body": ["good"], "stars": [5]}).to_parquet(tmp_path / "b.parquet")
     task = build_task("text_classification", [str(tmp_path / "b.parquet")], text="body", label="stars")
@@ -79,13 +80,13 @@ def test_only_rows_of_the_language_and_split_are_taken(tmp_path: Path) -> None:
     task = build_task("text_classification", [json_lines(tmp_path / "all.jsonl", *rows)])
     assert task.load("de", "dev")["text"][:] == ["de validation"]
     assert task.load("fra", "test")["text"][:] == ["fr test"]
-    with pytest.raises(InputError, match="holds no row in 'it'; the languages there are de, fr"):
+    with refused(InputError, "all.jsonl: ", "'it'", "de, fr"):
         task.load("it", "test")
     (tmp_path / "none.csv").write_text("text,label\n")
-    with pytest.raises(InputError, match=r"none\.csv: holds no labelled text"):
+    with refused(InputError, "none.csv: "):
         build_task("text_classification", [str(tmp_path / "none.csv")]).load("de", "test")
     (tmp_path / "torn.csv").write_text("text,label\na,b\nc\n")
-    with pytest.raises(InputError, match=r"torn\.csv:3: "):
+    with refused(InputError, "torn.csv:3: 1 columns", "(text, label)"):
         build_task("text_classification", [str(tmp_path / "torn.csv")]).load("de", "test")
 
 
@@ -159,7 +160,5 @@ def test_zero_shot_and_translate_train(encoder: Path, tmp_path: Path) -> None:
     assert scores["xx", "macro_f1"] > 90
     other = tmp_path / "other.tsv"
     other.write_text("the river\texclamation\n")
-    with pytest.raises(
-        ConfigurationError, match="label 'exclamation' is not of the model's id2label, land, water"
-    ):
+    with refused(ConfigurationError, "text_classification: ", "'exclamation'", "id2label, land, water"):
         evaluate(checkpoint, build_task("text_classification", [str(other)]), languages=["en"])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
+from refusals import refused
 from tokenizers.pre_tokenizers import ByteLevel
 
 from isoglot.core.errors import ConfigurationError
@@ -39,7 +40,7 @@ def test_entries_are_cut_as_words_inside_a_sentence(encoder: Path) -> None:
 
 def test_texts_that_are_cut_short_are_counted(encoder: Path, caplog: pytest.LogCaptureFixture) -> None:
     for length in (0, 2, -3):
-        with pytest.raises(ConfigurationError, match="3 tokens or more"):
+        with refused(ConfigurationError, "max_length ", "3 tokens", f"got {length}"):
             TextEncoder(encoder, max_length=length)
     short = TextEncoder(encoder, max_length=8)
     short(["the river"])
@@ -49,7 +50,7 @@ def test_texts_that_are_cut_short_are_counted(encoder: Path, caplog: pytest.LogC
 
 
 def test_word_embeddings_have_no_first_position(encoder: Path) -> None:
-    with pytest.raises(ConfigurationError, match="got pooling 'cls'"):
+    with refused(ConfigurationError, "pooling 'cls'"):
         TextEncoder(encoder, layer="static", pooling="cls")
 
 
@@ -60,7 +61,7 @@ def test_threads_share_one_and_a_model_brings_its_tokenizer(encoder: Path) -> No
     with ThreadPoolExecutor(16) as threads:
         found = list(threads.map(shared, texts))
     assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
-    with pytest.raises(ConfigurationError, match="needs its tokenizer"):
+    with refused(ConfigurationError, "tokenizer=..."):
         TextEncoder(shared.model)
 
 
@@ -87,7 +88,7 @@ def test_a_loaded_encoder_computes_in_another_dtype(encoder: Path) -> None:
     whole, half = (TextEncoder(encoder, dtype=dtype)(texts) for dtype in ("float32", "bfloat16"))
     assert half.dtype == torch.float32 and not torch.equal(whole, half)
     torch.testing.assert_close(half, whole, atol=0.05, rtol=0.05)
-    with pytest.raises(ConfigurationError, match="dtype"):
+    with refused(ConfigurationError, "dtype: ", "'float8'", "'float32'"):
         TextEncoder(encoder, dtype="float8")
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 from commands import invoke
+from refusals import refused
 
 import isoglot as iso
 from isoglot.aligners.embedding import choice
@@ -256,7 +257,7 @@ def test_a_wrong_option_in_the_file_is_named_with_it(encoder, choice, named):
 
 def test_links_to_choose_by_are_needed(tmp_path):
     (tmp_path / "dev.jsonl").write_text('{"src": ["a"], "tgt": ["b"], "sure": []}\n', encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"dev\.jsonl: .*sure link"):
+    with refused(ConfigurationError, "dev.jsonl: ", "sure link"):
         gold_pairs(tmp_path / "dev.jsonl")
 
 
@@ -282,7 +283,7 @@ def test_what_is_chosen_cannot_be_given(encoder, gold, name):
 
 
 def test_a_choice_needs_a_folder():
-    with pytest.raises(ConfigurationError, match="hf download"):
+    with refused(ConfigurationError, "some/hub-name", "hf download"):
         keep_choice("some/hub-name", SOFTMAX)
 
 
@@ -297,9 +298,9 @@ def test_statistical_links_stand_in_for_gold_ones(tmp_path, encoder):
     assert [pair.words for pair in pairs] == [*WORDS, *WORDS]
     assert all(pair.sure == pair.possible for pair in pairs)
     assert gold_pairs(folder, limit=4, languages=("src", "tgt")) == pairs
-    with pytest.raises(InputError, match=r"from 'en' to 'de'; .*src-tgt"):
+    with refused(InputError, "from 'en' to 'de'; ", "src-tgt"):
         WordAlignmentTask(DataSource([str(folder)])).load("en-de", "test")
-    with pytest.raises(ConfigurationError, match=r"/aligned .*folder.* base"):
+    with refused(ConfigurationError, "/aligned ", "folder", " base"):
         gold_pairs(folder, base=1)
 
 
@@ -328,14 +329,14 @@ def test_softmax_of_the_cosine_at_a_temperature_equals_loops(encoder, temperatur
 
 def test_links_without_words_cannot_be_aligned(tmp_path):
     (tmp_path / "gold.txt").write_text("0-0 1-1\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"gold\.txt: .*words"):
+    with refused(ConfigurationError, "gold.txt: ", "words"):
         gold_pairs(tmp_path / "gold.txt")
 
 
 def test_a_task_measures_against_sure_links_of_a_file(tmp_path):
     possible = tmp_path / "en-xx.jsonl"
     possible.write_text(json.dumps({"src": ["a"], "tgt": ["b"], "sure": [], "possible": [[0, 0]]}) + "\n")
-    with pytest.raises(ConfigurationError, match=r"en-xx\.jsonl: .*sure link"):
+    with refused(ConfigurationError, "en-xx.jsonl: ", "sure link"):
         WordAlignmentTask(DataSource([str(possible)])).load("en-xx", "test")
 
 

@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 import torch
+from refusals import refused
 
 from isoglot.aligners import with_encoder
 from isoglot.aligners.embedding import loading
@@ -23,7 +24,7 @@ def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
 
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match="does not exist"):
+    with refused(ConfigurationError, "objectives.safetensors", "pointer", "denoising_word_alignment"):
         EmbeddingAligner(tmp_path, method="pointer")
     pointer = Pointer(32)
     state = {f"objectives.dwa.pointer.{k}": v for k, v in pointer.state_dict().items()}
@@ -57,10 +58,10 @@ def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
 
 
 def test_a_folder_that_is_not_whole_is_said_at_once(tmp_path, model):
-    with pytest.raises(ConfigurationError, match=rf"{tmp_path.name}.*config\.json"):
+    with refused(ConfigurationError, tmp_path.name, "config.json"):
         EmbeddingAligner(tmp_path)
     model.save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match=rf"{tmp_path.name}.*tokenizer\.json"):
+    with refused(ConfigurationError, tmp_path.name, "tokenizer.json"):
         EmbeddingAligner(tmp_path)
 
 
@@ -104,7 +105,7 @@ def test_a_model_object_stays_as_it_is(half, tokenizer, pairs):
 
 
 def test_what_is_no_model_is_named(tokenizer):
-    with pytest.raises(ConfigurationError, match=r"model: .*got int"):
+    with refused(ConfigurationError, "model: ", "got int"):
         EmbeddingAligner(3, tokenizer=tokenizer)
 
 

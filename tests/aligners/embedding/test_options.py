@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refused
 
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
 from isoglot.core.errors import ConfigurationError
 
 
 def test_adjacent_needs_words():
-    with pytest.raises(ConfigurationError, match="adjacent compares words; also give word_weights=true"):
+    with refused(ConfigurationError, "softmax: adjacent ", "word_weights=true"):
         EmbeddingOptions.build(method="softmax", adjacent=2.0)
     assert EmbeddingOptions.build(method="entmax", adjacent=2.0, word_weights=True).adjacent == 2.0
 

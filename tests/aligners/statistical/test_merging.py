@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from commands import run
+from refusals import refused
 from repeated_bitext import save_without_list
 from safetensors.numpy import load_file, save_file
 
@@ -129,7 +130,7 @@ def test_what_cannot_be_merged_is_refused(tmp_path):
     ):
         with pytest.raises(ConfigurationError, match=said):
             merge(models)
-    with pytest.raises(InputError, match="no complete alignment model"):
+    with refused(InputError, "/missing: ", "`isoglot align --save`"):
         merge([place, tmp_path / "missing"])
 
 
@@ -143,7 +144,7 @@ def test_a_model_that_was_saved_without_counts_still_aligns(tmp_path):
     assert (
         loaded.tables(source, target).links.to_pharaoh() == aligner.tables(source, target).links.to_pharaoh()
     )
-    with pytest.raises(ConfigurationError, match=r"has no expected counts, .* train it again"):
+    with refused(ConfigurationError, tmp_path.name, "iterations=1"):
         merge([tmp_path, aligner])
 
 
@@ -210,7 +211,14 @@ def test_a_round_begins_with_a_model_of_the_same_kind(tmp_path):
     source, target = bitext(9)
     known = train("fast_align", source, target)
     for other in (StatisticalAligner("hmm"), StatisticalAligner(lowercase=True)):
-        with pytest.raises(ConfigurationError, match="start from a model with the same settings"):
+        with refused(
+            ConfigurationError,
+            "start: ",
+            "'fast_align'",
+            "lowercase=False",
+            f"'{other.method}'",
+            "lowercase=",
+        ):
             other.fit_words(source, target, start=known)
     text, model = tmp_path / "text.tsv", tmp_path / "model"
     text.write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in zip(source, target, strict=True)))
@@ -237,5 +245,5 @@ def test_tables_of_jumps_of_another_size_are_refused():
     forward = parts[1].trained().forward
     jumps = forward.jumps._replace(width=forward.jumps.width[1:-1], start=forward.jumps.start[1:])
     object.__setattr__(forward, "jumps", jumps)  # of a model that another version saved
-    with pytest.raises(ConfigurationError, match=r"model 2: has a table of .* jumps, and model 1 has one of"):
+    with refused(ConfigurationError, "model 2: ", " 179 ", "model 1 ", " 182"):
         merge(parts)

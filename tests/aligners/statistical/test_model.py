@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 from repeated_bitext import SOURCE, TARGET, bitext
 from small_bitext import words
 
@@ -103,7 +104,7 @@ def test_statistical_aligner_refuses(call, named):
 
 
 def test_load_model_refuses_a_folder_without_a_model(tmp_path):
-    with pytest.raises(InputError, match=f"{tmp_path.name}: .*`isoglot align --save`"):
+    with refused(InputError, f"{tmp_path.name}: ", "`isoglot align --save`"):
         load_model(tmp_path)
 
 
@@ -111,5 +112,5 @@ def test_load_model_refuses_another_format(tmp_path):
     StatisticalAligner().fit(bitext()).save(tmp_path)
     about = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps({**about, "format": 99}))
-    with pytest.raises(InputError, match=r"model\.json: .*format.* 3"):
+    with refused(InputError, "model.json: ", "format", " 3"):
         StatisticalAligner.load(tmp_path)

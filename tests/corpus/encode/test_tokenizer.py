@@ -4,6 +4,7 @@ from pathlib import Path
 
 import loaded
 import pytest
+from refusals import refused
 from transformers import AutoTokenizer, BertConfig, RobertaConfig
 
 from isoglot.core.errors import ConfigurationError
@@ -94,19 +95,19 @@ def test_an_iterator_that_can_be_read_once(algorithm):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("texts", [[], ["", "  "]])
 def test_no_text(algorithm, texts):
-    with pytest.raises(ConfigurationError, match="no text to train"):
+    with refused(ConfigurationError, "text", "sentence"):
         train_tokenizer(texts, algorithm=algorithm, vocab_size=300)
 
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "byte_bpe", "unigram"])
 def test_vocabulary_too_small(algorithm):
-    with pytest.raises(ConfigurationError, match="vocab_size=12"):
+    with refused(ConfigurationError, "vocab_size=12 "):
         train_tokenizer(TEXTS, algorithm=algorithm, vocab_size=12)
 
 
 def test_characters_of_one_text_and_unknown_settings_are_refused():
-    for texts in ("a river", ["a river", None]):
-        with pytest.raises(ConfigurationError, match="expected a "):
+    for texts, named in (("a river", "['a river']"), (["a river", None], "text 2: ")):
+        with refused(ConfigurationError, named):
             train_tokenizer(texts, algorithm="bpe", vocab_size=300)
-    with pytest.raises(ConfigurationError, match=r"`vocabsize`: .*did you mean 'vocab_size'"):
+    with refused(ConfigurationError, "`vocabsize`: ", "'vocab_size'"):
         train_tokenizer(TEXTS, vocabsize=300)

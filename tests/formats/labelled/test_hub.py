@@ -6,6 +6,7 @@ from typing import Any
 import datasets
 import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.hub import HubSpec, read_hub
@@ -125,7 +126,7 @@ def test_a_hub_data_set_that_cannot_be_read_is_named(
 def test_labels_that_mean_nothing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     features = {"sentence1": _TEXT, "sentence2": _TEXT, "label": Value("int64")}
     monkeypatch.setitem(_HUB, ("some/pairs", None, "test"), _rows(features, ("a", "b", 3)))
-    with pytest.raises(ConfigurationError, match="label '3'"):
+    with refused(ConfigurationError, "label '3'"):
         build_task("pawsx", ["hub:some/pairs"]).load("de", "test")
 
 
@@ -151,7 +152,7 @@ def test_hub_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_word_without_a_class_gets_no_tag_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _rows({"tokens": List(_TEXT), "pos_tags": List(_labels(*_TAGS))}, (["Hu", "xi"], [1, -1]))
     monkeypatch.setitem(_HUB, ("google/xtreme", "udpos.German", "validation"), rows)
-    with pytest.raises(ConfigurationError, match="tag '-'"):
+    with refused(ConfigurationError, "tag '-'"):
         build_task("pos", ["hub"]).load("de", "dev")
 
 
@@ -161,7 +162,7 @@ def test_a_row_with_a_hole_is_refused(
 ) -> None:
     place = ("facebook/xnli", "de", "test")
     monkeypatch.setitem(_HUB, place, _rows(dict(_HUB[place].features), ("a", "b", 0), row))
-    with pytest.raises(InputError, match=f"row 2 .*'{hole}'"):
+    with refused(InputError, "row 2 ", f"'{hole}'"):
         build_task("xnli", ["hub"]).load("de", "test")
 
 
@@ -171,7 +172,7 @@ def test_rows_of_other_languages_are_left_out(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: mixed)
     found = build_task("xnli", ["hub:me/all"]).load("fr", "test")
     assert (found["first"][:], found["language"][:]) == (["c"], ["fr"])
-    with pytest.raises(InputError, match=r"'es'.*de, fra"):
+    with refused(InputError, "'es'", "de, fra"):
         build_task("xnli", ["hub:me/all"]).load("es", "test")
 
 
@@ -180,5 +181,5 @@ def test_sentences_of_another_pivot_are_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: _rows(columns, ("x", "y", "deu", "eng")))
     task = build_task("tatoeba", ["hub:"])
     assert task.load("de", "test")["source"][:] == ["x"]
-    with pytest.raises(InputError, match="from 'de' to 'fr'"):
+    with refused(InputError, "from 'de' to 'fr'"):
         task.load("de-fr", "test")

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.labelled.memory import data_source, memory_source, with_schema
@@ -35,7 +36,7 @@ def test_what_is_of_one_language_or_split_comes_before_what_is_of_any() -> None:
         ["any split"],
     )
     assert found("de", "train") == ["all train"]
-    with pytest.raises(ConfigurationError, match=r"test data for 'it', got de test \(1 rows\) "):
+    with refused(ConfigurationError, "test data for 'it', got de test (1 rows) "):
         given.find("it", "test")
     assert not given.has_dev("fr"), "the same rows are not development data"
     splits = DatasetDict(train=_rows("a"), validation=_rows("b"))
@@ -49,7 +50,7 @@ def test_columns_take_the_schemas_names_and_types() -> None:
     found = with_schema(rows, LABELLED, {"text": "body", "label": "stars"})
     assert found.to_list() == [{"text": "x", "label": "5"}, {"text": "y", "label": "1"}]
     named = Dataset.from_dict({"tokens": [["a", "b"]], "pos_tags": [[1, 0]]})
-    with pytest.raises(ConfigurationError, match=r"column 'words' is str.*list"):
+    with refused(ConfigurationError, "column 'words' is str", "list"):
         with_schema(Dataset.from_dict({"words": ["a b"], "tags": ["DET NOUN"]}), TAGGED)
     feature = type(named.features["pos_tags"])(ClassLabel(names=["DET", "NOUN"]))
     assert with_schema(named.cast_column("pos_tags", feature), TAGGED)["tags"][:] == [["NOUN", "DET"]]
@@ -57,16 +58,16 @@ def test_columns_take_the_schemas_names_and_types() -> None:
         [{"question": "q", "context": "c", "answers": {"text": ["c"], "answer_start": [0]}}] * 2
     )
     assert with_schema(asked, SPAN)["id"][:] == ["0", "1"]
-    with pytest.raises(ConfigurationError, match=r"'text' .*question, context, answers; .*columns=\{'text'"):
+    with refused(ConfigurationError, "'text' ", "question, context, answers; ", "columns={'text'"):
         with_schema(asked, LABELLED)
-    with pytest.raises(ConfigurationError, match=r"columns: .*txt; .*text, label, language"):
+    with refused(ConfigurationError, "columns: ", "txt; ", "text, label, language"):
         with_schema(_rows("x"), LABELLED, {"txt": "text"})
 
 
 def test_splits_may_be_paths() -> None:
     found = data_source({"train": "a.tsv", "validation": Path("b.tsv")}, PartsOfSpeech)
     assert found.describe() == "train=a.tsv dev=b.tsv"
-    with pytest.raises(ConfigurationError, match=r"columns=text .*train=a\.tsv"):
+    with refused(ConfigurationError, "columns=text ", "train=a.tsv"):
         data_source({"train": "a.tsv"}, PartsOfSpeech, {"text": "t"})
 
 
@@ -100,5 +101,5 @@ def test_data_without_rows_are_refused() -> None:
         {"de": empty},
         {"train": _rows("a"), "dev": empty},
     ):
-        with pytest.raises(ConfigurationError, match="data: no rows"):
+        with refused(ConfigurationError, "data: ", "rows"):
             memory_source(data, LABELLED)

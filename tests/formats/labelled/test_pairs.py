@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from labelled_files import text_file
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs
@@ -34,7 +35,7 @@ def test_nli_formats(tmp_path: Path, name: str, text: str) -> None:
 def test_what_is_no_text_is_no_premise(tmp_path: Path, premise: object) -> None:
     row = {"premise": premise, "hypothesis": "b", "label": 1}
     path = text_file(tmp_path, "a.jsonl", json.dumps(row))
-    with pytest.raises(InputError, match=r"a\.jsonl:1: premise is .* but text"):
+    with refused(InputError, "a.jsonl:1: premise is ", "text", "label"):
         read_pairs(path, language="de", labels=NLI_LABELS)
 
 
@@ -46,7 +47,7 @@ def test_three_letters_are_the_same_language(tmp_path: Path) -> None:
 
 def test_quoted_line_breaks_keep_line_numbers(tmp_path: Path) -> None:
     path = text_file(tmp_path, "a.csv", 'premise,hypothesis,label\n"a\nb",c,neutral\nd,e,wrong\n')
-    with pytest.raises(InputError, match=r"a\.csv:4: unknown label 'wrong'"):
+    with refused(InputError, "a.csv:4: ", "'wrong'", "contradiction, contradictory, entailment, neutral"):
         read_pairs(path, language="en", labels=NLI_LABELS)
 
 
@@ -58,7 +59,7 @@ def test_untranslated_paraphrases_are_left_out_and_ids_kept(tmp_path: Path) -> N
     for task, options, ids in [("pawsx", {}, ["7"]), ("pawsx", {"untranslated": "keep"}, ["1", "2", "7"]),
                                ("xnli", {}, ["1", "2", "7"])]:  # fmt: skip
         assert list(build_task(task, data, **options).load("de", "test")["id"]) == ids
-    with pytest.raises(ConfigurationError, match="known: drop, keep"):
+    with refused(ConfigurationError, "untranslated: ", "'NS'", "drop, keep"):
         build_task("pawsx", data, untranslated="NS")
 
 
@@ -79,5 +80,5 @@ def test_bad_pairs_name_the_line(tmp_path: Path, text: str, message: str) -> Non
 
 def test_a_name_that_stands_twice_in_a_pair_is_refused(tmp_path: Path) -> None:
     text = '{"premise": "a", "hypothesis": "b", "label": "0", "label": "1"}\n'
-    with pytest.raises(InputError, match=r"p\.jsonl:1: .*the name 'label' is repeated"):
+    with refused(InputError, "p.jsonl:1: ", "'label'"):
         read_pairs(text_file(tmp_path, "p.jsonl", text), language="de", labels=NLI_LABELS)

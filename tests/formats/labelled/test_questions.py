@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from labelled_files import text_file
+from refusals import refused
 
 from isoglot.core.errors import InputError
 from isoglot.formats.labelled.questions import NOT_FOUND, read_questions
@@ -35,17 +36,17 @@ def test_answers_that_move_are_counted(tmp_path: Path, caplog: pytest.LogCapture
 
 def test_a_name_that_stands_twice_in_questions_is_refused(tmp_path: Path) -> None:
     text = json.dumps(squad("abc", ("abc", 0))).replace('"context"', '"context": "xyz", "context"')
-    with pytest.raises(InputError, match=r"q\.json.*the name 'context' is repeated"):
+    with refused(InputError, "q.json: ", "'context'"):
         read_questions(text_file(tmp_path, "q.json", text), language="en")
 
 
 def test_missing_answers_and_other_languages(tmp_path: Path) -> None:
     path = text_file(tmp_path, "a.json", json.dumps(squad("abc", ("x", 0), name="finnish-1")))
     assert read_questions(path, language="fi")[0]["answers"]["start"] == [NOT_FOUND]
-    with pytest.raises(InputError, match="languages there are fi"):
+    with refused(InputError, "'ko'", "fi"):
         read_questions(path, language="ko")
     path.write_text('{"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "1"}]}]}]}')
-    with pytest.raises(InputError, match="article 0: no 'answers'"):
+    with refused(InputError, "article 0: ", "'answers'"):
         read_questions(path, language="fi")
 
 
@@ -68,7 +69,7 @@ def test_parts_of_questions_hold_whole_articles(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", [-2, 9, 4000])
 def test_an_answer_outside_the_context_is_refused(tmp_path: Path, start: int) -> None:
     path = text_file(tmp_path, "q.json", json.dumps(squad("the river", ("river", start))))
-    with pytest.raises(InputError, match=rf"answer_start is {start}, outside the context of 9 characters"):
+    with refused(InputError, "q.json: article 0: ", f"answer_start is {start}, ", "9 characters"):
         read_questions(path, language="en")
 
 

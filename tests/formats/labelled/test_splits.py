@@ -4,6 +4,7 @@ import pytest
 from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.labelled.sources import DataSource
@@ -39,7 +40,5 @@ def test_a_split_in_front_of_a_path_is_known_or_refused() -> None:
         ["a.tsv"],
         ["all.tsv", "lang={language}/b.tsv"],
     )
-    with pytest.raises(
-        ConfigurationError, match=r"tset=b\.tsv: unknown split 'tset'; known: train \(training\), dev"
-    ):
+    with refused(ConfigurationError, "tset=b.tsv: ", "'tset'", "train (training), dev"):
         DataSource(["train=a.tsv", "tset=b.tsv"])

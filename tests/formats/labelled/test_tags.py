@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from labelled_files import text_file
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.tags import read_tags
@@ -61,7 +62,7 @@ def test_bad_tags_name_the_line(tmp_path: Path, text: str, message: str) -> None
 
 def test_tokens_marked_with_another_language(tmp_path: Path) -> None:
     path = text_file(tmp_path, "dev", "fr:le\tO\nfr:chat\tO\n")
-    with pytest.raises(InputError, match=r"dev:1: the token is marked fr:, but 'de' is requested"):
+    with refused(InputError, "dev:1: ", "fr:", "'de'"):
         read_tags(path, language="de")
     assert len(read_tags(path, language="fra")) == 1
 
@@ -91,9 +92,9 @@ def test_written_words_have_the_tag_of_their_highest_part(tmp_path: Path, deps: 
     assert row["tags"] == ["VERB", tag, "NOUN", "PUNCT"]
     syntactic = build_task("pos", [str(path)]).load("de", "test")
     assert [len(words) for words in syntactic["words"]] == [6, 3]
-    with pytest.raises(InputError, match="this is pairs; leave words out"):
+    with refused(InputError, "a.tsv: ", "words=written", "pairs"):
         build_task("pos", [str(text_file(tmp_path, "a.tsv", "a\tX\n"))], words="written").load("de", "test")
-    with pytest.raises(ConfigurationError, match="known: syntactic, written"):
+    with refused(ConfigurationError, "words: ", "'fused'", "syntactic, written"):
         build_task("pos", [str(path)], words="fused")
 
 

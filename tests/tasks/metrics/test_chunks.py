@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from references import reference
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.tasks.metrics.chunks import chunks, entity_score, pos_chunk_score, tag_accuracy
@@ -73,9 +74,9 @@ def test_entity_counts() -> None:
 def test_accuracy_and_unequal_lengths() -> None:
     assert tag_accuracy([["A", "B"], ["C"]], [["A", "C"], ["C"]]).value == pytest.approx(200 / 3)
     assert tag_accuracy([], []).value == 0.0
-    with pytest.raises(ConfigurationError, match="sentence 2 has 1 predicted tags for 2"):
+    with refused(ConfigurationError, "sentence 2 ", "1 predicted tags", "2 tokens"):
         tag_accuracy([["A"], ["A", "B"]], [["A"], ["A"]])
-    with pytest.raises(ConfigurationError, match="1 predicted sentences for 2"):
+    with refused(ConfigurationError, "1 predicted ", "2 gold "):
         entity_score([["O"], ["O"]], [["O"]])
 
 
