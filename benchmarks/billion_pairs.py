@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false python benchmarks/billion_pairs.py --pairs 20000
 
-`docs/results/xlmr_large_estimate.md` multiplies them by a billion. Rates count processor time, so other work on the machine
-matters little.
+`docs/results/xlmr_large_estimate.md` multiplies them by a billion. Rates count processor time, so other
+work on the machine matters little.
 """
 
 from __future__ import annotations

@@ -392,7 +392,7 @@ def _listed(side: Mapping[Key, SeedFiles]) -> str:
 
 def _listed_metrics(side: Mapping[Key, SeedFiles]) -> str:
     """List a system's metrics with their numbers of examples: ``f1 of 1,000, accuracy of 1,000``."""
-    sizes = {}
+    sizes: dict[str, int] = {}
     for files in side.values():
         first_run = next(iter(files.values()))
         sizes |= {name: len(counts) for name, counts in first_run.metrics.items()}
