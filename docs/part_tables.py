@@ -10,6 +10,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from isoglot import losses
@@ -108,10 +109,8 @@ def made_of(section: str) -> list[Part]:
 def part_of(section: str, name: str, kind: type) -> Part:
     """A view or objective, with its entry in the recipe that has the fewest entries beside it."""
     using: list[tuple[int, str, str]] = []
-    for recipe, path in builtin_recipes().items():
-        if "/" in recipe:  # a variant, or a recipe for small data
-            continue
-        entries = read_document(path, variables=False).values.get(section, {})
+    for recipe, values in _recipes().items():
+        entries = values.get(section, {})
         lines = [_entry(key, values, kind) for key, values in entries.items() if values["type"] == name]
         if lines:
             using.append((len(entries), recipe, lines[0]))
@@ -120,6 +119,16 @@ def part_of(section: str, name: str, kind: type) -> Part:
     # Of recipes with as few entries the one with the shortest name: `mlm` goes before `dict_mlm`.
     _, recipe, line = min(using, key=lambda found: (found[0], len(found[1]), found[1]))
     return Part(name, kind, line, recipe)
+
+
+@cache
+def _recipes() -> dict[str, Mapping[str, Any]]:
+    """The values of every recipe that comes with isoglot, without variants and recipes for small data (`small/tlm`)."""
+    return {
+        recipe: read_document(path, variables=False).values
+        for recipe, path in builtin_recipes().items()
+        if "/" not in recipe
+    }
 
 
 def _entry(key: str, values: Mapping[str, Any], kind: type) -> str:

@@ -286,6 +286,7 @@ def test_bytes_are_text_and_labels_of_one_text_are_refused(encoder: dict[str, An
         iso.finetune(data=mixed, out=tmp_path / "mixed", **how)
 
 
+@pytest.mark.slow
 def test_other_tasks_predict_for_every_row_whatever_it_says_of_split_and_language(
     encoder: dict[str, Any], tmp_path: Path
 ) -> None:

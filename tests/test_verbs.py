@@ -96,6 +96,7 @@ def test_analyses_give_rows_and_charts(encoder: Path, tmp_path: Path) -> None:
         iso.figures(tmp_path / "found" / "results.jsonl")
 
 
+@pytest.mark.slow
 def test_transfer_takes_data_in_memory(tmp_path: Path) -> None:
     encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
     topics = {"text": ["the old river", "a quiet horse"] * 8, "label": ["water", "animals"] * 8}

@@ -77,6 +77,7 @@ def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
     assert kept_choice("box")["layer"] == 8 and layers == 12  # those above give vectors of sentences
 
 
+@pytest.mark.slow
 def test_its_links_are_those_of_the_unpacked_folder() -> None:
     pairs = [(ENGLISH.split(), sentence.split()) for sentence, _ in SENTENCES.values()]
     kept = EmbeddingOptions.build(**kept_choice("box"), dtype="float32")

@@ -125,6 +125,7 @@ def test_a_stopped_run_goes_on(corpus, encoder, tmp_path, stopping):
     assert not parts.exists()
 
 
+@pytest.mark.slow
 def test_another_output_of_the_same_links_goes_on_too(corpus, encoder, tmp_path, stopping):
     source, (aligner, _) = [Source(path=str(corpus))], chosen(encoder)
     align_file(source, tmp_path / "whole", aligner, LinkFormat(output="corpus"))
@@ -187,6 +188,7 @@ def test_what_was_learned_is_kept(corpus, tmp_path, monkeypatch, method):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "whole"]
 
 
+@pytest.mark.slow
 def test_workers_of_a_cluster_give_the_local_links(corpus, encoder, tmp_path, stopping, elsewhere):
     expected = local(corpus, encoder, tmp_path)
     out = tmp_path / "ray.jsonl"

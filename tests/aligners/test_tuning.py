@@ -53,6 +53,7 @@ def test_the_choice_has_the_least_error_and_is_kept_when_asked(own, tmp_path):
     assert iso.score(linked, sets["one"]) == found.best.scores["one"]
 
 
+@pytest.mark.slow
 def test_files_objects_and_models_give_one_table(own, tmp_path):
     gold = pairs(0, 12)
     file = write(tmp_path / "gold.jsonl", gold)

@@ -63,6 +63,7 @@ def test_transfer_gap_is_supervised_minus_zero_shot_with_one_source_model(
     assert next(iter(found.values)) == Measure("pos", "dev", "f1_zero_shot")
 
 
+@pytest.mark.slow
 def test_transfer_adds_a_language_and_keeps_weights_if_asked(tmp_path: Path, world: Any) -> None:
     train = FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=1)
     out, languages = tmp_path / "out", ("en", "en-x-trans", "en-x-trans-inv")

@@ -252,6 +252,7 @@ def test_scales_of_a_square_matrix_are_columns(whole, tmp_path) -> None:
                 use(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", ["bert"], indirect=True)
 def test_no_more_of_a_tokenizer_is_unpacked_than_one_can_have(whole, tmp_path) -> None:
     bomb = zlib.compress(bytes(6 * LARGEST_TOKENIZER))

@@ -144,6 +144,7 @@ def test_scores_and_reasons_are_properties(memory: Path, tmp_path: Path) -> None
     assert dropped["x-isoglot-reasons"] == "ratio" and int(dropped["x-isoglot-line"]) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["mine", "align-sentences"])
 def test_sentences_of_translation_memories_keep_what_their_units_say(
     memory: Path, verb: str, tmp_path: Path

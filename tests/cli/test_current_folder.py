@@ -68,6 +68,7 @@ def prepare(out: str) -> list[str]:
     return ["prepare", "pairs.tsv", *languages, "--processes", "2", "--out", out]
 
 
+@pytest.mark.slow
 def test_a_command_and_its_workers(folder: Path) -> None:
     script = folder.parent / "isoglot"
     script.write_text(SCRIPT)

@@ -173,7 +173,9 @@ def test_questions_by_syntax_with_parses(isoglot: Isoglot, data: Path) -> None:
     assert row["answers"] == {"text": ["Ann Lee"], "start": [0]}
 
 
-@pytest.mark.parametrize("algorithm", ["byte_bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize(
+    "algorithm", ["byte_bpe", pytest.param("unigram", marks=pytest.mark.slow), "wordpiece"]
+)
 def test_vocabulary_overlap_of_any_tokenizer(isoglot: Isoglot, tmp_path: Path, algorithm: str) -> None:
     """What is written is read by the plain tokenizer in the folder as the shifted ids of the original."""
     from transformers import AutoTokenizer

@@ -120,6 +120,7 @@ def test_standard_output_that_is_closed_or_full(tmp_path: Path) -> None:
     assert result.returncode == 2 and "the disk is full" in result.stderr and result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_streams_that_are_closed_or_show_few_letters(tmp_path: Path, bitext: Path) -> None:
     def ended(shell: str, **more: str) -> subprocess.CompletedProcess[bytes]:
         command = f"exec {sys.executable} -m isoglot.cli {shell}"
@@ -164,6 +165,7 @@ def test_a_name_that_is_not_utf8_is_used_or_refused_in_one_line(
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.slow
 def test_an_interruption_while_workers_start(tmp_path: Path, bitext: Path) -> None:
     """Twice, as an impatient user does and as `timeout` does."""
     # a shell starts background jobs with interrupts ignored, which children inherit

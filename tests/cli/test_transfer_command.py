@@ -23,6 +23,7 @@ def data(tmp_path: Path) -> str:
     return str(tmp_path / "{language}-{split}.tsv")
 
 
+@pytest.mark.slow
 def test_several_checkpoints_and_seeds_and_the_report_of_them(tmp_path: Path, data: str) -> None:
     model, out = str(tmp_path / "tiny"), tmp_path / "gap"
     command = ["transfer", model, model, "--run", "mlm", "--run", "align_mlm", "--task", "pos", "--data", data, "--out",

@@ -40,6 +40,7 @@ def test_real_bitext_without_what_is_held_out(tmp_path, language, count):
     assert texts(tmp_path / "out") == [(cleaned(r[0]), cleaned(r[1])) for r in expected]
 
 
+@pytest.mark.slow
 def test_real_bitext_by_ppas_lengths(tmp_path):
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
@@ -68,6 +69,7 @@ def test_real_bitext_by_ppas_lengths(tmp_path):
     assert max(pairs) <= 128
 
 
+@pytest.mark.slow
 def test_real_lexicon_treebank_and_alignments(tmp_path):
     lexicon = Source(path=f"{DATA}/lexicon/muse.en-de.txt", **PAIR)
     assert prepare(lexicon, tmp_path / "l", options=PrepareOptions(kind="lexicon")).rows == 101_931

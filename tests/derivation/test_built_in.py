@@ -61,6 +61,7 @@ def test_built_in_lists_have_each_relation_once(language: str, kind: str) -> Non
     assert not any(f"PRE_{b}_{a}" in weights for _, a, b in (name.split("_") for name in weights))
 
 
+@pytest.mark.slow
 def test_built_in_models_know_every_relation_of_the_world() -> None:
     known = {
         kind: {name for tier in BUILT_IN_MODELS["head-final"][kind] for name in tier.split()} for kind in "NV"
@@ -72,6 +73,7 @@ def test_built_in_models_know_every_relation_of_the_world() -> None:
             assert kind is None or relation in known[kind]
 
 
+@pytest.mark.slow
 def test_derive_transliterates_and_reorders_a_treebank_of_the_world() -> None:
     """Verbs go to the end, articles behind their nouns, and nothing is lost."""
     options = TransformOptions(syntax=SPEC, models=BUILT_IN, seed=1)

@@ -13,6 +13,12 @@ LONG = {
     "docs/extend/task.md",
     "docs/guides/billion_pairs.md",
     "docs/guides/classify.md",
+    "docs/guides/derived_languages.md",
+    "docs/guides/inspect.md",
+    "docs/guides/miniature_world.md",
+    "docs/guides/python.md",
+    "docs/guides/reproduce_a_table.md",
+    "docs/guides/translation_memories.md",
     "docs/guides/continue_an_encoder.md",
     "docs/guides/export.md",
     "docs/guides/notebook.md",
@@ -22,7 +28,7 @@ LONG = {
     "docs/guides/transfer.md",
     "docs/guides/write_a_recipe.md",
 }
-"""Pages that train or convert an encoder, or run many commands: some ten seconds and more."""
+"""Pages that train or convert an encoder, or run many commands: three to some ten seconds."""
 
 
 @pytest.mark.timeout(1800)  # pages are long, and machines are busy

@@ -113,6 +113,7 @@ def test_checkpoints_of_one_name_are_no_seeds(capsys: pytest.CaptureFixture[str]
     assert "85.0 ±7.1" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_packed_aligner_goes_by_its_own_name(tmp_path: Path) -> None:
     row = {"src": ["the", "house"], "tgt": ["das", "Haus"], "sure": [[0, 0], [1, 1]]}
     task = build_task("word_alignment", [json_lines(tmp_path / "en-de.jsonl", row)])

@@ -49,6 +49,7 @@ def test_training_stops_when_as_many_evaluations_have_not_been_better(
     assert report.note.call_count == stops
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("every", "killed"),
     [

@@ -294,6 +294,7 @@ def test_placeholders_of_tags_beside_the_text_count(tmp_path: Path) -> None:
     assert (report.kept, report.dropped) == (1, {"placeholders": 1})
 
 
+@pytest.mark.slow
 def test_pairs_in_another_language_of_the_script_are_dropped() -> None:
     pytest.importorskip("lingua")
     rows = [

@@ -49,6 +49,7 @@ def test_filter_pairs_takes_a_preset_and_what_is_given_beside_it_wins() -> None:
     assert found == ["", "placeholders", "", ""]
 
 
+@pytest.mark.slow
 def test_short_sides_are_judged_by_their_language_where_that_is_asked_for() -> None:
     pytest.importorskip("lingua")
     # 15 letters: Ukrainian, and Russian

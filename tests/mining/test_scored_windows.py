@@ -102,6 +102,7 @@ def test_filtering_goes_on(
     assert not (pairs.parent / ".out.tsv.parts").exists()
 
 
+@pytest.mark.slow
 def test_a_cluster_filters_as_one_machine(
     pairs: Path, encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def test_without_gradient_only_what_is_asked_for_is_kept(batch):
     assert len(encodings._cache) == 1
 
 
+@pytest.mark.slow
 def test_a_compiled_encoder_runs_compiled_unless_an_inner_layer_is_read(batch):
     model, views = batch
     calls = []

@@ -17,6 +17,7 @@ from isoglot.pretraining.check import load_recipe
 LORA = "model.adapter={type: lora, rank: 2, keep: true}"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated")  # peft reads it
 @pytest.mark.parametrize(
     "name",

@@ -137,6 +137,7 @@ def test_an_encoder_goes_through_every_verb(
     assert all(0 <= r.value <= 100 for r in scores) and len(scores) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

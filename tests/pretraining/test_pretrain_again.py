@@ -41,6 +41,7 @@ def test_another_value_of_a_variable_is_another_run(
         run(tiny_recipe, tmp_path / "run", *asked, resume=True)
 
 
+@pytest.mark.slow
 def test_another_tokenizer_of_the_same_path_is_another_run(tiny_recipe: Path, tmp_path: Path) -> None:
     tokenizer, out = tmp_path / "tokenizer", tmp_path / "run"
     shutil.copytree(run(tiny_recipe, tmp_path / "first", "steps=1")[0], tokenizer)
@@ -115,6 +116,7 @@ def test_a_finished_run_whose_checkpoint_was_deleted_is_not_done(tiny_recipe: Pa
     )
 
 
+@pytest.mark.slow
 def test_a_resumed_run_says_where_its_time_begins(tiny_recipe: Path, tmp_path: Path) -> None:
     out, keep = tmp_path / "run", "train.save_total_limit=null"
     run(tiny_recipe, out, keep)
@@ -186,6 +188,7 @@ def test_killed_and_resumed_from_the_command_line(tiny_recipe: Path, tmp_path: P
     assert all(torch.equal(a[k], b[k]) for k in a)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_the_folder_of_another(tiny_recipe: Path, tmp_path: Path) -> None:
     first, _ = run(tiny_recipe, tmp_path / "a", "steps=2")
     plain, _ = run(tiny_recipe, tmp_path / "b", "steps=1", f"model={{path: {first}}}", "tokenizer=null")

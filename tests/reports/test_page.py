@@ -93,6 +93,7 @@ def test_the_keyboard_reaches_every_word_and_follows_links(show: Show, demo_page
     assert len(tabbable) == len(all_of(driver, ".pair-view"))
 
 
+@pytest.mark.slow
 def test_right_to_left_words_run_from_right_to_left(show: Show, demo_page: Path) -> None:
     for width in (1280, 390):
         driver = show(demo_page, width=width)
@@ -102,6 +103,7 @@ def test_right_to_left_words_run_from_right_to_left(show: Show, demo_page: Path)
         assert word(driver, "reads").rect["x"] > word(driver, "she").rect["x"]
 
 
+@pytest.mark.slow
 def test_wires_join_the_words_also_after_the_window_has_changed(show: Show, demo_page: Path) -> None:
     driver = show(demo_page)
     script = """
@@ -156,6 +158,7 @@ def test_results_are_sorted_by_number_and_by_text(show: Show, demo_page: Path) -
     )
 
 
+@pytest.mark.slow
 def test_text_stands_out_in_both_themes_and_in_print(show: Show, demo_page: Path) -> None:
     driver = show(demo_page)
     for theme in ("light", "dark"):
@@ -201,6 +204,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+@pytest.mark.slow
 def test_many_tables_beside_the_papers_fold_and_a_link_opens_one(show: Show, tmp_path: Path) -> None:
     rows = {"weam_1": "weam", "weam_2": "weam", "ppa_2": "Ours (2M)", "ppa_4": "Ours (2M)"}
     write_studies(tmp_path / "runs", **rows, xlm_align_2="fast_align")
@@ -216,6 +220,7 @@ def test_many_tables_beside_the_papers_fold_and_a_link_opens_one(show: Show, tmp
     assert driver.get_log("browser") == []
 
 
+@pytest.mark.slow
 def test_cards_and_figures_leave_no_holes(show: Show, demo_page: Path) -> None:
     """Every row of cards and of figures reaches the edge of the page."""
     edges = """const edge = e => Math.round(e.getBoundingClientRect().right);

@@ -14,6 +14,7 @@ from isoglot.results.confusion import Confusion, ConfusionMatrix
 PAIRS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=1, max_size=20)
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_counts_and_scores_are_those_of_scikit_learn(pairs: list[tuple[str, str]]) -> None:
     gold, predicted = ([*side] for side in zip(*pairs, strict=True))

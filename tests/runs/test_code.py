@@ -116,7 +116,7 @@ print(json.dumps(code_hashes(U)))
 """
 
 
-@pytest.mark.parametrize("how", ["script", "stdin"])
+@pytest.mark.parametrize("how", [pytest.param("script", marks=pytest.mark.slow), "stdin"])
 def test_what_a_script_defines_counts_with_what_it_names(tmp_path: Path, how: str) -> None:
     (tmp_path / "used.py").write_text("def part(x):\n    return [x]\n")
 

@@ -308,6 +308,7 @@ for _ in range(300):
 """
 
 
+@pytest.mark.slow
 def test_processes_that_write_and_read_one_folder_do_not_disturb_each_other(tmp_path: Path) -> None:
     folder = write(tmp_path / "model", a="first", b="first")
     calls = [(_WRITER, "one"), (_WRITER, "two"), (_READER, "")]

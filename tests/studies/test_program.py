@@ -205,6 +205,7 @@ def test_sizes_that_make_no_sense_are_refused() -> None:
         inspect_programs([built(table, only=("MLM / trans:pos.zs",), steps=0)])
 
 
+@pytest.mark.slow
 def test_parts_are_encoders_and_together_everything() -> None:
     program = built(find_studies(["align_mlm/table3"])[0], seeds=[1])
     parts = [inspect_programs([program], part=(k, 5), check=False).parts for k in range(1, 6)]

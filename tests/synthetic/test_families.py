@@ -19,6 +19,7 @@ VARIABLES = {
 }
 
 
+@pytest.mark.slow
 def test_families_have_projective_trees() -> None:
     patterns = [*inference_patterns(), *paraphrase_patterns()]
     for seed in range(3):

@@ -85,6 +85,7 @@ def test_each_family_is_balanced_and_varied(number: int) -> None:
     assert np.exp(-(weights * np.log(weights)).sum()) > 150, "few patterns carry the weight"
 
 
+@pytest.mark.slow
 def test_inference_is_no_matter_of_words() -> None:
     found = {
         b.name: b.value for b in pair_baselines(WORLD.nli(4000), WORLD.nli(1500, split="test"), task="nli")
@@ -95,6 +96,7 @@ def test_inference_is_no_matter_of_words() -> None:
     assert found["overlap"] < 0.47
 
 
+@pytest.mark.slow
 def test_paraphrase_is_no_matter_of_words() -> None:
     found = {
         b.name: b.value for b in pair_baselines(WORLD.paws(4000), WORLD.paws(1500, split="test"), task="paws")
@@ -103,6 +105,7 @@ def test_paraphrase_is_no_matter_of_words() -> None:
     assert max(found["second only"], found["bag of words"], found["overlap"]) < 0.6
 
 
+@pytest.mark.slow
 def test_a_baseline_sees_a_cue_where_there_is_one() -> None:
     rows = WORLD.nli(3000).map(
         lambda r: {"second": r["second"] + (" Nope." if r["label"] == "contradiction" else "")}

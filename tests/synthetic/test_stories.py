@@ -26,6 +26,7 @@ def test_spans_are_where_they_say() -> None:
     assert len({r["id"] for r in rows} & set(WORLD.qa(100, split="dev")["id"])) == 0
 
 
+@pytest.mark.slow
 def test_questions_are_mixed() -> None:
     kinds = Counter(q.split()[0] for q in WORLD.qa(3000)["question"])
     assert set(kinds) >= {"Where", "Who", "What", "How", "On"}
@@ -64,6 +65,7 @@ def test_roles_are_answered_by_reading_them() -> None:
     assert checked > 300
 
 
+@pytest.mark.slow
 def test_shallow_readers_do_badly() -> None:
     found = {b.name: b.value for b in span_baselines(WORLD.qa(4000), WORLD.qa(1500, split="test"))}
     assert found["commonest answer"] < 0.4 and found["first of type"] < 0.4

@@ -47,6 +47,7 @@ def test_splits_share_no_sentence_across_tasks() -> None:
         assert not found[one] & found[other]
 
 
+@pytest.mark.slow
 def test_word_frequencies_are_zipfian() -> None:
     counts = Counter(w.lower() for words in WORLD.pos(20000)["words"] for w in words if w.isalpha())
     frequencies = np.array([c for _, c in counts.most_common(2000)], dtype=float)
@@ -86,6 +87,7 @@ def test_trees_of_tagged_sentences(task: str) -> None:
         WORLD.treebank(5, of="poems")
 
 
+@pytest.mark.slow
 def test_trees_of_pairs_and_stories() -> None:
     """One tree a sentence, in their order; first names are persons, marks are punctuation."""
     for task in ("nli", "paws"):

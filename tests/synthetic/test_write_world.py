@@ -37,6 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(path, files)
 
 
+@pytest.mark.slow
 def test_write_world_counts_rows_of_every_file(made: Made) -> None:
     on_disk = {p.relative_to(made.path).as_posix() for p in made.path.rglob("*") if p.is_file()}
     assert set(made.files) | {"manifest.json", LIST} == on_disk
@@ -46,6 +47,7 @@ def test_write_world_counts_rows_of_every_file(made: Made) -> None:
     assert json.loads((made.path / "manifest.json").read_text())["world"]["seed"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS)
 def test_tasks_read_what_the_world_made(made: Made, split: str) -> None:
     for kind in ("pos", "ner"):
@@ -98,6 +100,7 @@ def test_everything_has_a_head_final_copy(made: Made, tmp_path: Path) -> None:
     assert len(row["first"].replace(" ", "")) == len(original["first"].replace(" ", ""))
 
 
+@pytest.mark.slow
 def test_write_world_writes_only_what_is_asked_for(tmp_path: Path) -> None:
     request = WorldRequest(text=5, pos=0, ner=0, nli=4, paws=0, qa=0, dev=2, test=0)
     files, _ = write_world(tmp_path / "w", request)

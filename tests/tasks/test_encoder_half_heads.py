@@ -64,6 +64,7 @@ def test_head_stands_on_the_encoder_of_the_checkpoint(name: str, kind: str, tmp_
         torch.testing.assert_close(torch.stack(tuple(alone.values()), -1), headed.classifier(states))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "rows"), [("xnli", NLI), pytest.param("xquad", QUESTIONS, marks=pytest.mark.slow)]
 )

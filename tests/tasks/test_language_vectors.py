@@ -138,6 +138,7 @@ def test_questions_and_contexts_of_mlqa_have_their_own_languages(tmp_path: Path)
         assert row.inputs["language_ids"].tolist() == [-1] * first + [1] * (length - first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["xnli", "xquad"])
 def test_fine_tuning_and_evaluation_give_the_model_each_positions_language(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -169,6 +170,7 @@ def test_fine_tuning_and_evaluation_give_the_model_each_positions_language(
     assert seen and set.union(*seen) == {3}
 
 
+@pytest.mark.slow
 def test_an_encoder_of_a_run_with_language_embeddings_is_fine_tuned_with_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

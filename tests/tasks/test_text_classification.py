@@ -142,6 +142,7 @@ def _labelled(path: Path, language: str, count: int = 24) -> None:
     )
 
 
+@pytest.mark.slow
 def test_zero_shot_and_translate_train(encoder: Path, tmp_path: Path) -> None:
     for code in TOPICS:
         for split in ("train", "dev", "test"):

@@ -56,6 +56,7 @@ def test_features_are_those_of_the_paper() -> None:
     assert [layer.out_features for layer in model.classifier if hasattr(layer, "out_features")] == [5, 3]
 
 
+@pytest.mark.slow
 def test_a_frozen_encoder_is_learned_from_saved_measured_and_predicts(encoder: Path, tmp_path: Path) -> None:
     run = tuned(encoder, tmp_path / "run", layer=1)
     loaded = AutoModelForSequenceClassification.from_pretrained(run)
@@ -90,6 +91,7 @@ def test_vectors_of_a_function_are_computed_once(tmp_path: Path) -> None:
     assert said["prediction"] in ("entailment", "neutral", "contradiction")
 
 
+@pytest.mark.slow
 def test_texts_too_and_weights_of_classes(encoder: Path, tmp_path: Path) -> None:
     rows = [{"text": f"the {word}", "label": "water" if word == "river" else "land"} for word in WORDS * 5]
     run = iso.finetune(

@@ -24,7 +24,9 @@ def same(one: Any, two: Any) -> None:
 PLAIN = {"queue": False, "normalisation": "token"}
 
 
-@pytest.mark.parametrize("words", [False, True], ids=["known-items", "own-links"])
+@pytest.mark.parametrize(
+    "words", [pytest.param(False, marks=pytest.mark.slow), True], ids=["known-items", "own-links"]
+)
 @pytest.mark.parametrize("normalisation", ["token", "joint_token"])
 def test_accumulation_equals_a_larger_batch(tmp_path: Path, normalisation: str, words: bool) -> None:
     settings = {"queue": False, "words": words, "normalisation": normalisation}
@@ -64,6 +66,7 @@ def test_two_ranks_equal_a_double_batch(
     assert all(torch.equal(first[2][n], second[2][n]) for n in first[2])  # ranks end identical
 
 
+@pytest.mark.slow
 def test_two_ranks_with_an_encoder_that_waits(tmp_path: Path, both: dict[str, list[Any]]) -> None:
     one = trained(tmp_path / "one", {"examples": 8}, **WAITING, **ALL_USED)
     gradients = [any(name.startswith("model.bert") for name in step) for step in one[0]]
@@ -80,6 +83,7 @@ def test_concatenated_streams_accumulate_as_a_larger_batch(tmp_path: Path) -> No
     same(large, parts)
 
 
+@pytest.mark.slow
 def test_concatenated_streams_over_two_ranks(tmp_path: Path, both: dict[str, list[Any]]) -> None:
     """A rank without a pair runs what the other one runs: no parameter is unused, none drifts."""
     one = trained(tmp_path / "one", {"examples": 4}, **CONCATENATED)

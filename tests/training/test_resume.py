@@ -64,11 +64,14 @@ LORA = AdapterOptions(rank=2, dropout=0.1)
         {**SHORT, "parts": LATE_ENCODER},
         pytest.param({**SHORT, "parts": LATE_CONTRAST, "contrast": True}, marks=pytest.mark.slow),
         pytest.param({**SHORT, "parts": FROZEN_LAYER, "adapter": LORA}, marks=pytest.mark.slow),
-        {
-            **SHORT,
-            "adapter": AdapterOptions(type="lokr", rank=2, embeddings=True),
-            "dataloader_num_workers": 2,
-        },
+        pytest.param(
+            {
+                **SHORT,
+                "adapter": AdapterOptions(type="lokr", rank=2, embeddings=True),
+                "dataloader_num_workers": 2,
+            },
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             {**SHORT, "adapter": partial(peft.get_peft_model, peft_config=WRAPPER)}, marks=pytest.mark.slow
         ),

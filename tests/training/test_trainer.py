@@ -45,6 +45,7 @@ def test_token_budget_and_max_steps(tmp_path: Path) -> None:
     assert trainer.state.global_step == 5
 
 
+@pytest.mark.slow
 def test_loader_processes_of_several_ranks_on_cpus_are_no_forks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def test_other_options_share_the_encoder_and_leave_the_first_alone():
     assert list(first.align_pairs(pairs)) == before
 
 
+@pytest.mark.slow
 def test_a_stream_is_read_as_it_is_needed_in_constant_memory():
     pairs = pairs_of(50)
     drawn = 0

@@ -105,6 +105,7 @@ def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
     assert found.links == expected.links
 
 
+@pytest.mark.slow
 def test_sets_weigh_as_they_are_told(encoder, gold, tmp_path):
     """Two sets that want other layers: the heavier one has its way."""
     rows = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]

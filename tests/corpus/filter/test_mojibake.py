@@ -91,6 +91,7 @@ def test_accents_marks_and_capitals_are_not_taken_for_it() -> None:
     assert [text for text in clean if is_mojibake(text)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("ISOGLOT_DATA" not in os.environ, reason="needs ISOGLOT_DATA")
 def test_few_real_pairs_are_called_mojibake() -> None:
     paths = sorted((Path(os.environ["ISOGLOT_DATA"]) / "parallel").glob("en-*.tsv.gz"))

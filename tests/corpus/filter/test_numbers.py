@@ -108,6 +108,7 @@ def test_every_change_of_a_random_number_is_found() -> None:
             assert left and right, (source.format(value), target.format(other))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("ISOGLOT_DATA" not in os.environ, reason="needs ISOGLOT_DATA")
 def test_changes_of_real_pairs_are_found_and_clean_pairs_stay() -> None:
     found = made = clean = dropped = 0
