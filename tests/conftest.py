@@ -52,7 +52,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _imports_are_no_garbage() -> Iterator[None]:
-    """Freeze again after a module of tests that imported a lot: transformers' Trainer collects garbage at each start."""
+    """Freeze again after a module that imported a lot: transformers' Trainer collects garbage at each start."""
     before = len(sys.modules)
     yield
     if len(sys.modules) > before + 100:
