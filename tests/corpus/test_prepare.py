@@ -204,7 +204,7 @@ def test_an_input_that_changes_while_it_is_read_is_refused(tmp_path):
         with (tmp_path / "a.tsv").open("a") as file:
             file.write("two\tzwei\n")
 
-    with refused(InputError, "a.tsv: "):
+    with refused(InputError, "a.tsv: ", "changed"):
         prepare(source, tmp_path / "out", progress=edit)
     assert not (tmp_path / "out").exists()
 

@@ -143,7 +143,7 @@ def test_runs_that_share_a_cache_prepare_one_after_the_other(tiny_recipe: Path, 
 
 def test_a_tokenizer_that_is_not_there(tiny_recipe: Path, tmp_path: Path) -> None:
     recipe = load(tiny_recipe, [f"tokenizer={{path: {tmp_path / 'none'}}}"])
-    with refused(ConfigurationError, "/none: "):
+    with refused(ConfigurationError, "/none: ", "does not exist"):
         load_tokenizer(recipe, {}, cache_folder(), Silent())
 
 

@@ -192,9 +192,9 @@ def test_mistakes_are_told_and_leave_nothing_behind(tmp_path: Path, corpus: str)
     source, out = saved(tmp_path / "encoder", "bert"), tmp_path / "out"
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"text": "a"}\n{"text": \n', encoding="utf-8")
-    with refused(InputError, "broken.jsonl:2: "):
+    with refused(InputError, "broken.jsonl:2: ", "JSON"):
         trim(source, out, TrimRequest(text=(str(broken),)))
-    with refused(InputError, "missing.txt: "):
+    with refused(InputError, "missing.txt: ", "opened"):
         trim(source, out, TrimRequest(text=(str(tmp_path / "missing.txt"),)))
     with refused(ConfigurationError, 'text="corpus.tsv"'):
         trim(source, out, TrimRequest())
