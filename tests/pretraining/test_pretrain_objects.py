@@ -136,6 +136,13 @@ def test_a_model_object_begins_a_run_and_stays_as_it_is(values: dict, tmp_path: 
     assert (checkpoint / "model.safetensors").stat().st_mtime_ns > changed[0]
 
 
+def test_a_tokenizer_without_a_model_is_refused(values: dict, tmp_path: Path) -> None:
+    for recipe in (values, load_recipe(values)):
+        with refused(ConfigurationError, "tokenizer"):
+            pretrain(recipe, tmp_path / "run", tokenizer=tiny_tokenizer("bert"))
+    assert not (tmp_path / "run").exists()
+
+
 NOTEBOOK = """
 import pickle, sys
 import isoglot as iso

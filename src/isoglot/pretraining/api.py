@@ -152,6 +152,7 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
             {
                 "streams": streams,
                 "a model": model is not None,
+                "a tokenizer": tokenizer is not None,
                 "overrides": overrides,
                 "keep_adapter": keep_adapter,
             }
@@ -162,6 +163,10 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
     refuse_given_twice(request.sweep, overridden_keys)
     if request.seed and "seed" in overridden_keys:
         raise ConfigurationError("[[seed]]: the overrides have a seed too; give it once")
+    if tokenizer is not None and model is None:
+        raise ConfigurationError(
+            "[[tokenizer]]: only a model object needs it, and there is no [[model]]; leave it out, or pass both"
+        )
     # Objects in memory become files of the cache, and overrides that name the files.
     cache_path = cache_folder() if cache is None else Path(cache)
     held = [] if model is None else [held_model(model, tokenizer, cache_path)]
