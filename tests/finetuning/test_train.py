@@ -19,7 +19,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from isoglot.core.errors import ConfigurationError, TrainingError
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.finetuning.train import Watcher, _arguments, _items
+from isoglot.finetuning.train import Watcher, _arguments, _unweighted_items
 from isoglot.tasks import build_task
 from isoglot.tasks.features import IGNORED
 from isoglot.testing import tiny_bitext
@@ -113,9 +113,14 @@ def test_a_batch_that_cannot_be_divided_is_refused(tmp_path: Path) -> None:
 
 def test_a_loss_is_the_mean_over_labels_that_count_or_else_rows() -> None:
     ids = torch.zeros(2, 3)
-    assert _items({"input_ids": ids, "labels": torch.tensor([[1, IGNORED, 2], [IGNORED, IGNORED, 3]])}) == 3
-    assert _items({"input_ids": ids, "labels": torch.tensor([1, 0])}) == 2
-    assert _items({"input_ids": ids, "start_positions": torch.tensor([1, 2])}) == 2
+    assert (
+        _unweighted_items(
+            {"input_ids": ids, "labels": torch.tensor([[1, IGNORED, 2], [IGNORED, IGNORED, 3]])}
+        )
+        == 3
+    )
+    assert _unweighted_items({"input_ids": ids, "labels": torch.tensor([1, 0])}) == 2
+    assert _unweighted_items({"input_ids": ids, "start_positions": torch.tensor([1, 2])}) == 2
 
 
 @pytest.mark.parametrize("name", ["loss", "train_loss"])

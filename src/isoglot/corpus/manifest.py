@@ -126,7 +126,8 @@ class Manifest(BaseModel):
     ) -> dict[str, Any]:
         """Describe sources, options and inputs of a corpus, for comparison with the record of the folder.
 
-        Only inputs that the manifest of the folder names are hashed. A new input differs from them by its path already.
+        Only inputs that the manifest of the folder names are hashed. The path of a new input is a
+        difference already, so the file need not be read.
         """
         manifest = read_manifest(folder)
         known = {} if manifest is None else {file.path: file for file in manifest.inputs}

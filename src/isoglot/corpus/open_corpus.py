@@ -78,7 +78,7 @@ class CorpusInput:
     kind: Kind
     manifest: Manifest | None = None
     again: bool = False  # it will be looped over more than once, so standard input is copied to disk
-    paused: bool = False  # standard input had nothing more to read when the last pair was read
+    is_paused: bool = False  # standard input had nothing more to read when the last pair was read
     _spool: Spool[Any] | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -117,7 +117,7 @@ class CorpusInput:
         if self.manifest is None:
             pairs = source_pairs(self.source, incomplete=incomplete, tell_paused=self._set_paused)
             yield from self._repeatable(pairs)
-            self.paused = False
+            self.is_paused = False
             return
         source_language, target_language = LANGUAGES["bitext"]
         for row in self.rows(start, stop):
@@ -132,7 +132,7 @@ class CorpusInput:
             yield PairRead(pair)
 
     def _set_paused(self, paused: bool) -> None:
-        self.paused = paused
+        self.is_paused = paused
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Corpus:
 
         Standard input may pause for long; results so far are written out then.
         """
-        return any(part.paused for part in self.inputs)
+        return any(part.is_paused for part in self.inputs)
 
     def row_count(self) -> int:
         """Count the rows for a progress bar; 0 if an input must be read to know them."""

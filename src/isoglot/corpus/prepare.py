@@ -123,7 +123,7 @@ def prepare(
                     tests=RowTests.load(options),
                     folder=str(work / "parts"),
                     single_threaded=on_ray,
-                    resumable=on_ray,
+                    on_ray=on_ray,
                 )
                 manifest = _write_corpus(work, settings, paths, processes, progress)
     return PrepareSummary(**dict(manifest), path=folder, seconds=time.monotonic() - began, skipped=skipped)
@@ -150,7 +150,7 @@ def _parts_folder(
     """Yield the work folder of a run on Ray, ``OUT.parts``; it takes the name ``OUT`` at the end of the run.
 
     If the run is stopped, the folder stays, and a repeated call finds the parts and shards in it
-    (``Settings.resumable``).
+    (``Settings.on_ray``).
 
     Other verbs keep results in :mod:`isoglot.runs.parts`. Here, workers write the rows themselves, into a folder that
     all machines see, and only counts and hashes come back to this process.
@@ -244,7 +244,7 @@ def _total_size(paths: Sequence[str]) -> int | None:
 
 def _pool(settings: Settings, processes: int | None, total: int | None) -> WorkPool:
     """Choose the workers: those of a Ray cluster, processes of this machine, or this process alone for small inputs."""
-    if settings.resumable:
+    if settings.on_ray:
         return RayPool(processes, start, settings, fewer="[[processes]]")
     if not processes:
         is_small = total is not None and total < _SMALL

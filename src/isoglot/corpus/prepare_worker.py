@@ -45,7 +45,7 @@ class Settings:
     folder: str  # of the part files
     single_threaded: bool  # the worker uses one core, because other workers use the others
     # On Ray: the folder stays if the run is stopped, and parts and shards in it are not made again.
-    resumable: bool
+    on_ray: bool
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def filter_chunk(task: ChunkTask) -> Part:
     settings = _Worker.settings
     path = Path(settings.folder) / f"part-{task.number:08d}.arrow"
     counts_path = path.with_suffix(".npz")
-    if settings.resumable and counts_path.is_file():  # made by an earlier run
+    if settings.on_ray and counts_path.is_file():  # made by an earlier run
         return _read_counts(counts_path)
     kind = settings.options.kind
     source = settings.sources[task.source]
@@ -124,7 +124,7 @@ def filter_chunk(task: ChunkTask) -> Part:
         with pa.ipc.new_file(str(path), table.schema, options=compressed) as writer:
             writer.write_table(table)
         part.path, part.size = str(path), table.nbytes
-    if settings.resumable:
+    if settings.on_ray:
         _write_counts(part, counts_path)  # last: where the counts are, the rows are complete
     return part
 

@@ -117,7 +117,8 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         workers: Runs that go on at a time, each in its own process, where there are several.
         train: All settings as one object, in place of ``preset`` and ``settings``.
         preset: Paper whose settings hold where no other is given.
-        epochs: Passes over the training data; of several the best on development data is kept, as of the next two.
+        epochs: Passes over the training data. Several values, here, in ``batch_size`` or in ``learning_rate``, make a
+            grid: every combination is trained, and the best on development data is kept.
         batch_size: Examples per optimiser step and device.
         learning_rate: Peak learning rate.
         max_length: Tokens of a row; longer ones are cut.

@@ -33,7 +33,7 @@ class LengthOrder(torch.utils.data.Sampler[int]):
 
     Args:
         lengths: Length of the longest row of each group.
-        groups_per_step: Groups in one optimiser step.
+        groups_per_step: Groups in one optimiser step of one device.
         bucket: Steps in a pool.
         seed: The run's seed.
     """

@@ -49,7 +49,9 @@ class FinetuneOptions(Options):
         "float32", "float32, bfloat16, float16, or mixed: float16 on a GPU, float32 without one."
     )
     dropout: float | None = option(None, "Dropout of all layers; by default the checkpoint's.", ge=0, lt=1)
-    bucket: int = option(50, "Batches within which rows are sorted by length; 1 for random batches.", ge=1)
+    bucket: int = option(
+        50, "Optimiser steps within which rows are sorted by length; 1 for random batches.", ge=1
+    )
     evaluate_every: int | None = option(None, "Steps between evaluations; by default an epoch.", ge=1)
     select: Literal["source", "joint", "last"] = option(
         "source", "Checkpoint to keep: the best on the training language's dev data (source), on those of "
@@ -68,8 +70,8 @@ class FinetuneOptions(Options):
     )
     setting: Literal["zero_shot", "translate_train", "code_switch", "code_switch_and_originals"] = option(
         "zero_shot",
-        "Recorded with the run; code_switch mixes translations with their originals, code_switch_and_originals also "
-        "keeps the translations.",
+        "Experimental setup, recorded with the run; code_switch mixes translations with their originals, "
+        "code_switch_and_originals also keeps the translations.",
     )
     pivot: str = option(
         "en",

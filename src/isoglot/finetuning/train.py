@@ -336,7 +336,7 @@ class _Trainer(StagedTrainer):
     def _items(self, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Count the items of a batch, each by the weight of its class if there are class weights."""
         if self.class_weights is None:
-            return _items(batch)
+            return _unweighted_items(batch)
         return weighted_items(batch["labels"], self.class_weights)
 
     def _run_epoch(self, *given: Any, **named: Any) -> None:
@@ -349,7 +349,7 @@ class _Trainer(StagedTrainer):
             super()._run_epoch(*given, **named)  # type: ignore[no-untyped-call]
 
 
-def _items(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+def _unweighted_items(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """Count the items of a batch: labels that are not ignored, or rows if the batch has no ``labels``.
 
     The rows of question answering have none: their loss is that of the first and the last word of the answer.

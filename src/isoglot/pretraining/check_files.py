@@ -63,7 +63,7 @@ def _prepared_problems(stream: StreamSection, source: Source) -> Iterator[Proble
         return
     made_with = corpus.manifest and corpus.manifest.options
     for key in PrepareOptions.model_fields:
-        # `prepared_input` has compared `kind`; the other three are not filters.
+        # `prepared_input` has compared `kind`. Tokenizer, seed and shard_rows are no filters.
         if key not in stream.model_fields_set or key in ("kind", "tokenizer", "seed", "shard_rows"):
             continue
         before = getattr(made_with, key)

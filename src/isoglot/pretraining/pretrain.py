@@ -92,7 +92,8 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         corpora = prepared(recipe, cache_path, report)  # 2
         made_from_data = {"inputs": input_hashes(recipe, corpora), "encoder": encoder_hash(recipe)}
         if state != "new":
-            # The recipe is the same. Its data may have changed, or the code of the user's own classes.
+            # The recipe is the same. Its data may have changed, or the code of the user's own classes: a second record
+            # of the same folder compares these.
             what = f"{record.what} on other data or code"
             state = Record(out, made_from_data, what=what, overwrite=overwrite).state(resume=resume)
         if state == "finished":

@@ -69,7 +69,7 @@ class StepHooks(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Start the clock of tokens per second."""
-        kwargs["model"].expect_steps()  # `on_step_end` here calls `after_step`
+        kwargs["model"].stop_watching_steps()  # `on_step_end` here calls `after_step`
         self.first_step = state.global_step
         self.meter.flush()  # its clock has run since the trainer was built
 

@@ -41,8 +41,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         primary: the stream whose epochs are counted.
         length: number of positions of the run; ``None``: endless (``len()`` is then one epoch).
         seed: the run's seed.
-        bucket: positions per window, usually 50 batches' worth (:func:`isoglot.training.batches.bucket_positions`);
-            ``None``: no sorting, an epoch is one window.
+        bucket: positions per window; ``None``: no sorting, an epoch is one window. A recipe's ``bucket`` counts
+            optimiser steps, usually 50; :func:`isoglot.training.batches.bucket_positions` turns them into positions.
         least: minimum positions of a window: the number of batches in one optimiser step (ranks times accumulation).
             An epoch's last window joins the one before it if it would have fewer.
         concatenate: whether the streams are shuffled together as one data set.
@@ -131,18 +131,18 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
 
         In epochs of 25 positions with the windows 0-9, 10-19 and 20-24, window 4 is 35 to 45.
         """
-        epoch, in_epoch = divmod(index, len(self._borders) - 1)
+        epoch, window_in_epoch = divmod(index, len(self._borders) - 1)
         first_of_epoch = epoch * self.epoch_size
-        start = first_of_epoch + int(self._borders[in_epoch])
-        stop = first_of_epoch + int(self._borders[in_epoch + 1])
+        start = first_of_epoch + int(self._borders[window_in_epoch])
+        stop = first_of_epoch + int(self._borders[window_in_epoch + 1])
         return start, stop if self.length is None else min(stop, self.length)
 
     def window_of(self, position: int) -> int:
         """Return the number of the window that a position lies in; windows are counted over all epochs."""
-        epoch, in_epoch = divmod(position, self.epoch_size)
+        epoch, position_in_epoch = divmod(position, self.epoch_size)
         windows = len(self._borders) - 1
         # The last window of an epoch may be longer than the others.
-        window_in_epoch = min(in_epoch // (self.bucket or self.epoch_size), windows - 1)
+        window_in_epoch = min(position_in_epoch // (self.bucket or self.epoch_size), windows - 1)
         return epoch * windows + window_in_epoch
 
     def window_lengths(self, index: int) -> dict[str, NDArray[np.int32]]:

@@ -96,7 +96,7 @@ class AlignmentModel(nn.Module):
         self.normalisation = normalisation
         self.language_embeddings = language_embeddings
         self.step = 0
-        # Until `after_step` is called for the first time, `forward` looks whether the weights change without it.
+        # Until `after_step` is called for the first time, `forward` looks whether parameters change without it.
         self._looks_for_steps = True
         self._values_before: Tensor | None = None
 
@@ -232,7 +232,7 @@ class AlignmentModel(nn.Module):
     def _watch_steps(self) -> None:
         """Warn once if an optimiser step was taken without :meth:`after_step`, and objectives depend on it.
 
-        An optimiser step shows in the weights: the first number of any trained tensor has changed since the last call.
+        An optimiser step shows in the parameters: the first number of a trained tensor has changed since the last call.
         """
         if not self._looks_for_steps:
             return
@@ -248,7 +248,7 @@ class AlignmentModel(nn.Module):
         values = torch.cat([parameter.detach().flatten()[:1].float().cpu() for parameter in trained])
         before, self._values_before = self._values_before, values
         if before is not None and not torch.equal(before, values):
-            self.expect_steps()
+            self.stop_watching_steps()
             _LOGGER.warning(
                 "%s: does not know of an optimiser step, so schedules, momentum copies and changes of labels stay at "
                 "the first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or set "
@@ -256,14 +256,14 @@ class AlignmentModel(nn.Module):
                 ", ".join(dict.fromkeys(names)),
             )
 
-    def expect_steps(self) -> None:
-        """Trust that :meth:`after_step` follows every optimiser step: stop looking for steps without it."""
+    def stop_watching_steps(self) -> None:
+        """Stop looking for optimiser steps without :meth:`after_step`: the caller calls it after every step."""
         self._looks_for_steps = False
 
     @torch.no_grad()
     def after_step(self) -> None:
         """Tell every objective, of weight 0 or not, that an optimiser step has been taken."""
-        self.expect_steps()
+        self.stop_watching_steps()
         for objective in self.objectives.values():
             objective.after_step(self.model)  # type: ignore[operator]
 

@@ -59,7 +59,7 @@ def test_links_outside_the_sentence(link, side, align_on, tmp_path):
 )
 def test_fit_pair_cuts_the_longer_side_one_by_one(pairs, side, budget):
     source, target = (np.array(column) for column in zip(*pairs, strict=True))
-    found = fit_pair(source, target, side=side, budget=budget)
+    found = fit_pair(source, target, max_side=side, budget=budget)
     for k, pair in enumerate(pairs):
         s, t = (min(n, side if side is not None else n) for n in pair)
         while budget is not None and s + t > budget:
@@ -112,6 +112,6 @@ def test_nothing_left_and_empty_sides(tmp_path):
 
 def test_a_pair_is_cut_at_its_longer_side_and_then_in_halves():
     lengths = np.array([9, 9]), np.array([3, 8])
-    assert [side.tolist() for side in fit_pair(*lengths, side=None, budget=8)] == [[5, 4], [3, 4]]
-    assert [side.tolist() for side in fit_pair(*lengths, side=None, budget=7)] == [[4, 4], [3, 3]]
-    assert [side.tolist() for side in fit_pair(*lengths, side=6, budget=None)] == [[6, 6], [3, 6]]
+    assert [side.tolist() for side in fit_pair(*lengths, max_side=None, budget=8)] == [[5, 4], [3, 4]]
+    assert [side.tolist() for side in fit_pair(*lengths, max_side=None, budget=7)] == [[4, 4], [3, 3]]
+    assert [side.tolist() for side in fit_pair(*lengths, max_side=6, budget=None)] == [[6, 6], [3, 6]]

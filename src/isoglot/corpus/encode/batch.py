@@ -157,7 +157,7 @@ class BatchEncoder:
         budget = None if max_length is None else max(max_length - self.specials, 0)
         if len(sides) == 2:
             source, target = sides
-            return list(fit_pair(source.lengths, target.lengths, side=max_side, budget=budget))
+            return list(fit_pair(source.lengths, target.lengths, max_side=max_side, budget=budget))
         lengths = sides[0].lengths
         for limit in (max_side, budget):
             if limit is not None:
@@ -207,18 +207,18 @@ class BatchEncoder:
         return project_links(links, source_index, target_index, subword=self.options.subword)
 
 
-def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None) -> tuple[_Int, _Int]:
+def fit_pair(source: _Int, target: _Int, *, max_side: int | None, budget: int | None) -> tuple[_Int, _Int]:
     """Limit the lengths of pairs.
 
-    1. Each side keeps at most ``side`` pieces.
+    1. Each side keeps at most ``max_side`` pieces.
     2. If both together exceed ``budget``, the longer side is cut until they fit: 9 and 3 become 5 and 3 of 8.
     3. If both are longer than half of the budget, both become half of it, the source one longer if it is odd: 9 and 8
        become 4 and 3 of 7.
 
     **Shape**: source, target and both results (pairs,).
     """
-    if side is not None:
-        source, target = np.minimum(source, side), np.minimum(target, side)
+    if max_side is not None:
+        source, target = np.minimum(source, max_side), np.minimum(target, max_side)
     if budget is None:
         return source, target
     larger_half = budget - budget // 2

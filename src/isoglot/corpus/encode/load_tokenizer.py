@@ -24,6 +24,8 @@ _NAMES = ("cls_token", "sep_token", "pad_token", "unk_token")
 def load_tokenizer(checkpoint: str | Path, **where: Any) -> PreTrainedTokenizerFast:
     """Load the fast tokenizer of a checkpoint; remote code is never run.
 
+    ``where``: Arguments of ``from_pretrained`` that say where the checkpoint is, such as ``revision``.
+
     Example:
         >>> tokenizer = load_tokenizer("xlm-roberta-base")  # doctest: +SKIP
     """

@@ -34,7 +34,7 @@ _SCRIPT_NAMES = {"Cjk": "Han"}
 class KnownText(NamedTuple):
     """The known and unknown words of a text that has unknown pieces."""
 
-    counts: list[bool]  # for each piece, whether it counts
+    is_counted: list[bool]  # for each piece
     unknown_words: list[str]
     is_unknown: bool  # the text has no known word
 
@@ -205,18 +205,18 @@ def piece_spans(encoding: Any, unknown: int | None) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Iterator[OnUnknown]:
+def counted(on_unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Iterator[OnUnknown]:
     """Yield the function that receives the unknown words of a ``with`` block.
 
     By default the words are counted, and a warning is given at the end of the block.
 
     Args:
-        unknown: The function to yield, if the caller counts the words.
+        on_unknown: The function to yield, if the caller counts the words.
         effect: What happens to unknown words, for the warning.
         unit: What the numbers in the warning count.
     """
-    if unknown is not None:
-        yield unknown
+    if on_unknown is not None:
+        yield on_unknown
         return
     tally = UnknownWords(effect)
     try:

@@ -30,13 +30,12 @@ class Part:
     removed: Mapping[str, int]  # rows that each filter dropped
     flags_seen: Sequence[str]  # names in the flag column
     keys: NDArray[np.uint64] | None  # a hash of each row that passed, if duplicates are dropped
-    spaces: Mapping[str, int]  # see `Records`
-    possible: int  # see `Records`
+    spaces: Mapping[str, int]  # unusual spaces, by character
+    possible: int  # possible links (`1p2`) that were left out
     controls: int = 0  # rows from which control characters were removed
-    c1_controls: int = (
-        0  # of these, rows with characters of U+0080 to U+009F, which Unicode calls C1 controls
-    )
-    described: int = 0  # see `Records`
+    # Of these, rows with characters of U+0080 to U+009F, which Unicode calls C1 controls.
+    c1_controls: int = 0
+    described: int = 0  # units of a translation memory whose id, tags or notes were left out
     source: int = 0  # index of the source
     path: str = ""  # the file; empty if no row passed
     size: int = 0  # bytes of the rows in memory

@@ -265,10 +265,12 @@ class _Packer:
     def _columns(self, block: Block) -> Columns:
         """Turn the texts of a block into its columns.
 
-        Two texts of 4 and 3 tokens, with special tokens, have these, the first pair if texts are isolated::
+        Two texts of 4 and 3 tokens, special tokens included, if texts are isolated from each other::
 
             document_ids    1 1 1 1 2 2 2
             position_ids    0 1 2 3 0 1 2
+
+        and if they are not::
 
             attention_mask  1 1 1 1 1 1 1
             position_ids    0 1 2 3 4 5 6
