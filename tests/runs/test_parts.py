@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,40 @@ def test_other_rows_are_noticed_in_their_block(tmp_path: Path, at_once: None) ->
         next(results)
         with refused(ConfigurationError, "/.out.txt.parts: ", "input"):
             next(results)
+
+
+def in_a_thread(work: Callable[[], object]) -> None:
+    """Run as the reports of workers do, in a thread that goes on afterwards."""
+    done, end = threading.Event(), threading.Event()
+
+    def report() -> None:
+        work()
+        done.set()
+        end.wait()
+
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    assert done.wait(60)
+
+
+def test_parts_that_another_thread_keeps_are_unlocked_at_the_end(tmp_path: Path, at_once: None) -> None:
+    out, folder = tmp_path / "out.txt", tmp_path / ".out.txt.parts"
+    for resume in (False, True):  # a new folder, and one that an earlier run has left
+        with (
+            pytest.raises(KeyboardInterrupt),
+            kept_parts(out, dict, what="test run", resume=resume) as parts,
+        ):
+            in_a_thread(partial(parts.keep, int(resume), "hash", found_of([0, 1])))
+            raise KeyboardInterrupt
+        assert [path.name for path in tmp_path.iterdir()] == [folder.name], "the lock is gone"
+    assert len(list(folder.glob("*.parquet"))) == 2
+    # A run that was killed before it had written its first part: its folder is there, and nothing is in it to resume.
+    for file in folder.glob("*.parquet"):
+        file.unlink()
+    with kept_parts(out, dict, what="test run") as parts:
+        in_a_thread(partial(parts.keep, 0, "hash", found_of([0, 1])))
+        assert len(list(folder.glob("*.parquet"))) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_short_work_leaves_nothing(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ _PATIENCE = 1.0
 
 
 @contextmanager
-def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
+def locked(path: str | Path, *, wait: bool = True, bound_to_thread: bool = True) -> Iterator[None]:
     """Let only one process at a time into the block for a path. The same thread may enter again.
 
     1. The lock is a hidden file beside the path, `.out.lock` for `out`, which is deleted at the end of the block.
@@ -32,6 +32,8 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
     Args:
         path: The path that the block works on.
         wait: Whether to wait for another process; otherwise the block is refused.
+        bound_to_thread: False if another thread than the one that enters may leave the block; nobody may then enter
+            again, not even the same thread.
 
     Raises:
         ConfigurationError: Another process holds the lock, and ``wait`` is false.
@@ -39,7 +41,7 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
     target = Path(path).resolve()
     make_folder(target.parent)
     file = hidden(target, ".lock")
-    lock = FileLock(file, is_singleton=True)
+    lock = FileLock(file, is_singleton=bound_to_thread, thread_local=bound_to_thread)
     try:
         # FileLock would wait for ever where the file cannot be made, so it is made here first.
         os.close(os.open(file, os.O_CREAT | os.O_RDONLY | os.O_NOFOLLOW, 0o666))

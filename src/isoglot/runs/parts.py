@@ -86,6 +86,7 @@ class Parts:
         self._folder, self._made_from, self._what = folder, made_from, what
         self._stack = ExitStack()  # holds the lock of the folder
         self._mutex = threading.Lock()  # workers of a cluster report from threads of their own
+        self._is_locked = False
         self._has_record = False  # the folder is locked, and its `run.json` is written
         # False after a write failed: nothing more is kept, and earlier parts are still used.
         self._can_write = True
@@ -110,7 +111,7 @@ class Parts:
         folder = self._folder
         if folder is None or not folder.is_dir() or not any(folder.iterdir()):
             return
-        self._stack.enter_context(locked(folder, wait=False))
+        self._lock(folder)
         part_of = {}
         for file in folder.glob("*.parquet"):
             first, end = map(int, file.stem.split("-"))  # 00000003-00000005.parquet holds blocks 3 and 4
@@ -238,9 +239,18 @@ class Parts:
             return
         with full_disk_named(folder):
             folder.mkdir(exist_ok=True)
-            self._stack.enter_context(locked(folder, wait=False))
+            self._lock(folder)
             Record(folder, {}, what=self._what).begin(self._made_from())
         self._has_record = True
+
+    def _lock(self, folder: Path) -> None:
+        """Lock the folder until :meth:`close`, unless it is locked already.
+
+        The thread in which a worker reports its result may be the first to keep something; the main thread unlocks.
+        """
+        if not self._is_locked:
+            self._stack.enter_context(locked(folder, wait=False, bound_to_thread=False))
+            self._is_locked = True
 
     @property
     def _place(self) -> Path:
@@ -288,6 +298,7 @@ class Parts:
     def close(self) -> None:
         """Release the lock, so that other processes can use the folder."""
         self._stack.close()
+        self._is_locked = False
 
 
 def _arrow(values: Any, kind: str) -> Any:
