@@ -29,10 +29,10 @@ class EmbeddingScore:
     """
 
     score: float  # % of source entries whose nearest candidate is a translation
-    backward: float  # the same from the target side, among the source entries that were asked for
+    backward: float  # the same from the target side: ``answered`` targets look among ``tokens`` sources
     cosine: float  # mean cosine of the gold pairs, from −1 to 1
-    tokens: int  # source entries that were asked for
-    answered: int  # target entries of the gold pairs, of which ``backward`` is the share
+    tokens: int  # distinct source entries of the gold pairs
+    answered: int  # distinct target entries of the gold pairs
     candidates: int  # target entries that were searched
     entries: Tensor  # numbers of the source entries that were asked for, ascending. Shape: (tokens,)
     correct: Tensor  # whether the nearest candidate of each is a translation. Shape: (tokens,), bool

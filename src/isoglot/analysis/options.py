@@ -27,7 +27,10 @@ class CorpusFiles(LinkReading, PairReading):
 
 
 class Subset(Options):
-    """A part of the pairs that is drawn and scored, as the paper's code does; all targets are searched."""
+    """A part of the pairs that is drawn and scored, as the paper's code does.
+
+    ``candidates`` says which targets are searched.
+    """
 
     share: float = option(
         ...,

@@ -88,7 +88,10 @@ def own_neighbours(vectors: Tensor, k: int) -> Tensor:
 
 
 def _hsic(first: Tensor, second: Tensor, *, debiased: bool) -> Tensor:
-    """HSIC₀, or HSIC₁ times n (n − 3), without either kernel: only sums over their rows are needed."""
+    """Compute HSIC₀, or HSIC₁ as in :func:`linear_cka`, from sums over the rows: neither n × n kernel is made.
+
+    Song et al. 2012 divide HSIC₁ by n (n − 3). CKA is a quotient, in which that factor cancels.
+    """
     cross = first.T @ second
     if not debiased:
         return cross.square().sum()

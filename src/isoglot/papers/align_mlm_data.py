@@ -15,7 +15,10 @@ from isoglot.studies import (
 )
 
 _AUTHORS_REPAIR = {"trans": "none", "inv": "flip", "syn": "consistent"}
-"""Last step of a transformation to what the authors' code does to entity tags; transliterated ones stay."""
+"""Last name of a transformation (``inv`` of ``trans+inv``) to what the authors' code does to entity tags.
+
+Transliterated tags stay.
+"""
 
 
 def task_of(lab: Lab, task: str, order: str, overlap: float) -> StudyTask:
@@ -133,7 +136,7 @@ def _order_models(lab: Lab) -> dict[str, Any]:
 def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
     """Text and task data in the derived language.
 
-    ``order`` names transformations in the order they are applied: ``trans+inv`` transliterates, then inverts.
+    ``order`` names transformations, of which the last is applied first: ``trans+inv`` inverts, then transliterates.
     ``overlap`` is the share of the vocabulary that the derived language keeps from English.
     """
     size = lab.size
@@ -162,8 +165,8 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
     # Repair of the labels of a row whose words have moved.
     repair = size["repair"]
     if repair == "authors":
-        last_transformation = order.rpartition("+")[2]
-        repair = _AUTHORS_REPAIR[last_transformation]
+        last_name = order.rpartition("+")[2]
+        repair = _AUTHORS_REPAIR[last_name]
     rows = {"repair": repair}
     if has_syntax:
         rows["labels"] = size["labels"]

@@ -223,7 +223,7 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
     1. Mappings merge: ``train: {fp16: true}`` over ``train: {warmup: 10}`` has both keys. At the location ``replaced``
        a mapping replaces the other one, too: that is the value of an override.
     2. Everything else replaces what is below, lists too.
-    3. Null deletes an entry.
+    3. Null deletes an entry that is below; where there is none, null stays.
     4. A key deletes its alternative (``steps`` deletes ``epochs``), unless both are in the upper document.
     """
     result = Document(dict(base.values), dict(base.origins), dict(base.raw), [*base.problems, *over.problems])

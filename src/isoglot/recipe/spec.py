@@ -36,7 +36,9 @@ class Spec(Options):
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
     maker: ClassVar[Any] = None
-    supplied: ClassVar[tuple[str, ...]] = ()  # parameters that isoglot gives, and no recipe
+    supplied: ClassVar[
+        tuple[str, ...]
+    ] = ()  # parameters that isoglot passes itself; a recipe cannot set them
     corpora: ClassVar[frozenset[str]] = frozenset()
     """Options whose parameter takes a corpus. A recipe gives the name of a stream; :meth:`make` gives its corpus."""
 
@@ -134,7 +136,10 @@ def _restored(maker: Any, supplied: tuple[str, ...], state: dict[Any, Any]) -> S
 
 
 def require_options(subject: Any, **values: Any) -> None:
-    """Refuse options in Python as a recipe's are: those of a dataclass's own object, or ``values`` for a callable."""
+    """Refuse wrong options given in Python, as they are refused in a recipe.
+
+    ``subject``: An object of a dataclass, whose fields are checked; or a callable, whose ``values`` are checked.
+    """
     is_object = not isinstance(subject, type) and is_dataclass(subject)
     maker: Any = type(subject) if is_object else subject
     if is_object:

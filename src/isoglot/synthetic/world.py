@@ -2,7 +2,7 @@
 
 A row is a pattern whose variables are lexemes of their pools, drawn with Zipfian frequencies in which the words of the
 row's theme count more. Whether a sentence belongs to train, dev or test is a hash of its words: no sentence occurs in
-two splits, whichever task it serves.
+two splits, whichever task it serves. Stories for questions are divided as wholes; single sentences of them may recur.
 """
 
 import re
@@ -38,7 +38,7 @@ _BOOST = 36.0
 _WITHOUT_NAMES = 0.125
 """Weight of a sentence without a name among those with entities."""
 _VOWEL = re.compile("(?!uni(?!n)|use|eu|one|ura|uke)[aeiou]|hour|honest|heir")
-"""Words that are spoken with a vowel first."""
+"""Words that are spoken with a vowel first: an apple, an hour, an uninteresting book; a university, a European."""
 _ATTACHED = {",", ".", "?", "'s"}
 """Words without a space before them."""
 _TREEBANK = Features({**TREEBANK, "entities": List(Value("string")), "text": Value("string")})

@@ -42,7 +42,6 @@ def write_world(
         world = World(request.seed, request.size)
         rows_of_file: dict[str, int] = {}
         for number, (kind, file, render, split) in enumerate(planned):
-            report.progress("files of the world", number, len(planned))
             rows = request.rows(kind, split)
             if render is _conllu:
                 dataset = world.treebank(rows, split=split, of=kind)
@@ -53,6 +52,7 @@ def write_world(
             with path.open("w", encoding="utf-8", newline="\n") as lines:
                 lines.writelines(render(dataset, split))
             rows_of_file[file] = len(dataset)
+            report.progress("files of the world", number + 1, len(planned))
         return {"files": rows_of_file}
 
     report = reporter_of(progress)
