@@ -127,7 +127,7 @@ class Schedule:
         self._progress = progress
         self._handed_out: set[Path] = set()  # folders of steps that are being made, and of steps that failed
         self._begun: Counter[str] = Counter()  # by kind of step
-        self._seconds: dict[str, list[float]] = defaultdict(list)  # of finished steps, by `takes_as_long_as`
+        self._seconds: dict[str, list[float]] = defaultdict(list)  # of finished steps, by `duration_group`
 
     def next_steps(self, most: int) -> Iterator[tuple[int, Work]]:
         """Yield steps to make now, at most ``most``, each with the number of a part that needs it.
@@ -163,7 +163,7 @@ class Schedule:
             # A step that failed stays among those that were handed out: it is not tried again.
             self._handed_out.discard(work.folder)
             self.tally.made[work.step.kind] += outcome.is_new
-            self._seconds[work.step.takes_as_long_as].append(outcome.seconds)
+            self._seconds[work.step.duration_group].append(outcome.seconds)
         for number, part in list(self._parts.items()):
             if work not in part.steps:
                 continue
@@ -202,17 +202,17 @@ class Schedule:
 
     def _usual_seconds(self, work: Work) -> float:
         """The mean seconds of the steps that take as long as this one; infinite while none of them was timed."""
-        seconds = self._seconds.get(work.step.takes_as_long_as)
+        seconds = self._seconds.get(work.step.duration_group)
         return fmean(seconds) if seconds else inf
 
     def _time_left(self, steps: Sequence[Work]) -> str:
         """Say how long these steps will take; empty while that is unknown.
 
-        Steps are sorted by `takes_as_long_as`. It is unknown while a sort of which there are several steps was not
+        Steps are sorted by `duration_group`. It is unknown while a sort of which there are several steps was not
         timed. A single step of a sort that was not timed counts as long as the mean of the sorts that were.
         """
         mean_seconds = {sort: fmean(seconds) for sort, seconds in self._seconds.items()}
-        counts = Counter(work.step.takes_as_long_as for work in steps)
+        counts = Counter(work.step.duration_group for work in steps)
         if not mean_seconds:
             return ""
         if any(count > 1 and sort not in mean_seconds for sort, count in counts.items()):

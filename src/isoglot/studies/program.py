@@ -168,7 +168,7 @@ def inspect_programs(
     parts: list[StudyPart] = []
     for program in programs:
         program.lab.inputs, program.lab.problems = {}, []
-        with program.lab.one_look():
+        with program.lab.manifests_read_once():
             for cell in program.parts:
                 try:
                     # Reading the names checks that the paper's table has such a row and column.
@@ -180,7 +180,7 @@ def inspect_programs(
                     parts.append(cell)
     works = dict.fromkeys(work for cell in parts for work in cell.steps)
     # Reading the inputs of a step checks its fields, too: the mistakes gather in the labs.
-    inputs = {work: work.lab.reads(work) for work in works if not work.manifest}
+    inputs = {work: work.lab.inputs_of(work) for work in works if not work.manifest}
     for lab in dict.fromkeys(program.lab for program in programs):
         problems += lab.problems
     for work in works:

@@ -63,7 +63,7 @@ class Step(BaseModel):
         """Refuse fields that fit their types but not each other; a step may return what it builds for the check."""
 
     @property
-    def takes_as_long_as(self) -> str:
+    def duration_group(self) -> str:
         """A name that steps share if they take about the same time; the order of work and the time left go by it."""
         return self.kind
 

@@ -110,7 +110,7 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
 
     folder, every = program.folder, [*program.parts, *program.unselected]
     program.lab.inputs = {}
-    with program.lab.one_look():
+    with program.lab.manifests_read_once():
         for part in every:
             part.ask()
     in_tables = [part for part in every if part.table]

@@ -213,7 +213,7 @@ class Finetune(Step):
         return task_with_settings(self.task.kind, self.task.data, paper=self.preset, **values)
 
     @property
-    def takes_as_long_as(self) -> str:
+    def duration_group(self) -> str:
         """Name the step and the task, ``finetune pos``: data of one task are about as large in every language."""
         return f"{self.kind} {self.task.kind}"
 
@@ -274,7 +274,7 @@ class Evaluate(Step):
     keep: bool = False  # keep the fine-tuned weights; not part of the hash
 
     @property
-    def takes_as_long_as(self) -> str:
+    def duration_group(self) -> str:
         """Name the step and the task, ``evaluate pos``: data of one task are about as large in every language."""
         return f"{self.kind} {self.task.kind}"
 
