@@ -63,17 +63,20 @@ def margin(first: Score, second: Score) -> float:
         >>> round(margin(Score.of([70.0, 71.0, 72.0]), Score.of([72.0, 73.0, 74.0])), 2)
         2.27
     """
-    # The error is None for one seed and 0 for equal values: neither adds to the variance.
-    inexact = [score for score in (first, second) if score.error]
-    squared_errors = [score.error**2 for score in inexact if score.error]
-    variance = sum(squared_errors)
+    variance = 0.0  # e₁² + e₂²
+    denominator = 0.0  # of ν
+    for score in (first, second):
+        # The error is None for one seed and 0 for equal values: both count as exact.
+        if score.error:
+            squared = score.error**2
+            variance += squared
+            denominator += squared**2 / (score.seeds - 1)
     if not variance:
         return 0.0
     from scipy.stats import t as student  # noqa: PLC0415 - slow to import
 
     # ν, the degrees of freedom by Welch and Satterthwaite.
-    weights = [squared**2 / (score.seeds - 1) for squared, score in zip(squared_errors, inexact, strict=True)]
-    freedom = variance**2 / sum(weights)
+    freedom = variance**2 / denominator
     return float(student.ppf(TAILS[1], freedom)) * math.sqrt(variance)
 
 
