@@ -230,6 +230,7 @@ class Finetune(Step):
         """Return the encoder, the training data, and the development data that the best checkpoint is chosen by."""
         _, settings = self.check()
         languages = self.language.split(",")
+        dev_languages: Sequence[str]
         if settings.dev_fraction or settings.select == "last":
             # A share of the training data is held out as development data, or the last checkpoint is kept unseen.
             dev_languages = []
