@@ -9,7 +9,7 @@ import pytest
 from isoglot.papers.languages import task_data
 from isoglot.studies.inputs import Input
 from isoglot.studies.lab import Lab
-from isoglot.studies.training_steps import TaskSpec, data_files
+from isoglot.studies.task_data import TaskSpec, data_files
 
 OFFICIAL = {
     "pos": {("de", "test"): "UD_German-GSD/de_gsd-ud-test.conllu", ("en", "train"): "en/train.tsv"},

@@ -73,7 +73,7 @@ class Sums:
 
     def known(self) -> dict[str, float]:
         (program,) = self.selection.programs()
-        return {part.row[0]: part.measure() for part in program.parts}
+        return {part.row[0]: part.function() for part in program.parts}
 
 
 def test_each_step_is_made_once_and_a_stopped_study_goes_on(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_the_longest_of_the_steps_that_nothing_waits_for_come_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Odd numbers take 60 seconds and even ones 5, which is known once one of each was made."""
-    monkeypatch.setattr(Add, "takes_as_long_as", property(lambda step: f"odd {step.number % 2}"))
+    monkeypatch.setattr(Add, "duration_group", property(lambda step: f"odd {step.number % 2}"))
     sums = Sums(tmp_path, **{f"cell {number}": [number] for number in (2, 4, 6, 1, 3)})
     plan = inspect_programs(sums.selection.programs(), check=False)
     schedule = Schedule(list(enumerate(plan.parts)), Silent())

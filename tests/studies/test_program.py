@@ -208,7 +208,7 @@ def test_sizes_that_make_no_sense_are_refused() -> None:
 @pytest.mark.slow
 def test_parts_are_encoders_and_together_everything() -> None:
     program = built(find_studies(["align_mlm/table3"])[0], seeds=[1])
-    parts = [inspect_programs([program], part=(k, 5), check=False).parts for k in range(1, 6)]
+    parts = [inspect_programs([program], encoders=(k, 5), check=False).parts for k in range(1, 6)]
     assert Counter(part for own in parts for part in own) == Counter(program.parts)
     encoders = [{part.encoder for part in own} for own in parts]
     assert [len(own) for own in encoders] == [3, 3, 2, 2, 2]

@@ -54,7 +54,7 @@ def test_fields_that_json_does_not_have_are_checked_each_time(tmp_path: Path) ->
 def test_a_manifest_is_read_once_in_a_look_and_again_after_it(tmp_path: Path) -> None:
     lab = Lab({"seeds": [1]}, root=tmp_path)
     pairs = lab.make("pairs", SamplePairs, **FIELDS)
-    with lab.one_look(), lab.one_look():
+    with lab.manifests_read_once(), lab.manifests_read_once():
         assert not lab.make("pairs", SamplePairs, **FIELDS).manifest
         pairs.folder.mkdir(parents=True)
         write_json(pairs.folder / "manifest.json", {"step": {"pairs": 3}})

@@ -77,12 +77,12 @@ def study(
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
     if options.out is None and not options.dry_run:
         raise ConfigurationError("--out is missing; name a folder: --out runs/study")
-    part, patterns = part_and_cells(options.only)
+    encoders, patterns = part_and_cells(options.only)
     root = options.out or Path("runs/study")
     selection = Selection(names, root, options.scale, options.sizes, patterns, options.keep)
     with Console(quiet=running.quiet) as console:
         programs = selection.programs(console)
-        plan = inspect_programs(programs, part=part, check=not options.tables_only)
+        plan = inspect_programs(programs, encoders=encoders, check=not options.tables_only)
         tally = Tally()
         if options.dry_run:
             _show(programs, plan, values=options.show)

@@ -13,8 +13,9 @@ Read ``render.py`` first: ``report`` has this order. The words of this room:
 - *measure*: a task, split and metric. *score*: a mean over seeds.
 - *label*: what a report calls a run. Runs of one label and different seeds are one row.
 - *figure*: a drawing, of a run's ``figures`` folder or made here; *chart*: the figure as SVG.
-- *setting*: of a row of a paper, ``zero-shot`` or ``translate-train``; of a cell, the changed sizes of its study.
-- *options*, or settings of a row of results: the options of its evaluation. *axis*: the value that a sweep varies.
+- *setting*: of a row of a paper, ``zero-shot`` or ``translate-train``; of a cell, the *changes* of its study's sizes.
+- *options* of a row of results: those of its evaluation (``Result.settings`` writes them as text). *axis*: the option
+  that a sweep varies.
 - *measured*: the thing that a row of results or a curve is about, such as a task, language, split and metric.
 - *printed*: as the paper has it, even where that is wrong.
 - *comparison*: two systems on the same examples (``paired.compare``, public); beside the papers stand ours and theirs.

@@ -1,7 +1,7 @@
 """Tables of results: one for each task, runs down and languages across; and one overview of all tasks.
 
-A table is planned as *slots*, one for each column: a measure (task, split, metric) and the languages whose mean the
-column shows. ``_filled`` then reads the cells of each slot from the scores. Open ``result_tables`` first.
+A table is planned first: each column is a *slot*, a measure (task, split, metric) and the languages whose mean the
+column shows. ``_filled`` then makes the cells of each slot from the scores. Open ``result_tables`` first.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,16 @@ from isoglot.reports.table import Column, Table, TableCell, TableRow, shown_numb
 from isoglot.results.rows import SHARES
 
 _QUANTITY_NAMES = {"": "", "zs": "ZS", "sup": "SUP", "delta": "Δ"}
-_METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
+"""Quantities of ``isoglot transfer`` as headings, in the order of their columns."""
+_METRIC_NAMES = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
+"""Metrics whose headings are not simply their names."""
 _FURTHER = "further metrics"
+"""Title of the table of metrics that are not the task's main one."""
 
 
 @dataclass(frozen=True)
 class _Slot:
-    """One column: a measure in a language, or its mean over several languages."""
+    """The plan of one column: a measure in one language, or the mean of the measure over several languages."""
 
     measure: Measure
     languages: tuple[str, ...]
@@ -38,22 +41,29 @@ def metric_name(metric: str) -> str:
     measure = Measure("", "", metric)
     if measure.quantity:
         base = measure.base_metric
-        name = _METRICS.get(base, base.replace("_", " "))
+        name = _METRIC_NAMES.get(base, base.replace("_", " "))
         return f"{name}, {_QUANTITY_NAMES[measure.quantity]}"
-    return _METRICS.get(metric.lower(), metric.replace("_", " "))
+    return _METRIC_NAMES.get(metric.lower(), metric.replace("_", " "))
 
 
 def target_languages(scores: ReportScores, measure: Measure, source: str) -> tuple[str, ...]:
-    """Choose the languages whose mean stands for a measure: the last of :func:`average_sets`."""
+    """Choose the languages whose mean stands for a measure in overviews, headlines and charts.
+
+    They are the languages of the last mean of :func:`average_sets`: ``de`` and ``fr`` of ``en``, ``de``, ``fr`` if the
+    source is ``en``.
+    """
     languages = scores.languages(measure)
     sets = average_sets(languages, source)
-    return sets[-1][1] if sets else tuple(languages)
+    if not sets:
+        return tuple(languages)
+    _, members = sets[-1]
+    return members
 
 
 def average_sets(languages: Sequence[str], source: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Name the means that a table shows: over all languages, and over all but the source language.
+    """List the means that a table shows, each with its languages: over all languages, and without the source language.
 
-    The second needs two other languages: with one, it would repeat that language's column.
+    The second mean needs two other languages: with one, it would repeat the column of that language.
 
     Example:
         >>> average_sets(["en", "de", "fr"], "en")
@@ -65,12 +75,13 @@ def average_sets(languages: Sequence[str], source: str) -> list[tuple[str, tuple
     if len(languages) > 1:
         sets.append(("avg", tuple(languages)))
         if source in languages and len(languages) > 2:
-            sets.append(("avg zero-shot", tuple(lang for lang in languages if lang != source)))
+            others = tuple(language for language in languages if language != source)
+            sets.append(("avg zero-shot", others))
     return sets
 
 
 def overview(scores: ReportScores, source: str) -> Table | None:
-    """Show all tasks in one table: each task's main metric as a mean over the target languages (zero-shot).
+    """Show all tasks in one table: the main metric of each task, as a mean over the languages without the source.
 
     ``None`` for fewer than two tasks or two runs: the table would repeat another one.
     """
@@ -91,12 +102,13 @@ def overview(scores: ReportScores, source: str) -> Table | None:
 
 
 def result_tables(scores: ReportScores, source: str) -> list[Table]:
-    """Make a table for each task, split and metric; some metrics share one.
+    """Make a table for each task, split and metric; some metrics share a table.
 
     1. The supervised and zero-shot results of ``isoglot transfer`` and their difference: three columns for each
        language.
     2. EM and F1 of a task: two columns for each language.
-    3. Further metrics, none of which is the task's main one: languages below each metric. This table is secondary.
+    3. Further metrics, none of which is the task's main one: languages below each metric. This table is secondary:
+       the page shows it folded.
     4. Any other metric has a table of its own, a column for each language.
     """
     tables = []
@@ -104,19 +116,19 @@ def result_tables(scores: ReportScores, source: str) -> list[Table]:
     for measures in _measures_by_table([*scores.values]):
         first = measures[0]
         is_further = main.isdisjoint(measures)
-        if all(measure.quantity for measure in measures):
+        if all(measure.quantity for measure in measures):  # 1
             base = metric_name(first.base_metric)
             names = f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ"
             parts = [first.task, first.split, first.base_metric, "transfer"]
             slots = _transfer_slots(measures, scores)
             caption = _caption(measures, scores, base)
         else:
-            if is_further and len(measures) > 1:
+            if is_further and len(measures) > 1:  # 3
                 names, parts = _FURTHER, [first.task, first.split, _FURTHER]
                 slots = []
                 for measure in measures:
                     slots += _language_slots([measure], scores, source, by_metric=True)
-            else:
+            else:  # 2, 4, and 3 with a single metric
                 names = " / ".join(metric_name(measure.metric) for measure in measures)
                 parts = [first.task, first.split, *(measure.metric for measure in measures)]
                 slots = _language_slots(measures, scores, source)
@@ -130,8 +142,9 @@ def result_tables(scores: ReportScores, source: str) -> list[Table]:
 def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "") -> str:
     """Say what the numbers of a table are.
 
-    For example ``F1, in percent, test split, 100 examples per language; higher is better.`` ``names`` is how it begins;
-    by default the names of the metrics.
+    For example ``F1, in percent, test split, 100 examples per language; higher is better.``
+
+    ``names``: The beginning of the caption; by default the names of the metrics.
     """
     names = names or " and ".join(dict.fromkeys(metric_name(measure.metric) for measure in measures))
 
@@ -144,9 +157,13 @@ def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "")
         scale = ", shares in percent"
     splits = "/".join(dict.fromkeys(measure.split for measure in measures))
 
-    # Examples: 0 where nobody counted them, as in analyses of embeddings.
-    counts = [scores.examples[measure].where(scores.examples[measure] > 0) for measure in measures]
-    counts = [frame for frame in counts if frame.notna().any(axis=None)]
+    # The smallest and the largest number of examples. A number of 0 was not counted, as in analyses of embeddings.
+    counts = []
+    for measure in measures:
+        frame = scores.examples[measure]
+        counted = frame.where(frame > 0)
+        if counted.notna().any(axis=None):
+            counts.append(counted)
     low = int(min((frame.min(axis=None) for frame in counts), default=0))
     high = int(max((frame.max(axis=None) for frame in counts), default=0))
     examples = ""
@@ -154,7 +171,7 @@ def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "")
         examples = f", {low:,}" if low == high else f", {low:,} to {high:,}"
         examples += " examples per language"
 
-    # The better direction, and the metrics that have the other one.
+    # The better direction, and the metrics that are better the other way.
     lower = [measure for measure in measures if lower_is_better(measure.metric)]
     if len(lower) == len(measures):
         better = "lower is better"
@@ -166,48 +183,56 @@ def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "")
         exceptions = dict.fromkeys(metric_name(measure.metric) for measure in lower)
         better = f"higher is better, but lower in {' and '.join(exceptions)}"
 
-    seeds_of_runs = [scores.values[measure].groupby(level="run").count() for measure in measures]
-    several = any((seeds > 1).any(axis=None) for seeds in seeds_of_runs)
-    seeds = " Mean ± standard deviation over seeds." if several else ""
+    # Runs down, languages across: the number of seeds that have a value.
+    seed_counts = [scores.values[measure].groupby(level="run").count() for measure in measures]
+    has_several_seeds = any((count > 1).any(axis=None) for count in seed_counts)
+    seeds = " Mean ± standard deviation over seeds." if has_several_seeds else ""
     return f"{names}{scale}, {splits} split{examples}; {better}.{seeds}"
 
 
 def _measures_by_table(measures: Sequence[Measure]) -> list[list[Measure]]:
     """Group measures that share a table, by the rules of :func:`result_tables`.
 
-    Tables: tasks in their order of appearance; within a task, further metrics last. Columns: ZS, SUP, Δ; EM before F1;
-    else by the alphabet.
+    1. Tables stand in the order in which their tasks appear; within a task, the table of further metrics is last.
+    2. Columns stand in the order ZS, SUP, Δ; those of other measures by the alphabet, so EM comes before F1.
     """
     main = main_measures(measures)
-    groups: dict[tuple[str, str, str], list[Measure]] = {}
+    groups: dict[tuple[str, str, str], list[Measure]] = {}  # task, split and name of the table -> measures
     for measure in measures:
         same_task = [m for m in measures if (m.task, m.split) == (measure.task, measure.split)]
         metrics_of_task = {m.base_metric for m in same_task if not m.quantity}
         if measure.quantity:
-            key = f"transfer {measure.base_metric}"
+            table = f"transfer {measure.base_metric}"
         elif measure.base_metric in ("em", "f1") and {"em", "f1"} <= metrics_of_task:
-            key = "em/f1"
+            table = "em/f1"
         elif measure not in main:
-            key = _FURTHER
+            table = _FURTHER
         else:
-            key = measure.metric
-        groups.setdefault((measure.task, measure.split, key), []).append(measure)
+            table = measure.metric
+        groups.setdefault((measure.task, measure.split, table), []).append(measure)
     tasks = list(dict.fromkeys((task, split) for task, split, _ in groups))
-    keys = sorted(groups, key=lambda key: (tasks.index(key[:2]), key[2] == _FURTHER))
     quantities = list(_QUANTITY_NAMES)
-    return [sorted(groups[key], key=lambda m: (quantities.index(m.quantity), m.base_metric)) for key in keys]
+
+    def table_order(key: tuple[str, str, str]) -> tuple[int, bool]:  # 1
+        task, split, table = key
+        return tasks.index((task, split)), table == _FURTHER
+
+    def column_order(measure: Measure) -> tuple[int, str]:  # 2
+        return quantities.index(measure.quantity), measure.base_metric
+
+    return [sorted(groups[key], key=column_order) for key in sorted(groups, key=table_order)]
 
 
 def _transfer_slots(measures: Sequence[Measure], scores: ReportScores) -> list[_Slot]:
-    """Plan ALIGN-MLM's layout: the transformations across, below each ZS, SUP and Δ.
+    """Plan the columns as ALIGN-MLM's tables have them: ZS, SUP and Δ below the name of each transformation.
 
-    The language ``en-x-inv-trans`` was derived from English by two transformations: its group is ``inv+trans``.
+    The language ``en-x-inv-trans`` was derived from English by two transformations: the name is ``inv+trans``.
     """
     languages = dict.fromkeys(lang for measure in measures for lang in scores.languages(measure))
     slots = []
     for language in languages:
         transformations = language.partition("-x-")[2].replace("-", "+")
-        # Without any letter in it, the language's own code says more.
+        # A language that is not derived, such as `de`, has no transformations: the code of the language stands there.
         group = transformations if transformations.strip("+_") else language
         for measure in measures:
             heading = Column(_QUANTITY_NAMES[measure.quantity], language, group)
@@ -218,66 +243,81 @@ def _transfer_slots(measures: Sequence[Measure], scores: ReportScores) -> list[_
 def _language_slots(
     measures: Sequence[Measure], scores: ReportScores, source: str, *, by_metric: bool = False
 ) -> list[_Slot]:
-    """Plan a column for each language, the source language first, then for the means; a measure each below them.
+    """Plan a column for each language, the source language first, and then for each mean.
 
-    With ``by_metric`` the languages stand below the measure instead, with the last mean alone.
+    1. A single measure: the headings are the languages, ``en  de  fr  avg``.
+    2. Several measures: they stand below each language, ``EM F1`` below ``en``.
+    3. With ``by_metric`` the languages stand below each measure, ``en de`` below ``MRR``, with the last mean only.
     """
     languages = sorted({lang for measure in measures for lang in scores.languages(measure)})
     languages.sort(key=lambda lang: lang != source)
     means = average_sets(languages, source)
     if by_metric:
         means = means[-1:]
-    sets: list[tuple[str, tuple[str, ...], bool]] = [(lang, (lang,), False) for lang in languages]
-    sets += [(label, members, True) for label, members in means]
+    # A language or mean: the label, the languages, and the tooltip, which only means have.
+    places: list[tuple[str, tuple[str, ...], str]] = [(lang, (lang,), "") for lang in languages]
+    for label, members in means:
+        places.append((label, members, f"mean over {', '.join(members)}"))
     slots = []
-    for label, members, average in sets:
-        title = f"mean over {', '.join(members)}" if average else ""
+    for label, members, tooltip in places:
         for measure in measures:
             metric = metric_name(measure.metric)
+            # The label is empty if a result has no language, as in some analyses.
             if by_metric:
-                name, group = label or "value", metric
+                name, group = label or "value", metric  # 3
             elif len(measures) > 1:
-                name, group = metric, label
+                name, group = metric, label  # 2
             else:
-                name, group = label or "value", ""  # an analysis may have no language
-            slots.append(_Slot(measure, members, Column(name, title, group, average)))
+                name, group = label or "value", ""  # 1
+            slots.append(_Slot(measure, members, Column(name, tooltip, group, average=bool(tooltip))))
     return slots
 
 
 def _filled(table: Table, slots: Sequence[_Slot], scores: ReportScores) -> Table:
-    """Fill in a row for each run that has a value in any column; the best of each column is marked."""
+    """Add a row to a table for each run that has a value in any column; the best cell of each column is marked."""
     table.columns = [slot.heading for slot in slots]
     columns = [_column(scores, slot) for slot in slots]
-    # How many seeds each run has, in each language of each slot.
-    values = [scores.values[slot.measure].reindex(columns=slot.languages) for slot in slots]
-    seeds_of = concat([frame.groupby(level="run").count() for frame in values], axis=1).reindex(scores.runs)
-    for run, cells in zip(scores.runs, zip(*columns, strict=True), strict=True):
-        counts = seeds_of.loc[run]
+    cells_of_runs = zip(*columns, strict=True)
+    # Runs down, the languages of all slots across: the number of seeds that have a value.
+    seed_counts = []
+    for slot in slots:
+        values = scores.values[slot.measure].reindex(columns=slot.languages)
+        seed_counts.append(values.groupby(level="run").count())
+    seeds_of_runs = concat(seed_counts, axis=1).reindex(scores.runs)
+    for run, cells in zip(scores.runs, cells_of_runs, strict=True):
+        counts = seeds_of_runs.loc[run]
         measured = counts[counts > 0]
         if len(measured) == 0:
             continue
         low, high = int(measured.min()), int(measured.max())
-        seeds = f"{low} seeds" if low == high else f"{low}–{high} seeds"
         if high == 1:
             seeds = "1 seed"
+        elif low == high:
+            seeds = f"{high} seeds"
+        else:
+            seeds = f"{low}–{high} seeds"
         table.rows.append(TableRow(run, cells, "ours", seeds))
     return table
 
 
 def _column(scores: ReportScores, slot: _Slot) -> list[TableCell]:
-    """Make a column's cell for each run, and mark the best."""
+    """Make the cell of each run in a column, and mark the best cells; a single value is not marked."""
     means = scores.means(slot.measure, slot.languages)
     cells = [_cell(scores, slot, run, means.get(run)) for run in scores.runs]
     values = [cell.value for cell in cells if cell.value is not None]
     if len(values) < 2:
         return cells
     best = min(values) if lower_is_better(slot.measure.metric) else max(values)
-    # All that print the same as the best are best: of 70.04 and 70.01 both read 70.0.
-    return [replace(cell, best=cell.text == shown_number(best, digits=cell.digits)) for cell in cells]
+    # Every cell that prints like the best one is marked: 70.04 and 70.01 both read 70.0.
+    marked = []
+    for cell in cells:
+        is_best = cell.text == shown_number(best, digits=cell.digits)
+        marked.append(replace(cell, best=is_best))
+    return marked
 
 
 def _cell(scores: ReportScores, slot: _Slot, run: str, score: Score | None) -> TableCell:
-    """Show a run's mean over seeds, or a dash with its reason."""
+    """Show a run's mean over seeds, or a dash whose tooltip gives the reason."""
     if score is not None:
         title = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}, n = {score.examples:,}"
         return TableCell.of(score.mean, slot.measure.metric, sd=score.sd, title=title)

@@ -3,7 +3,7 @@
     rows ──> label of each row's run ──> {measure: frame of values}     languages across
              (row_labels)                                               runs and their seeds down
 
-``collect`` does it; tables then ask for ``ReportScores.means``.
+``collect`` makes the frames; tables then ask for ``ReportScores.means``.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from isoglot.reports.stats import Score
 from isoglot.results.rows import SHARES, Result, name_without_seed
 
 _KEY = ["run", "seed", "language"]
+"""Columns that name one value of a measure."""
 _DEFAULT = object()
-"""Stands for an option that a row does not name."""
+"""Stands for the value of an option that a row does not name."""
 _LOWER = ("aer", "loss", "perplexity", "error", "hours", "delta", "drop")
-"""Parts of the names of metrics whose smaller values are better."""
+"""Parts of the names of metrics that are better when smaller: ``aer``, ``mlm_loss``."""
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
 """Metrics that the field reports, the most usual one first; the first one that a task has is its main one."""
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
-"""Endings of the metrics of `isoglot transfer`, and the quantities in ALIGN-MLM's tables."""
+"""Ending of a metric of `isoglot transfer` -> quantity in ALIGN-MLM's tables."""
 _SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
-"""Other names of metrics -> the names here."""
+"""Other name of a metric -> the name in the papers' tables."""
 
 
 @dataclass(frozen=True, order=True)
 class Measure:
-    """What one table shows: a task, its split and a metric."""
+    """A task, one of its splits, and a metric: the numbers that a table shows."""
 
     task: str
     split: str
@@ -43,17 +44,17 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """The task, with its split where that is not the test split."""
+        """The task, with the split unless it is the test split: ``pos``, ``pos (dev)``."""
         return self.task if self.split == "test" else f"{self.task} ({self.split})"
 
     @property
     def quantity(self) -> str:
-        """``zs``, ``sup`` or ``delta`` for results of ``isoglot transfer`` (``f1_zero_shot``), else empty."""
+        """The quantity of ``isoglot transfer``, ``zs``, ``sup`` or ``delta``: ``zs`` of ``f1_zero_shot``; or empty."""
         return self._parts[1]
 
     @property
     def base_metric(self) -> str:
-        """The metric without its quantity, as the papers' tables call it here (``exact_match`` is ``em``)."""
+        """The metric without the quantity, under the name in the papers' tables: ``exact_match`` is ``em``."""
         base = self._parts[0]
         return _SAME_METRIC.get(base, base)
 
@@ -69,7 +70,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Combination:
-    """Several bilingual models shown as one row, as WEAM's tables do.
+    """Several bilingual models that are shown as one row, as in WEAM's tables.
 
     ``weam=de:weam-en-de,es:weam-en-es`` makes a row ``weam``: German from the model ``weam-en-de`` alone, Spanish from
     ``weam-en-es`` alone, and any other language (English) as the mean over both.
@@ -80,7 +81,7 @@ class Combination:
 
     @classmethod
     def parse(cls, text: str) -> Combination:
-        """Read ``weam=de:weam-de,es:weam-es``."""
+        """Read a combination as a user types it: ``weam=de:weam-de,es:weam-es``."""
         name, separator, rest = text.partition("=")
         pairs = [part.partition(":") for part in rest.split(",")]
         if not (name and separator and all(language and colon and run for language, colon, run in pairs)):
@@ -100,30 +101,31 @@ class ReportScores:
         values: Measure -> frame of values, languages across, runs and their seeds down.
         examples: Measure -> frame of the same shape with the numbers of examples.
         runs: Labels of the runs, in the order of their first rows.
-        settings: task and run -> options that all evaluations of the run on the task share, and that its label
-            therefore leaves out: ``layer=3``.
-        checkpoints: task, run and seed -> split, metric and language -> hash of the checkpoint.
-        repeated: rows that took the place of an earlier row of the same run, seed and measure with another value.
-        doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
+        shared_options: Task and run -> options that all evaluations of the run on the task share, ``layer=3``. The
+            label of the run leaves them out.
+        checkpoints: Task, run and seed -> split, metric and language -> hash of the checkpoint.
+        repeated: Rows that took the place of an earlier row of the same run, seed, measure and language with another
+            value.
+        doubtful: Rows of other tools whose value may be a share of 1 beside others in percent.
     """
 
     values: dict[Measure, DataFrame]
     examples: dict[Measure, DataFrame]
     runs: list[str]
-    settings: dict[tuple[str, str], str] = field(default_factory=dict)
+    shared_options: dict[tuple[str, str], str] = field(default_factory=dict)
     checkpoints: dict[tuple[str, str, int | None], dict[tuple[str, ...], str]] = field(default_factory=dict)
     repeated: list[Result] = field(default_factory=list)
     doubtful: list[Result] = field(default_factory=list)
 
     def languages(self, measure: Measure, run: str | None = None) -> list[str]:
-        """List the languages that any run, or the given run, has values in; in the order of their first rows."""
+        """List the languages in which any run, or the given run, has values; in the order of their first rows."""
         table = self.values[measure]
         if run is not None:
             table = _of_runs(table, [run]).dropna(axis=1, how="all")
         return list(table.columns)
 
     def notes(self, task: str) -> list[str]:
-        """Write the notes below a task's table: where its rows are not like each other, which no label shows.
+        """Write the notes below a task's table, about differences between rows that the labels do not show.
 
         1. Some runs were evaluated with options that others were not: tlm without any, weam with ``layer=3``. The note
            is ``Measured with other options than the rest: weam with layer=3.``
@@ -132,7 +134,7 @@ class ReportScores:
         """
         notes = []
         runs_with: dict[str, list[str]] = defaultdict(list)  # options -> runs
-        for (task_of_run, run), options in self.settings.items():
+        for (task_of_run, run), options in self.shared_options.items():
             if task_of_run == task:
                 runs_with[options].append(run)
         if len(runs_with) > 1:  # 1
@@ -150,10 +152,10 @@ class ReportScores:
         return notes
 
     def warnings(self) -> list[str]:
-        """Say which values are doubtful: values that were replaced, and shares of 1 beside percent.
+        """Say which rows of results are doubtful: values that were measured again, and shares of 1 beside percent.
 
-        These warnings are about rows of results. The same number of a paper's table may be measured twice too; its
-        table has a note on that (:mod:`isoglot.reports.beside_papers`).
+        A cell of a paper's table may be measured again too; the table has a note on that
+        (:mod:`isoglot.reports.beside_papers`).
         """
         texts = []
         if self.repeated:
@@ -174,13 +176,13 @@ class ReportScores:
     def means(self, measure: Measure, languages: Sequence[str]) -> dict[str, Score]:
         """Compute each run's mean over languages and seeds: first over the languages of a seed, then over seeds.
 
-        A seed that lacks a language is left out: means over different languages cannot be compared. A run without any
-        whole seed is not in the result.
+        1. A seed that lacks a language is left out: means over different languages cannot be compared.
+        2. A run that has no seed with all languages is not in the result.
+        3. The number of examples is the sum over languages, in each language of the seed with the fewest.
         """
-        values = self.values[measure].reindex(columns=languages).dropna()
+        values = self.values[measure].reindex(columns=languages).dropna()  # 1, 2
         examples = self.examples[measure].reindex(columns=languages).dropna()
-        # In each language the seed with the fewest examples.
-        counts = examples.groupby(level="run").min().sum(axis=1)
+        counts = examples.groupby(level="run").min().sum(axis=1)  # 3
         means = {}
         for run, seeds in values.groupby(level="run"):
             mean_of_seeds = [fmean(seed) for seed in seeds.to_numpy()]
@@ -189,11 +191,12 @@ class ReportScores:
 
 
 def main_measures(measures: Sequence[Measure]) -> list[Measure]:
-    """Choose one measure for each task and split.
+    """Choose the main measure of each task and split.
 
-    1. The metric that the field reports, by the order of ``_FIRST``: of F1 and accuracy, F1.
-    2. Without any of them, the metric that was measured first.
-    3. Results of ``isoglot transfer`` have a main measure of their own beside it: zero-shot F1 before the others.
+    1. The metric that the field reports is the main one, by the order of ``_FIRST``: F1 rather than accuracy.
+    2. A task without any of these metrics has the metric that was measured first.
+    3. Results of ``isoglot transfer`` have a main measure of their own beside that one: zero-shot F1 rather than
+       supervised F1 or the gap.
 
     Example:
         >>> main_measures([Measure("qa", "test", "em"), Measure("qa", "test", "f1"), Measure("lm", "test", "loss")])
@@ -206,8 +209,10 @@ def main_measures(measures: Sequence[Measure]) -> list[Measure]:
         return not is_main_quantity, order.get(measure.base_metric, len(order))
 
     chosen: dict[tuple[str, str, bool], Measure] = {}
+    # `sorted` is stable: among equal ranks the measure that came first is chosen (2).
     for measure in sorted(measures, key=rank):
-        chosen.setdefault((measure.task, measure.split, bool(measure.quantity)), measure)
+        is_of_transfer = bool(measure.quantity)
+        chosen.setdefault((measure.task, measure.split, is_of_transfer), measure)
     return [measure for measure in measures if measure in chosen.values()]
 
 
@@ -217,12 +222,12 @@ def lower_is_better(metric: str) -> bool:
 
 
 def run_label(row: Result) -> str:
-    """The run's name without its seed: ``tlm-seed1`` of seed 1 is ``tlm``, so that seeds meet in one row."""
+    """Return the name of the run without the seed: ``tlm-seed1`` of seed 1 is ``tlm``, so all seeds share a row."""
     return name_without_seed(row.run, row.seed)
 
 
 def row_labels(rows: Sequence[Result]) -> list[str]:
-    """Label the run of each row: :func:`run_label`, with the options by which its evaluations of a task differ.
+    """Label the run of each row: :func:`run_label`, and the options in which evaluations of the run on a task differ.
 
     Example:
         >>> base = {"run": "tlm", "task": "tatoeba", "metric": "accuracy", "language": "de", "value": 1, "examples": 9}
@@ -232,13 +237,13 @@ def row_labels(rows: Sequence[Result]) -> list[str]:
     labels = []
     for row, common in zip(rows, _common_options(rows), strict=True):
         differing = {name: value for name, value in row.options.items() if name not in common}
-        settings = _settings(row, differing)
-        labels.append(f"{run_label(row)} ({settings})" if settings else run_label(row))
+        options = _typed_options(row, differing)
+        labels.append(f"{run_label(row)} ({options})" if options else run_label(row))
     return labels
 
 
-def _settings(row: Result, options: Mapping[str, object]) -> str:
-    """Options as they are typed: ``layer=3 pooling=cls``."""
+def _typed_options(row: Result, options: Mapping[str, object]) -> str:
+    """Write options of a row in the form in which a user types them: ``layer=3 pooling=cls``."""
     return row.model_copy(update={"options": dict(options)}).settings
 
 
@@ -261,14 +266,17 @@ def _common_options(rows: Sequence[Result]) -> list[dict[str, object]]:
 
 
 def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) -> ReportScores:
-    """Order rows by measure, run, language and seed.
+    """Sort rows of results into one frame of values for each measure.
 
-    1. Languages go by their short codes: ``deu`` is ``de``.
-    2. Shares. A metric that is a share (accuracy, F1) is shown in percent. If no value of a measure is above 1 and no
-       row is isoglot's own, other tools gave shares of 1: they are multiplied by 100. If some are above 1, the measure
-       is in percent; values of other tools below 1 stay as they are, and are reported as doubtful.
-    3. Of several rows for one measure, run, language and seed the last one counts. If an earlier value was another one,
-       the later row is reported as repeated.
+    1. Languages. Each language has its short code: ``deu`` is ``de``.
+    2. Shares. A metric that is a share (accuracy, F1) is shown in percent.
+       a. If no value of the measure is above 1 and no row is isoglot's own, other tools gave shares of 1: all values
+          are multiplied by 100.
+       b. Otherwise the measure is in percent already. A value of another tool between 0 and 1 may be a share all the
+          same: it stays, and is reported as doubtful.
+    3. Repetitions. Of several rows for one measure, run, language and seed the last one counts. If the value before it
+       was different, the later row is reported as repeated.
+    4. Combinations. At last, the models of each combination become one run.
     """
     labels, common = row_labels(rows), _common_options(rows)
     scores = ReportScores({}, {}, list(dict.fromkeys(labels)))
@@ -278,41 +286,44 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
     for measure, row, label, options in zip(measures, rows, labels, common, strict=True):
         value, language = row.value, common_code(row.language)
         is_share = row.metric.lower() in SHARES
-        if is_share and measure not in in_percent:
+        if is_share and measure not in in_percent:  # 2a
             value = 100 * value
-        elif is_share and not _is_own(row) and 0 < value < 1:
+        elif is_share and not _is_own(row) and 0 < value < 1:  # 2b
             scores.doubtful.append(row)
-        scores.settings[row.task, label] = _settings(row, options)
-        if row.checkpoint_hash and not measure.quantity:  # of `transfer` each language has its own checkpoint
+        scores.shared_options[row.task, label] = _typed_options(row, options)
+        # In results of `isoglot transfer` each language has its own checkpoint, so several are no surprise.
+        if row.checkpoint_hash and not measure.quantity:
             hashes = scores.checkpoints.setdefault((row.task, label, row.seed), {})
             hashes[row.split, row.metric, language] = row.checkpoint_hash
         table.append((measure, label, row.seed, language, value, row.examples))
-    # Int64 and not int64: a row may have no seed.
+    # Int64 with a capital letter is pandas' type that allows missing values: a row may have no seed.
     frame = DataFrame(table, columns=["measure", *_KEY, "value", "examples"]).astype({"seed": "Int64"})
-    earlier = frame.groupby(["measure", *_KEY], dropna=False)["value"].shift()
-    replaces_another = earlier.notna() & (earlier != frame["value"])
+    # 3. `shift` puts beside each value the one before it for the same measure, run, seed and language.
+    value_before = frame.groupby(["measure", *_KEY], dropna=False)["value"].shift()
+    replaces_another = value_before.notna() & (value_before != frame["value"])
     scores.repeated = [rows[i] for i in frame.index[replaces_another]]
     for measure, group in frame.groupby("measure", sort=False):
         last = group.drop_duplicates(_KEY, keep="last")
-        languages = group["language"].unique()  # in the order of their first rows; pivot sorts them
+        # `pivot` sorts the languages; this puts them back into the order of their first rows.
+        languages = group["language"].unique()
         index = ["run", "seed"]
         scores.values[measure] = last.pivot(index=index, columns="language", values="value")[languages]
         scores.examples[measure] = last.pivot(index=index, columns="language", values="examples")[languages]
-    for combination in combinations:
+    for combination in combinations:  # 4
         _combine(scores, combination)
     return scores
 
 
 def _is_own(row: Result) -> bool:
-    """Whether isoglot measured the row: then it is in percent, however small. Rows of other tools have no hashes."""
+    """Whether isoglot measured the row, and so in percent, however small; rows of other tools have no hashes."""
     return bool(row.checkpoint_hash or row.recipe_hash)
 
 
 def _combine(scores: ReportScores, combination: Combination) -> None:
     """Replace the models of a combination by one run, with a row for each seed of any of the models.
 
-    Each language is read from the model that the combination names for it; any other language is the mean over the
-    models, and has only the seeds that all of them share.
+    1. A language that the combination names, or a pair with it, is read from the model of that language.
+    2. Any other language is the mean over all models, for the seeds that all models have.
     """
     members = list(dict.fromkeys(combination.models.values()))
     missing = [run for run in members if run not in scores.runs]
@@ -322,7 +333,7 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             f"{', '.join(scores.runs)}; "
             "name runs as in results.jsonl, without their seed"
         )
-    # Values are averaged over models; the number of examples is the smallest number of any model.
+    # The mean over models is taken of values. Of the numbers of examples the smallest one stands for all models.
     for tables, how in ((scores.values, "mean"), (scores.examples, "min")):
         for measure, table in list(tables.items()):
             bilingual = _of_runs(table, members)
@@ -345,9 +356,9 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
 
 
 def _models_of(language: str, combination: Combination) -> list[str]:
-    """The one model that a language, or a pair of languages, is read from; none for a language that all models share.
+    """Return the one model that a language or a pair of languages is read from; empty for a language that all share.
 
-    With models for de and es, ``de`` and ``en-de`` are read from the model of de; ``en`` is read from all.
+    With models for de and es, ``de`` and ``en-de`` are read from the model of de, and ``en`` from all models.
     """
     for part in (language, *language.split("-")):
         if part in combination.models:
@@ -356,4 +367,5 @@ def _models_of(language: str, combination: Combination) -> list[str]:
 
 
 def _of_runs(table: DataFrame, runs: Sequence[str]) -> DataFrame:
+    """Return the rows of some runs, with all seeds."""
     return table[table.index.isin(runs, level="run")]

@@ -1,4 +1,4 @@
-"""Statistics of a report: means over seeds, what exceeds their noise, rank correlation."""
+"""Statistics of a report: means over seeds, intervals and margins of noise, rank correlation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 CONFIDENCE = 95
-"""Level of every interval and margin of a report, in percent."""
+"""Confidence level of every interval and margin in a report, in percent."""
 TAILS = ((100 - CONFIDENCE) / 200, (100 + CONFIDENCE) / 200)
-"""Quantiles at both ends of such an interval: 0.025 and 0.975."""
+"""Quantiles at both ends of an interval: 0.025 and 0.975."""
 
 _EXACT_BELOW = 8
-"""Points up to which all orders are tried for an exact p: 7! = 5,040 of them."""
+"""Number of points from which p is no longer exact. For 7 points an exact p tries all 7! = 5,040 orders."""
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class Score:
     """A mean over seeds."""
 
     mean: float
-    sd: float | None  # the sample's standard deviation, n − 1 below the line; `None` for one seed
-    seeds: int
-    examples: int = 0  # how many examples each seed was measured on (the fewest)
+    sd: float | None  # standard deviation of the sample (divided by n − 1); `None` for one seed
+    seeds: int  # number of seeds
+    examples: int = 0  # number of examples; of the seed with the fewest
 
     @classmethod
     def of(cls, values: Sequence[float], examples: int = 0) -> Score:
-        """The mean of at least one value."""
+        """Compute the score of one or more values, one per seed."""
         return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values), examples)
 
     @property
@@ -37,7 +37,7 @@ class Score:
 
 
 def half_interval(score: Score) -> float | None:
-    """Half of the 95 % interval of a mean over seeds, t₀.₉₇₅(n − 1) · sd / √n; ``None`` for one seed.
+    """Compute half of the 95 % interval of a mean over seeds, t₀.₉₇₅(n − 1) · sd / √n; ``None`` for one seed.
 
     Example:
         >>> round(half_interval(Score.of([70.0, 71.0, 72.0])), 2)
@@ -51,51 +51,61 @@ def half_interval(score: Score) -> float | None:
 
 
 def margin(first: Score, second: Score) -> float:
-    """Compute the margin that two means must differ by to be more than noise: half of Welch's 95 % interval.
+    """Compute by how much two means must differ to be more than noise: half of Welch's 95 % interval.
 
-    t₀.₉₇₅(ν) · √(e₁² + e₂²), with e = sd / √n and ν = (e₁² + e₂²)² / (e₁⁴ / (n₁ − 1) + e₂⁴ / (n₂ − 1)). Runs count as
-    unpaired even where they share seeds. A mean of one seed counts as exact; 0 where neither has an error.
+    The margin is t₀.₉₇₅(ν) · √(e₁² + e₂²), with e = sd / √n and ν = (e₁² + e₂²)² / (e₁⁴ / (n₁ − 1) + e₂⁴ / (n₂ − 1)).
+
+    1. Runs count as unpaired, even if they share seeds.
+    2. A mean of one seed counts as exact: e = 0.
+    3. If both means are exact, the margin is 0.
 
     Example:
         >>> round(margin(Score.of([70.0, 71.0, 72.0]), Score.of([72.0, 73.0, 74.0])), 2)
         2.27
     """
-    # A score of one seed has no error, one of equal values an error of 0: neither adds to the variance.
-    errors = [(score.error**2, score.seeds - 1) for score in (first, second) if score.error]
-    variance = sum(squared for squared, _ in errors)
+    variance = 0.0  # e₁² + e₂²
+    denominator = 0.0  # of ν
+    for score in (first, second):
+        # The error is None for one seed and 0 for equal values: both count as exact.
+        if score.error:
+            squared = score.error**2
+            variance += squared
+            denominator += squared**2 / (score.seeds - 1)
     if not variance:
         return 0.0
     from scipy.stats import t as student  # noqa: PLC0415 - slow to import
 
-    # Degrees of freedom after Welch and Satterthwaite: ν above.
-    freedom = variance**2 / sum(squared**2 / below for squared, below in errors)
+    # ν, the degrees of freedom by Welch and Satterthwaite.
+    freedom = variance**2 / denominator
     return float(student.ppf(TAILS[1], freedom)) * math.sqrt(variance)
 
 
 def shown_p(p: float) -> str:
-    """``p = 0.031``, ``p < 0.001``."""
+    """Write a p-value as papers do: ``p = 0.031``, or ``p < 0.001``."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's rank correlation: ρ, the two-sided p of no correlation, and how many points."""
+    """Spearman's rank correlation."""
 
     rho: float
-    p: float
-    points: int
+    p: float  # two-sided, of the hypothesis that there is no correlation
+    points: int  # number of points
 
     def __str__(self) -> str:
-        return (
-            f"Spearman ρ = {self.rho:.3f}".replace("-", "−") + f" ({shown_p(self.p)}, {self.points} points)"
-        )
+        rho = f"{self.rho:.3f}".replace("-", "−")
+        return f"Spearman ρ = {rho} ({shown_p(self.p)}, {self.points} points)"
 
 
 def rank_correlation(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
-    """Spearman's ρ with mean ranks for ties; ``None`` for fewer than three points or where all are equal.
+    """Compute Spearman's ρ, with mean ranks for ties.
 
-    The two-sided p is exact, over all orders, for fewer than eight points: Student's t, which the papers' twelve
-    points are tested with, calls even a perfect order of four certain.
+    ``None`` for fewer than three points, or if all values of ``x`` or all values of ``y`` are equal.
+
+    For fewer than eight points the two-sided p is exact, over all orders. For more points it comes from Student's t, as
+    in the papers, which have twelve points. With four points in perfect order Student's t would give p = 0, where the
+    exact p is 2/24: two of the 24 orders agree as strongly.
     """
     if len(x) < 3 or len(set(x)) < 2 or len(set(y)) < 2:
         return None
@@ -104,12 +114,12 @@ def rank_correlation(x: Sequence[float], y: Sequence[float]) -> Correlation | No
     correlation = spearmanr(x, y)
     p = float(correlation.pvalue)
     if len(x) < _EXACT_BELOW:
-        # Centred ranks of y: the sum of products with the ranks of x is largest for the orders that agree most. Its
-        # size, whatever the sign, is tested against its size under every order of x.
-        against = rankdata(y) - (len(y) + 1) / 2
+        # The sum of products of x's ranks and y's centred ranks grows with ρ. Its absolute value (two-sided) is
+        # compared with the absolute values under all orders of x.
+        centred_ranks_of_y = rankdata(y) - (len(y) + 1) / 2
         exact = permutation_test(
             (rankdata(x),),
-            lambda ranks, axis: abs((ranks * against).sum(axis=axis)),
+            lambda ranks, axis: abs((ranks * centred_ranks_of_y).sum(axis=axis)),
             permutation_type="pairings",
             vectorized=True,
             n_resamples=math.inf,

@@ -1,4 +1,4 @@
-"""Charts of sweeps: a measure over the numbers that were tried for an option, with the interval that seeds leave."""
+"""Charts of sweeps: a measure over the numbers that were tried for an option, with intervals over the seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from isoglot.runs.sweep import shown_value
 
 @dataclass
 class _SweepLine:
-    """One line of a chart: scores by their places along the axis."""
+    """One line of a chart: scores by the number on the axis, ``{4: Score(...), 6: Score(...)}``."""
 
     label: str
     scores: dict[float, Score] = field(default_factory=dict)
@@ -29,8 +29,10 @@ class _SweepLine:
 def sweep_figures(varied: Mapping[str, VariedRun], scores: ReportScores, source: str) -> list[Lines]:
     """Make one chart for each task and each axis, where runs of one name differ in a number.
 
-    1. Axis. Of the options in which runs of one name differ, the one that was tried with the most different numbers.
+    1. Axis. The axis is the option that was tried with the most different numbers, among the options in which runs of
+       one name differ.
     2. Lines. Each combination of the values of the other options is a line of its own.
+    3. Names. Runs of several names with the same axis share a chart.
 
     Runs ``tlm`` with ``layer`` 4, 6 and 8, each with ``weight`` 0.5 and 1: layers go along the axis, and the lines are
     ``tlm weight=0.5`` and ``tlm weight=1``.
@@ -40,16 +42,17 @@ def sweep_figures(varied: Mapping[str, VariedRun], scores: ReportScores, source:
         run = _run_of(label, varied)
         if run is not None:
             runs[label] = run
-    # Axis -> label of a run -> its place along the axis, and its line. Runs of several names may share a chart.
+    # Axis -> label of a run -> the number on the axis, and the label of the line.
     places_by_axis: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
     for name in dict.fromkeys(run.name for run in runs.values()):
         members = {label: run for label, run in runs.items() if run.name == name}
-        axis = _axis_of(list(members.values()))
+        axis = _axis_of(list(members.values()))  # 1
         if axis is None:
             continue
         for label, run in members.items():
             if axis in run.values:
-                places_by_axis[axis][label] = float(run.values[axis]), _line_label(label, run, axis)
+                place = float(run.values[axis]), _line_label(label, run, axis)
+                places_by_axis[axis][label] = place  # 2, 3
     figures = []
     for axis, places in places_by_axis.items():
         for measure in main_measures([*scores.values]):
@@ -60,7 +63,10 @@ def sweep_figures(varied: Mapping[str, VariedRun], scores: ReportScores, source:
 
 
 def _run_of(label: str, varied: Mapping[str, VariedRun]) -> VariedRun | None:
-    """The run behind a row's label, which may end in the options of an evaluation: ``tlm weight=1 (layer=3)``."""
+    """Find the run behind the label of a row; ``None`` if the run does not differ from others of its name.
+
+    The label may end in the options of an evaluation: ``tlm weight=1 (layer=3)`` is the run ``tlm weight=1``.
+    """
     names = [name for name in varied if label == name or label.startswith(f"{name} (")]
     return varied[max(names, key=len)] if names else None
 
@@ -80,24 +86,25 @@ def _axis_of(runs: Sequence[VariedRun]) -> str | None:
 
 
 def _line_label(label: str, run: VariedRun, axis: str) -> str:
-    """``tlm weight=0.5``: the run with all values that differ, without the one along the axis."""
+    """Label a line ``tlm weight=0.5``: the run's name, the values that differ except the axis, evaluation options."""
     others = [f"{name}={shown_value(value)}" for name, value in run.values.items() if name != axis]
-    options = label[len(run.label) :].strip()
-    return " ".join(filter(None, [run.name, *others, options]))
+    evaluation_options = label[len(run.label) :].strip()
+    return " ".join(filter(None, [run.name, *others, evaluation_options]))
 
 
 def _figure(
     axis: str, places: Mapping[str, tuple[float, str]], measure: Measure, scores: ReportScores, source: str
 ) -> Lines | None:
-    """The chart of one measure; ``None`` where fewer than two places along the axis have a score."""
+    """Draw the chart of one measure; ``None`` where fewer than two numbers on the axis have a score."""
     languages = target_languages(scores, measure, source)
     means = scores.means(measure, languages)
     lines: dict[str, _SweepLine] = {}
     for label, (number, line_label) in places.items():
         if label in means:
-            lines.setdefault(line_label, _SweepLine(line_label)).scores[number] = means[label]
-    steps = sorted({number for line in lines.values() for number in line.scores})
-    if len(steps) < 2:
+            line = lines.setdefault(line_label, _SweepLine(line_label))
+            line.scores[number] = means[label]
+    axis_numbers = sorted({number for line in lines.values() for number in line.scores})
+    if len(axis_numbers) < 2:
         return None
     series = []
     for line in lines.values():
@@ -116,8 +123,8 @@ def _figure(
         )
     unit = " (%)" if measure.base_metric in SHARES else ""
     metric = metric_name(measure.metric)
-    scored = [score for line in lines.values() for score in line.scores.values()]
-    of_languages = languages[0] if len(languages) == 1 else f"Mean of {', '.join(languages)}"
+    all_scores = [score for line in lines.values() for score in line.scores.values()]
+    shown_languages = languages[0] if len(languages) == 1 else f"Mean of {', '.join(languages)}"
     return Lines(
         kind="lines",
         title=f"{measure.title}: {metric} by {axis}",
@@ -125,14 +132,14 @@ def _figure(
         y_label=f"{metric}{unit}",
         series=series,
         better="lower" if lower_is_better(measure.metric) else "higher",
-        x_scale=_scale(steps),
-        note=f"{of_languages}. {_on_seeds(scored)}",
+        x_scale=_scale(axis_numbers),
+        note=f"{shown_languages}. {_seed_note(all_scores)}",
     )
 
 
-def _on_seeds(points: Sequence[Score]) -> str:
-    """Say what the bars of a chart are."""
-    seeds = sorted({score.seeds for score in points})
+def _seed_note(scores: Sequence[Score]) -> str:
+    """Say over how many seeds the points of a chart are means, and what the bars at the points show."""
+    seeds = sorted({score.seeds for score in scores})
     if seeds == [1]:
         return "One seed: chance between seeds cannot be ruled out."
     count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
@@ -142,15 +149,18 @@ def _on_seeds(points: Sequence[Score]) -> str:
 def _scale(values: Sequence[float]) -> Literal["linear", "log"]:
     """Choose the scale on which ascending values lie more evenly.
 
-    1. Logarithms need values above 0.
-    2. Two values lie evenly on any scale: from a factor of 10 it is logarithmic.
-    3. Else the scale whose longest step is the smaller multiple of its shortest: 4, 6, 8 lie on a linear scale, and
-       1e-5, 3e-5, 1e-4 on a logarithmic one.
+    1. A value of 0 or below has no logarithm: the scale is linear.
+    2. Two values lie evenly on any scale: the scale is logarithmic if one is at least 10 times the other.
+    3. Otherwise compare, on each scale, the longest gap between neighbours with the shortest. The scale with the
+       smaller ratio is chosen: linear for 4, 6, 8 (2/2 there), logarithmic for 1e-5, 3e-5, 1e-4 (1.2/1.1 there, and 7/2
+       on a linear scale).
     """
-    if values[0] <= 0:
+    if values[0] <= 0:  # 1
         return "linear"
-    if len(values) == 2:
+    if len(values) == 2:  # 2
         return "log" if values[1] >= 10 * values[0] else "linear"
-    steps = [after - before for before, after in pairwise(values)]
-    logarithms = [math.log(after / before) for before, after in pairwise(values)]
-    return "log" if max(logarithms) / min(logarithms) < max(steps) / min(steps) else "linear"
+    gaps = [after - before for before, after in pairwise(values)]
+    log_gaps = [math.log(after / before) for before, after in pairwise(values)]
+    linear_ratio = max(gaps) / min(gaps)
+    log_ratio = max(log_gaps) / min(log_gaps)
+    return "log" if log_ratio < linear_ratio else "linear"  # 3

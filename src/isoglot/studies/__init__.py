@@ -3,8 +3,8 @@
     study (a function of a Lab) ─> cells ─> steps (a folder each) ─> values ─> tables, figures, results
 
 1. A study names cells of a table, each with a function that gives its number (``Lab.cell``).
-2. That function asks the lab for works: pre-train, fine-tune, evaluate (``Lab.pretrain``, ...). A work is the folder
-   that a step leaves; equal steps are one folder, whoever asks.
+2. That function asks the lab for steps: pre-train, fine-tune, evaluate (``Lab.pretrain``, ...). The lab answers with a
+   work, the folder that the step leaves. Equal steps share one folder, whoever asks.
 3. ``making.py`` makes the steps that are missing, each as soon as the steps before it are done.
 
 Open ``lab.py`` first. ``step.py`` is the base of steps; they are defined in ``steps.py``, ``projection_steps.py``,
@@ -14,10 +14,12 @@ Open ``lab.py`` first. ``step.py`` is the base of steps; they are defined in ``s
 The words of this room, each for one thing:
 
 - *part*: a cell or a figure of a study. "A part of the encoders" is only said of ``--only 2/8``.
-- *step*: one piece of work, described by its fields; *kind* is its class, or the folder that its class names.
-- *work*: the folder of a step, finished or not. Its *manifest* is what the step recorded, and empty before.
+- *step*: one piece of work, described by its fields. Its *kind* is the folder that its class names, ``pretrain``; the
+  kind of a task is the task's name, ``pos``.
+- *work*: the folder of a step, finished or not. Its *manifest* is the step's record, and empty until the step is made.
 - *value*: a number that a step recorded and a cell may show; *fact*: anything else that a step recorded.
-- *size*: a named value of a study, such as ``steps``; *scale*: ``tiny``, ``small`` or ``paper``, which gives all sizes.
+- *size*: a named value of a study, such as ``steps``; *scale*: ``tiny``, ``small`` or ``paper``, which gives all sizes;
+  *setting*: the sizes that a study runs with. Settings of fine-tuning, such as epochs, are called so in full.
 - *ask*: call the function of a part, to learn which steps it needs and whether its number is known.
 - *from outside*: not made by a step of the study: files, checkpoints, environment variables.
 """

@@ -1,4 +1,4 @@
-"""Studies by name: every public function of a module that takes a lab and nothing else is one."""
+"""Find studies by name: a study is a public function of a module whose only argument is called ``lab``."""
 
 import importlib.util
 import inspect
@@ -21,15 +21,15 @@ DEMO = "demo"
 
 @dataclass(frozen=True)
 class Study:
-    """A table or figure of a paper as a function of a lab."""
+    """A table or figure of a paper, as a function that adds cells and figures to a lab."""
 
-    name: str  # ``weam/table1``; the paper's name alone if the function has that name
+    name: str  # ``weam/table1``; only ``demo`` if module and function are both called ``demo``
     title: str  # first line of the function's docstring
     run: Callable[[Lab], None]
-    sizes: Sizes
-    about: dict[str, str]  # `ABOUT` of its module: what each scale runs on
-    variants: Variants = field(default_factory=dict)  # `VARIANTS` of its module
-    home: Path | None = None  # where its file lies
+    sizes: Sizes  # `SIZES` of the module
+    about: dict[str, str]  # `ABOUT` of the module: by scale, the data that the study runs on
+    variants: Variants = field(default_factory=dict)  # `VARIANTS` of the module
+    home: Path | None = None  # folder of the module's file
 
 
 def builtin_studies() -> dict[str, Study]:
@@ -42,7 +42,8 @@ def find_studies(names: Sequence[str | Study]) -> list[Study]:
 
     1. ``weam/table1`` is one study, ``weam`` all studies of the paper.
     2. ``mine.py`` is all studies of that file, ``mine.py/table`` one of them.
-    3. The name ``demo`` is the study of `isoglot demo`, which no list names.
+    3. ``demo`` is the study of `isoglot demo`, which is not listed.
+    4. A :class:`Study` is itself.
 
     Raises:
         ConfigurationError: No study has such a name, or the file cannot be imported.
@@ -53,15 +54,19 @@ def find_studies(names: Sequence[str | Study]) -> list[Study]:
         if isinstance(name, Study):
             found[name.name] = name
             continue
-        path, ending, inner = name.partition(".py")
+        # "mine.py/table" is the file "mine.py" and the function "/table".
+        path, ending, function = name.partition(".py")
         file = Path(f"{path}.py")
         if name == DEMO:
-            key, candidates = DEMO, _shipped(DEMO)
+            wanted, candidates = DEMO, _shipped(DEMO)
         elif ending and file.is_file():
-            key, candidates = f"{file.stem}{inner}", _studies(_load(file), file.stem)
+            wanted, candidates = f"{file.stem}{function}", _studies(_load(file), file.stem)
         else:
-            key, candidates = name.rstrip("/"), list(builtin.values())
-        matching = {s.name: s for s in candidates if s.name == key or s.name.startswith(f"{key}/")}
+            wanted, candidates = name.rstrip("/"), list(builtin.values())
+        matching: dict[str, Study] = {}
+        for study in candidates:
+            if study.name == wanted or study.name.startswith(f"{wanted}/"):
+                matching[study.name] = study
         if not matching:
             hint = did_you_mean(name, [*builtin, *PAPERS])
             raise ConfigurationError(f"unknown study {name!r}; {hint} (`isoglot study --list` lists them)")
@@ -70,15 +75,18 @@ def find_studies(names: Sequence[str | Study]) -> list[Study]:
 
 
 def _shipped(paper: str) -> list[Study]:
+    """Return the studies of a module of `isoglot.papers`."""
     return _studies(import_module(f"isoglot.papers.{paper}"), paper)
 
 
 def _studies(module: ModuleType, prefix: str) -> list[Study]:
-    """Return the studies of a module: its own public functions whose only argument is called ``lab``."""
+    """Return the studies of a module: the public functions defined in it whose only argument is called ``lab``."""
     studies = []
     for name, function in vars(module).items():
         is_own = inspect.isfunction(function) and function.__module__ == module.__name__
-        if not is_own or name.startswith("_") or [*inspect.signature(function).parameters] != ["lab"]:
+        if not is_own or name.startswith("_"):
+            continue
+        if list(inspect.signature(function).parameters) != ["lab"]:
             continue
         study = Study(
             name=prefix if name == prefix else f"{prefix}/{name}",
@@ -94,13 +102,14 @@ def _studies(module: ModuleType, prefix: str) -> list[Study]:
 
 
 def _load(path: Path) -> ModuleType:
-    """Import a file of studies under its own name, so that worker processes can import the classes in it."""
+    """Import a file of studies as a module with the file's name, which worker processes can import too."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{path}: cannot be imported; a study is a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    sys.path.append(str(path.resolve().parent))  # where worker processes import it from
+    # Objects are sent to worker processes with the name of their module, which the workers import from this folder.
+    sys.path.append(str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
     except Exception as error:

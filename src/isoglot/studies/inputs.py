@@ -1,4 +1,4 @@
-"""Inputs of steps from outside a study: files, folders, patterns, names of the hub, environment variables."""
+"""Inputs of steps from outside a study: files, folders, patterns, names on the hub, environment variables."""
 
 import glob
 from collections.abc import Iterable
@@ -11,40 +11,56 @@ from isoglot.runs.fingerprint import digest, files_of, key_of
 
 
 class Input(NamedTuple):
-    """A path that a step reads, or another text on which its result depends, as it is written: ``${DATA}/en.txt``."""
+    """A path that a step reads, or another text on which the result of the step depends.
+
+    Environment variables stay in the text: ``${DATA}/en.txt``.
+    """
 
     path: str
-    there: bool
+    there: bool  # whether the files exist and the variables are set
 
     @classmethod
     def of(cls, path: str) -> "Input":
         """Look for a file, a folder, or files that fit a pattern.
 
-        Only a text that begins like a path (``/``, ``.``, ``~``), or that a variable makes a path, is looked for. Any
-        other text counts as there: ``xlm-roberta-base`` may be on the hub.
+        1. A text with a variable that is not set is not there.
+        2. A text that begins like a path (``/``, ``.``, ``~``), or has a slash once its variables are filled in, is
+           looked for on the disk.
+        3. Any other text counts as there: ``xlm-roberta-base`` may be on the hub.
         """
-        if unset_in(path):
+        if unset_in(path):  # 1
             return cls(path, there=False)
-        name = expand(path)
-        is_path = (name != path and "/" in name) or name.startswith((".", "/", "~"))
-        return cls(path, not is_path or bool(glob.glob(str(Path(name).expanduser()))))  # noqa: PTH207
+        expanded = expand(path)
+        has_variable = expanded != path
+        is_path = (has_variable and "/" in expanded) or expanded.startswith((".", "/", "~"))
+        if not is_path:  # 3
+            return cls(path, there=True)
+        found = glob.glob(str(Path(expanded).expanduser()))  # noqa: PTH207
+        return cls(path, there=bool(found))  # 2
 
     @property
     def content(self) -> str:
-        """A hash of the names and contents of the files; of the text itself if it names no file; empty if missing."""
+        """A hash of the names and contents of the files; empty if the input is missing.
+
+        If the text names no file, such as ``xlm-roberta-base``, it is the hash of the text.
+        """
         if not self.there:
             return ""
-        name = str(Path(expand(self.path)).expanduser())
+        pattern = str(Path(expand(self.path)).expanduser())
         hashes = []
-        for found in map(Path, sorted(glob.glob(name))):  # noqa: PTH207
+        for found in map(Path, sorted(glob.glob(pattern))):  # noqa: PTH207
             for file in files_of(found):
-                label = file.relative_to(found) if found.is_dir() else file.name
-                hashes.append((str(label), digest([file], size=8)))
-        return key_of(hashes or name)
+                name = file.relative_to(found) if found.is_dir() else file.name
+                hashes.append((str(name), digest([file], size=8)))
+        return key_of(hashes or pattern)
 
 
 def outside(paths: Iterable[str], studies: str) -> list[Input]:
-    """Look for the paths that do not lie in the folder of ``studies``, each once."""
+    """Look for those of the paths that do not lie in the folder ``studies``; equal paths are one input.
+
+    ``outside(["/studies/data/en-0123/text.txt", "/corpora/en.txt"], "/studies/")`` has only the input
+    ``/corpora/en.txt``: a step of the study makes the other file.
+    """
     return [Input.of(path) for path in dict.fromkeys(paths) if studies not in path]
 
 

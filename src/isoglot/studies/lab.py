@@ -1,9 +1,9 @@
 """A lab: the cells of the papers' tables that a study fills, and the steps that these cells need.
 
-A cell is a function of the lab. Calling it makes nothing: it asks the lab for steps (`lab.make`, `lab.pretrain`, ...),
-and each answer is a :class:`Work`, the folder that the step leaves or will leave. So one call shows which steps the
-cell needs, as far as that can be known already. A cell that chooses a layer by a score asks for more steps once the
-score is measured, so it is called again then.
+Each cell has a function. To call the function makes nothing: it asks the lab for steps (`lab.make`, `lab.pretrain`,
+...), and each answer is a :class:`Work`, the folder that the step leaves or will leave. So one call shows which steps
+the cell needs, as far as that is known already. A cell that chooses a layer by a score asks for more steps once the
+score is measured, so its function is called again then.
 
 :mod:`isoglot.studies.program` calls the cells, :mod:`isoglot.studies.making` makes the steps, each once.
 """
@@ -30,15 +30,22 @@ from isoglot.studies.step_folders import StepFolders
 from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
 _STEP = "step"
-"""Key of a step's record in the folder's manifest. A step that trains is also a run, with values of its own there."""
+"""Key under which the folder's manifest keeps the record of the step. The manifest of a step that trains also holds the
+record of the run."""
 _FIRST_STAND_IN = 900_000_001
-"""The first number that stands for one that is not known yet. No size of a study is near it."""
+"""The first of the numbers that stand for numbers not known yet. No size of a study is near it."""
 _MOST_LISTED = 6
-"""Languages in the name of an evaluation, at most; of more languages the name has only the number."""
+"""Most languages that the name of an evaluation lists; more languages are counted: ``in 12 languages``."""
 
 
 class Lab:
-    """A study's bench: takes the cells and figures of the study, and says which steps they need.
+    """Collects the cells and figures of a study, and says which steps they need.
+
+    A study is a function of a lab::
+
+        def table1(lab):
+            encoder = lab.pretrain("tlm", "tlm", {"steps": lab.size["steps"]})
+            lab.cell("mine", row="tlm", column="de", value=lambda: lab.evaluate(encoder, task).value("de"))
 
     Args:
         sizes: Sizes of the study, each one value or one value per scale: ``{"steps": (10, 100, 1000)}``.
@@ -72,18 +79,18 @@ class Lab:
         self.progress = progress or Silent()
         self.home = home
         self.parts: list[StudyPart] = []
-        # Filled while one cell is called, and emptied before the next one (`StudyPart.ask`). The dictionaries are
-        # sets that keep the order in which the cell asked.
+        # Filled while the function of one cell runs, emptied before the next one (`StudyPart.ask`). The dictionaries
+        # serve as sets that keep the order in which the cell asked.
         self.steps: dict[Work, None] = {}  # all steps that the cell asked for, finished or not
         self.guesses: dict[Work, None] = {}  # unfinished steps of which the cell read a number
         self.sources: list[NumberSource] = []  # numbers that the cell read
-        # The same for all cells.
-        self.inputs: dict[Work, list[Input]] = {}  # what unfinished steps read from outside
+        # Kept over all cells.
+        self.inputs: dict[Work, list[Input]] = {}  # inputs of unfinished steps that come from outside
         self.problems: list[str] = []  # mistakes in the fields of steps
-        # Stand-ins for numbers, with the step after which the number is known.
+        # Stand-ins for unknown numbers, with what people read in their place: "known after data derived de".
         self.unknown: dict[int, str] = {}
         self._folders = StepFolders(self.root)
-        # Manifests read in this look; None outside of a look.
+        # Manifests that were read in a block of `manifests_read_once`; None outside of such a block.
         self._manifests: dict[Path, dict[str, Any]] | None = None
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
@@ -126,18 +133,18 @@ class Lab:
         """
         if self.home is not None and not Path(recipe).is_file() and (self.home / recipe).is_file():
             recipe = str(self.home / recipe)
-        given = {key: value for key, value in sections.items() if value != {}}
-        text = about or name
+        changing = {key: value for key, value in sections.items() if value != {}}
+        announced = about or name
         if len(self.seeds) > 1:
-            text = f"{text}, seed {seed}"
+            announced = f"{announced}, seed {seed}"
         return self.make(
             f"{name} s{seed}",
             Pretrain,
             recipe=recipe,
-            sections=given,
+            sections=changing,
             seed=seed,
             label=run or name,
-            about=text,
+            about=announced,
         )
 
     def finetune(
@@ -150,9 +157,9 @@ class Lab:
             task: The task, with its data and settings of fine-tuning.
             language: Language of the training data; several with commas, ``en,de``.
             seed: Seed of the run.
-            **train: Settings laid over those of the task: ``epochs=3``.
+            **train: Settings of fine-tuning laid over those of the task: ``epochs=3``.
         """
-        name, fields = self._tuning(encoder, task, language, seed, train)
+        name, fields = self._finetuning(encoder, task, language, seed, train)
         return self.make(name, Finetune, **fields)
 
     def evaluate(
@@ -184,12 +191,13 @@ class Lab:
             raise UnavailableError(task.unavailable)
         languages = list(given_texts(languages or task.languages, "languages"))
         listed = ",".join(languages) if len(languages) <= _MOST_LISTED else f"{len(languages)} languages"
-        name, tuning = self._tuning(model, task, trained_on, seed, train)
-        about = f"{tuning['label']} on {task.kind}"
-        fields = {key: tuning[key] for key in ("checkpoint", "task", "label")}
+        finetuning_name, finetuning = self._finetuning(model, task, trained_on, seed, train)
+        fields = {key: finetuning[key] for key in ("checkpoint", "task", "label")}
+        about = f"{finetuning['label']} on {task.kind}"
         if trained_on:
-            fields["finetune"] = tuning
+            name = finetuning_name
             about += f", fine-tuned on {trained_on}"
+            fields["finetune"] = finetuning
         else:
             name = f"{model.name} {task.kind}"
         work = self.make(
@@ -204,12 +212,12 @@ class Lab:
         )
         return TaskScores(work, languages)
 
-    def _tuning(
+    def _finetuning(
         self, encoder: Work | External, task: StudyTask, language: str, seed: int, train: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
-        """Return the name of a fine-tuning's folder, and the fields of :class:`Finetune`."""
-        setting = f" {train['setting']}" if "setting" in train else ""
-        name = f"{encoder.name} {task.kind} {language}{setting} s{seed}"
+        """Return the name of a :class:`Finetune` step, ``tlm pos en zero_shot s1``, and the fields of the step."""
+        transfer_setting = f" {train['setting']}" if "setting" in train else ""
+        name = f"{encoder.name} {task.kind} {language}{transfer_setting} s{seed}"
         fields = {
             "checkpoint": self.checkpoint(encoder),
             "task": {"kind": task.kind, "data": task.data, "options": task.options},
@@ -243,44 +251,53 @@ class Lab:
             table: A table of a paper, ``align_mlm:Table3``, or a name of your own.
             row: Label of the row, or the label with the values of the row's attributes: ``("mBERT", "zero-shot")``.
             column: The same of the column.
-            value: Measures the number. It is called whenever the cell is wanted, first before anything is made.
-            seed: Seed of the run that the number is of; ``None`` if it depends on none.
+            value: Function that returns the number. It is called several times, first before anything is made.
+            seed: Seed of the run that the number belongs to; ``None`` if the number depends on no seed.
             note: Anything that a reader of the table has to know.
             is_result: Whether the number is a result of a system. A layer, or a correlation over systems, is not.
-            added: Whether the row or column is yours, beside those of the paper.
+            added: Whether the row or column is your own, beside those of the paper.
         """
-        rows = (row,) if isinstance(row, str) else tuple(row)
-        columns = (column,) if isinstance(column, str) else tuple(column)
-        part = StudyPart(self, value, rows, columns, table, seed, note, is_result, added)
-        part.planned_with = frozenset(self.size.read)
+        part = StudyPart(
+            lab=self,
+            function=value,
+            row=(row,) if isinstance(row, str) else tuple(row),
+            column=(column,) if isinstance(column, str) else tuple(column),
+            table=table,
+            seed=seed,
+            note=note,
+            is_result=is_result,
+            is_added=added,
+            # The study's function may have built the cell from sizes, such as a number of layers.
+            sizes_read_before=frozenset(self.size.read),
+        )
         self.parts.append(part)
 
     def figure(self, name: str, draw: Callable[[], Work | Mapping[str, Any]]) -> None:
         """Add a figure to the study.
 
-        ``draw`` asks for the step that draws the figure, or returns the content of a figure file
-        (:mod:`isoglot.reports.figure_files`). Entries of the content's lists with a number that is not known yet are
-        left out.
+        ``draw``: Function that asks for the step that draws the figure, or that returns the content of a figure file
+        (:mod:`isoglot.reports.figure_files`). Points and bars whose number is not known yet are left out.
         """
-        self.parts.append(StudyPart(self, draw, (name,)))
+        self.parts.append(StudyPart(lab=self, function=draw, row=(name,)))
 
     def stand_in(self, meaning: str) -> int:
-        """Return a number in place of one that a step will record; equal meanings get equal numbers.
+        """Return a number in place of one that a step will record.
 
-        ``lab.stand_in("known after data derived de")`` is 900000001 for the first such number.
+        ``lab.stand_in("known after data derived de")`` is 900000001 if it is the first stand-in. The same meaning gets
+        the same number again.
         """
-        for number, other_meaning in self.unknown.items():
-            if other_meaning == meaning:
+        for number, known_meaning in self.unknown.items():
+            if known_meaning == meaning:
                 return number
         number = _FIRST_STAND_IN + len(self.unknown)
         self.unknown[number] = meaning
         return number
 
     def shown(self, values: Any) -> Any:
-        """Return a step's values for people: in place of a stand-in, after which step the number is known."""
+        """Return a step's fields for people to read: ``known after data derived de`` in place of 900000001."""
 
         def readable(value: Any) -> Any:
-            # Not isinstance: True and False are no numbers here.
+            # Not isinstance: True and False are integers too, and True would be looked up as 1.
             return self.unknown.get(value, value) if type(value) is int else value
 
         return with_leaves(values, readable)
@@ -290,25 +307,24 @@ class Lab:
         """Return the folder or hub name of a model's weights."""
         return model / "checkpoint" if isinstance(model, Work) else model.path
 
-    def make(self, name: str, kind: type[Step], /, **fields: Any) -> Work:
-        """Return the folder that a step with these fields leaves, or will leave when the step is made.
+    def make(self, name: str, step_class: type[Step], /, **fields: Any) -> Work:
+        """Return the folder that a step with these fields leaves, or will leave once the step is made.
 
-        Equal fields give the same folder, whatever ``name`` is:
+        Equal fields give the same folder, whatever ``name`` is::
 
             pairs = lab.make("pairs", SamplePairs, source="en.txt", target="de.txt")
             text = pairs / "pairs.tsv"
         """
-        known = self._folders.find(name, kind, fields)
-        # A step reads another one if its fields name a folder that the cell asked for before.
-        needs = tuple(before for before in self.steps if str(before) in known.text)
-        work = Work(
-            known.folder, name, known.step, self._manifest(known.folder), self, needs, tuple(self.guesses)
-        )
+        found = self._folders.find(name, step_class, fields)
+        # A step reads another step if its fields name that step's folder; the cell asked for that one before.
+        needs = tuple(earlier for earlier in self.steps if str(earlier) in found.text)
+        manifest, guesses = self._manifest(found.folder), tuple(self.guesses)
+        work = Work(found.folder, name, found.step, manifest, self, needs=needs, guessed_from=guesses)
         self.steps[work] = None
         return work
 
     def _manifest(self, folder: Path) -> dict[str, Any]:
-        """Read what a step recorded of itself; empty until the step is made."""
+        """Read the record of the step in a folder; empty until the step is made."""
         if self._manifests is None:
             return _record(folder).read() or {}
         if folder not in self._manifests:
@@ -316,11 +332,11 @@ class Lab:
         return self._manifests[folder]
 
     @contextmanager
-    def one_look(self) -> Iterator[None]:
-        """Read the manifest of each step at most once in the block.
+    def manifests_read_once(self) -> Iterator[None]:
+        """Read the manifest of each step at most once in the block; a block inside another one shares its manifests.
 
-        A cell asks for the same steps many times, and a plan asks all cells. Steps are made between two looks, by this
-        process or another one. A look inside another one is part of it.
+        A cell asks for the same steps many times, and a plan asks all cells. No step may be made inside a block: its
+        manifest would stay empty here.
         """
         if self._manifests is not None:
             yield
@@ -331,8 +347,11 @@ class Lab:
         finally:
             self._manifests = None
 
-    def reads(self, work: Work) -> list[Input]:
-        """Return what an unfinished step reads from outside; note mistakes in its fields among ``problems``."""
+    def inputs_of(self, work: Work) -> list[Input]:
+        """Return the inputs of an unfinished step that come from outside.
+
+        A step whose fields have mistakes has no inputs here; its mistakes are added to ``problems``, once.
+        """
         if work in self.inputs:
             return self.inputs[work]
         self.inputs[work] = []
@@ -344,17 +363,17 @@ class Lab:
         return self.inputs[work]
 
     def run(self, work: Work) -> bool:
-        """Make a step in its folder; return False if it was finished already.
+        """Make a step in its folder; return False if the step was finished already.
 
-        The steps that it needs must be finished.
+        The steps that this one needs must be finished.
         """
         step = work.step
 
         def make(folder: Path) -> dict[str, Any]:
-            """Run the step, and return what the manifest says of it."""
+            """Run the step, and return the record of the step for the manifest."""
             began = time.monotonic()
-            # Before the run: it is these contents that the result depends on, and files may change meanwhile.
-            outside = {read.path: read.content for read in step.reads(f"{self.root}/")}
+            # Hashed before the run: the step reads these contents, and files may change while it runs.
+            outside = {entry.path: entry.content for entry in step.reads(f"{self.root}/")}
             facts = step.expanded().run(folder, self.progress)
             about = {"name": work.name, "step": step.model_dump(mode="json"), "outside": outside}
             return {**about, **facts, "seconds": round(time.monotonic() - began, 2)}
@@ -362,8 +381,9 @@ class Lab:
         try:
             for need in work.needs:
                 require_checkpoint(need.folder)
-            if work.is_lost:
-                # Made once, but its weights were deleted and another step wants them: forget that it was finished.
+            if work.has_lost_weights:
+                # The step was made once, its weights were deleted, and another step needs them: delete the record
+                # too, so that the step is made again.
                 clear(work.folder, FORMER_NAMES[_STEP])
             _, is_new = _record(work.folder).make(make, resumes=step.resumes)
         except IsoglotError as error:
@@ -375,5 +395,5 @@ class Lab:
 
 
 def _record(folder: Path) -> Record:
-    """The record of a step's folder. It names no inputs: the key in the folder's name is a hash of all of them."""
+    """Return the record of a step's folder; it names no inputs, as the key in the folder's name is a hash of all."""
     return Record(folder, {}, what=_STEP, part=_STEP)

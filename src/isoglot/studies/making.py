@@ -1,7 +1,8 @@
-"""Make the steps of a study's cells: each once, as soon as what it reads is there, in one process or several.
+"""Make the steps of a study's cells: each once, as soon as the steps before it are done, in one process or several.
 
-Cells share steps: four encoders read one derived corpus, a score and its difference read one evaluation. So workers are
-given steps and not cells. Otherwise two workers would want the same folder, and one of them would wait for it.
+Cells share steps: four encoders read one derived corpus; a score and a difference of scores read one evaluation. So
+workers are given steps and not cells. Otherwise two workers would want the same folder, and one would wait for the
+other.
 
 :func:`measure` is the loop: :class:`Schedule` names the steps that can be made now, a pool makes them, and after each
 step the schedule asks the cells again.
@@ -36,10 +37,10 @@ class Tally:
     """Counts of the steps that were made, and the cells and figures that failed."""
 
     made: Counter[str] = field(default_factory=Counter)  # by kind of step
-    failed: dict[str, str] = field(default_factory=dict)  # title of a cell or figure: the user's mistake
+    failed: dict[str, str] = field(default_factory=dict)  # title of a cell or figure -> the user's mistake
 
     def require_all(self) -> None:
-        """Raise one error that lists all that failed, if anything did."""
+        """Raise one error that lists all cells and figures that failed, if any did."""
         if self.failed:
             raise ConfigurationError(
                 [f"{title}: {message}" for title, message in self.failed.items()],
@@ -48,9 +49,9 @@ class Tally:
 
 
 class StepOutcome(NamedTuple):
-    """What came of a step."""
+    """The end of a step: made, found made already, or stopped by a mistake."""
 
-    is_new: bool  # False if another command had finished the step already
+    is_new: bool  # False if the step was finished already, by another command
     seconds: float
     problem: IsoglotError | None  # the user's mistake that stopped the step
 
@@ -66,22 +67,23 @@ def measure(
 ) -> Tally:
     """Make all steps that the plan's cells and figures need and that are not finished.
 
-    If a step fails by a mistake of the user, the cells that need it are left out, and the other cells are measured. Any
-    other error ends the study.
+    If a step fails by a mistake of the user, the cells that need the step are left out, and the other cells are
+    measured. Any other error ends the study.
 
-    Two commands may make the steps of one folder side by side: a lock on each step's folder lets one of them make it.
+    Two commands may work in one folder of studies at the same time: a lock on each step's folder lets one of them make
+    the step, and the other one waits.
 
     Args:
-        programs: All programs of the selection, also those of whose cells none is in the plan.
+        programs: All programs of the selection, even if the plan has no cell of some of them.
         plan: The cells and figures to measure, from :func:`inspect_programs`.
-        selection: What the programs were built from; worker processes build them again, since functions of cells
-            cannot be sent to another process.
-        engine: ``ray`` makes each step as a Ray task, with a GPU where the cluster has any, and again if its worker
-            dies. ``local`` makes steps on this machine.
-        workers: Processes of the local engine, of one thread each. With 1 the steps are made in this process.
+        selection: The selection that the programs were built from. Worker processes build them again, because the
+            functions of cells cannot be sent to another process.
+        engine: ``local`` makes steps on this machine. ``ray`` makes each step as a task on a Ray cluster, with a GPU if
+            the cluster has any; the task is repeated if its worker dies.
+        workers: Processes of the local engine, with one thread each. With 1 the steps are made in this process.
         progress: Gets a line for each step.
     """
-    # The number of a part is the same in every process.
+    # A worker process is told the number of a part: numbers over all parts are the same in every process.
     all_parts = [part for program in programs for part in program.parts]
     planned = set(plan.parts)
     schedule = Schedule([(i, part) for i, part in enumerate(all_parts) if part in planned], progress)
@@ -98,7 +100,7 @@ def measure(
     with pool:
         schedule.at_once = pool.size
         while True:
-            # A step is handed out only when a worker is free, so that the order is decided as late as possible.
+            # A step is handed out only when a worker is free: every step finished by then improves the order.
             for number, work in schedule.next_steps(pool.size - len(running)):
                 running[pool.submit(make, number, work.folder, gpu=True)] = work
             if not running:
@@ -109,11 +111,11 @@ def measure(
 
 
 class Schedule:
-    """The steps that can be made now, and in which order; how many are made, and how long the others will take.
+    """Decides which steps can be made now and in which order, counts them, and estimates the time left.
 
-    A step can be made when every step that it reads is finished, and so is every step of whose numbers the cell guessed
-    before it asked for this one (:attr:`Work.guessed_from`). After each step, the cells that need it are asked again,
-    because they may ask for more steps now.
+    A step can be made when two kinds of other steps are finished: the steps that it reads, and the steps whose unknown
+    numbers the cell used before it asked for this one (:attr:`Work.guessed_from`). After each step, the cells that need
+    it are asked again, because they may ask for more steps now.
 
     Args:
         parts: The cells and figures to measure, with their numbers among all parts of the programs.
@@ -122,24 +124,28 @@ class Schedule:
 
     def __init__(self, parts: Sequence[tuple[int, StudyPart]], progress: Reporter) -> None:
         self.tally = Tally()
-        self.at_once = 1  # steps that are made side by side, by which the remaining time is estimated
+        self.at_once = 1  # steps that are made side by side; the estimate of the time left needs it
         self._parts = dict(parts)
         self._progress = progress
         self._handed_out: set[Path] = set()  # folders of steps that are being made, and of steps that failed
         self._begun: Counter[str] = Counter()  # by kind of step
-        self._seconds: dict[str, list[float]] = defaultdict(list)  # of finished steps, by `takes_as_long_as`
+        self._seconds: dict[str, list[float]] = defaultdict(list)  # of finished steps, by `duration_group`
 
     def next_steps(self, most: int) -> Iterator[tuple[int, Work]]:
         """Yield steps to make now, at most ``most``, each with the number of a part that needs it.
 
-        1. Steps for which most other steps wait come first: they keep the other workers from running idle later.
-        2. Among those, the longest come first, so that no long step is left for one worker at the end.
-        3. A step of which no other like it was timed yet counts as the longest: once it is timed, all steps like it
-           are placed better.
+        1. Steps for which the most other steps wait come first: an encoder that ten evaluations read comes before one
+           that two read. So other workers have work as soon as possible.
+        2. Among equals, the step that takes longest comes first, so that no long step is left for one worker at the
+           end.
+        3. A step of a duration group without any timed step counts as the longest: once one is timed, the others of
+           the group are ordered better.
         4. Otherwise the order is the one in which the study asks for the steps.
         """
-        ready: dict[Work, int] = {}
-        waiting: dict[Work, set[Work]] = defaultdict(set)  # by the step that they wait for
+        ready: dict[
+            Work, int
+        ] = {}  # steps that can be made now -> number of the first part that needs the step
+        waiting: dict[Work, set[Work]] = defaultdict(set)  # step -> the steps that wait for it
         for number, part in self._parts.items():
             todo = part.todo
             unfinished = set(todo)
@@ -149,21 +155,24 @@ class Schedule:
                 can_be_made = not unfinished & {*work.needs, *work.guessed_from}
                 if work.folder not in self._handed_out and can_be_made:
                     ready.setdefault(work, number)
-        order = sorted(  # stable: rule 4
-            ready, key=lambda work: (len(waiting[work]), self._usual_seconds(work)), reverse=True
-        )
+
+        def priority(work: Work) -> tuple[int, float]:
+            return len(waiting[work]), self._mean_seconds(work)  # 1, 2 and 3
+
+        # `sorted` is stable, also with reverse=True: rule 4.
+        order = sorted(ready, key=priority, reverse=True)
         for work in order[: max(0, most)]:
             self._handed_out.add(work.folder)
             self._announce(work)
             yield ready[work], work
 
     def note_made(self, work: Work, outcome: StepOutcome) -> None:
-        """Take the outcome of a step, and ask the parts that need the step again; leave them out if it failed."""
+        """Count a step that ended, and ask the parts that need it again; leave these parts out if the step failed."""
+        # A step that failed stays in `_handed_out`, so that it is not tried again.
         if outcome.problem is None:
-            # A step that failed stays among those that were handed out: it is not tried again.
             self._handed_out.discard(work.folder)
             self.tally.made[work.step.kind] += outcome.is_new
-            self._seconds[work.step.takes_as_long_as].append(outcome.seconds)
+            self._seconds[work.step.duration_group].append(outcome.seconds)
         for number, part in list(self._parts.items()):
             if work not in part.steps:
                 continue
@@ -171,7 +180,8 @@ class Schedule:
             if problem is None:
                 try:
                     part.ask()
-                except IsoglotError as error:  # the fields of a next step do not fit
+                except IsoglotError as error:
+                    # The part asks for a further step, whose fields do not fit.
                     problem = error
             if problem is not None:
                 self._leave_out(number, problem)
@@ -179,7 +189,7 @@ class Schedule:
                 self._leave_out(number, UnavailableError(part.unavailable))
 
     def _leave_out(self, number: int, problem: IsoglotError) -> None:
-        """Measure a part no more; only a mistake of the user counts as a failure, not a number that nobody has."""
+        """Drop a part, and print why; the part counts as failed only if the reason is a mistake of the user."""
         part = self._parts.pop(number)
         self._progress.note(f"left out: {part.title}: {problem}")
         if not isinstance(problem, UnavailableError):
@@ -189,49 +199,54 @@ class Schedule:
         """Print that a step begins: ``measuring mlm on pos: 3 of 12, about 5 min left``."""
         kind = work.step.kind
         remaining = self._remaining()
-        left = Counter(other.step.kind for other in remaining)
         self._begun[kind] += 1
-        total = self._begun[kind] + left[kind]
+        begun = self._begun[kind]
+        total = begun + sum(other.step.kind == kind for other in remaining)
         text = f"{work.step.doing} {work.step.about or work.name}"
-        self._progress.note(f"{text}: {self._begun[kind]} of {total}{self._time_left([work, *remaining])}")
+        self._progress.note(f"{text}: {begun} of {total}{self._time_left([work, *remaining])}")
 
     def _remaining(self) -> set[Work]:
-        """Every step that is neither made nor handed out."""
+        """Return the steps that are neither made nor handed out."""
         todo = {work for part in self._parts.values() for work in part.todo}
         return {work for work in todo if work.folder not in self._handed_out}
 
-    def _usual_seconds(self, work: Work) -> float:
-        """The mean seconds of the steps that take as long as this one; infinite while none of them was timed."""
-        seconds = self._seconds.get(work.step.takes_as_long_as)
+    def _mean_seconds(self, work: Work) -> float:
+        """Return the mean seconds of the timed steps in the step's duration group; infinite while there is none."""
+        seconds = self._seconds.get(work.step.duration_group)
         return fmean(seconds) if seconds else inf
 
     def _time_left(self, steps: Sequence[Work]) -> str:
-        """Say how long these steps will take; empty while that is unknown.
+        """Say how long these steps will take, ``, about 5 min left``; empty while that is unknown.
 
-        Steps are sorted by `takes_as_long_as`. It is unknown while a sort of which there are several steps was not
-        timed. A single step of a sort that was not timed counts as long as the mean of the sorts that were.
+        1. A step takes as long as the timed steps of its duration group on average.
+        2. A group of several steps without a timed one: the time left is unknown.
+        3. A group of a single step that is not timed: the step takes as long as an average group's steps.
         """
-        mean_seconds = {sort: fmean(seconds) for sort, seconds in self._seconds.items()}
-        counts = Counter(work.step.takes_as_long_as for work in steps)
+        mean_seconds = {group: fmean(seconds) for group, seconds in self._seconds.items()}
+        counts = Counter(work.step.duration_group for work in steps)
         if not mean_seconds:
             return ""
-        if any(count > 1 and sort not in mean_seconds for sort, count in counts.items()):
+        if any(count > 1 and group not in mean_seconds for group, count in counts.items()):  # 2
             return ""
-        otherwise = fmean(mean_seconds.values())
-        seconds = sum(count * mean_seconds.get(sort, otherwise) for sort, count in counts.items())
+        mean_of_groups = fmean(mean_seconds.values())
+        seconds = 0.0
+        for group, count in counts.items():
+            seconds += count * mean_seconds.get(group, mean_of_groups)  # 1, 3
         return time_left(seconds / self.at_once)
 
 
 def _all_needs(work: Work) -> set[Work]:
-    """All steps that must be finished before this one: those it reads or was guessed from, and so on for each."""
+    """Return all steps that must be finished before this one: the steps that it needs, their own needs, and so on."""
     needs = {*work.needs, *work.guessed_from}
     return needs.union(*map(_all_needs, needs))
 
 
 def _make(parts: Sequence[StudyPart], number: int, folder: Path) -> StepOutcome:
-    """Make the step with this folder, which the part with this number needs."""
-    began, part = time.monotonic(), parts[number]
-    # The steps before this one are made by now, perhaps by other processes, so this step has its real values.
+    """Make the step with this folder, for the part with this number."""
+    began = time.monotonic()
+    part = parts[number]
+    # The steps before this one are made by now, perhaps by other processes. So the part knows their numbers, and the
+    # fields of this step no longer hold stand-ins.
     part.ask()
     work = next(work for work in part.steps if work.folder == folder)
     is_new = False
@@ -244,11 +259,11 @@ def _make(parts: Sequence[StudyPart], number: int, folder: Path) -> StepOutcome:
 
 
 _PARTS: list[StudyPart] = []
-"""In a worker process: all parts of the programs, which the process builds when it starts."""
+"""All parts of the programs; filled in worker processes only, when they start."""
 
 
 def _start(selection: Selection) -> None:
-    """Prepare a worker process."""
+    """Prepare a worker process: one thread for each library, and the parts of the programs."""
     os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     _PARTS[:] = [part for program in selection.programs() for part in program.parts]
 

@@ -34,9 +34,9 @@ class Work:
     step: Step = field(compare=False)
     manifest: dict[str, Any] = field(compare=False)  # what the step recorded; empty until it is made
     lab: Lab = field(compare=False, repr=False)
-    # Works that the step reads.
+    # Folders of other steps that the step reads.
     needs: Sequence[Work] = field(default=(), compare=False, repr=False)
-    # Unfinished works of which a number was read before this one was asked for.
+    # Unfinished steps of which the cell read a number before it asked for this one.
     guessed_from: Sequence[Work] = field(default=(), compare=False, repr=False)
 
     def __truediv__(self, path: str) -> str:
@@ -51,7 +51,7 @@ class Work:
         return f"{self.step.kind} {self.name}"
 
     @property
-    def is_lost(self) -> bool:
+    def has_lost_weights(self) -> bool:
         """Whether the step was made, and its weights were deleted afterwards."""
         was_made = bool(self.manifest)
         return was_made and bool(self.step.weights) and not (self.folder / self.step.weights).exists()
@@ -59,7 +59,8 @@ class Work:
     def fact(self, name: str) -> Any:
         """Return a fact that the step recorded; before the step is made, a number that stands in for the fact.
 
-        ``derived.fact("copied_vocabulary")`` is 900000001 at first, which :meth:`Lab.shown` explains, and 812 later.
+        ``derived.fact("copied_vocabulary")`` is 900000001 at first, and 812 once the step is made. Where people read
+        the first number, :meth:`Lab.shown` replaces it by words.
         """
         self._note_guess()
         if not self.manifest:
@@ -71,8 +72,8 @@ class Work:
     def value(self, metric: str, *, row: tuple[str, str, str] | None = None) -> float:
         """Return a number among the ``values`` of the step, such as ``de/f1``; NaN before the step is made.
 
-        ``row``: Task, language and metric of the number in ``results.jsonl``. By default the task is the kind of the
-        step; language and metric are the two halves of ``metric``.
+        ``row``: Task, language and metric that the number has in ``results.jsonl``. By default the task is the kind of
+        the step, and ``de/f1`` has the language ``de`` and the metric ``f1``.
         """
         self._note_guess()
         self.lab.sources.append(NumberSource(self, metric, row))
@@ -80,7 +81,7 @@ class Work:
         return nan if number is None else float(number)
 
     def _note_guess(self) -> None:
-        """Note that what the cell asks for after this may change once the step is made."""
+        """Note that all steps the cell asks for from here on are guesses, while this one is not made."""
         if not self.manifest:
             self.lab.guesses[self] = None
 
@@ -88,8 +89,8 @@ class Work:
 class NumberSource(NamedTuple):
     """A number that a cell read."""
 
-    work: Work  # whose number it is
-    metric: str  # its name among the values of the step
+    work: Work  # the folder of the step that recorded the number
+    metric: str  # name of the number among the step's values
     row: tuple[str, str, str] | None  # task, language and metric in the results, if the cell gave them
 
 
@@ -120,47 +121,49 @@ class StudyPart:
     """A cell or figure of a study, and the answer that its function gave last (:meth:`ask`)."""
 
     lab: Lab
-    measure: Callable[[], Any]
-    row: tuple[str, ...]  # labels; of a figure its name
+    function: Callable[[], Any]  # returns the number of a cell, or the content of a figure
+    row: tuple[str, ...]  # labels of the row; a figure's name
     column: tuple[str, ...] = ()
     table: str = ""  # empty for a figure
     seed: int | None = None
     note: str = ""
     is_result: bool = False
     is_added: bool = False
-    planned_with: frozenset[str] = frozenset()  # sizes that the study looked up before it added the cell
+    sizes_read_before: frozenset[str] = frozenset()  # sizes that the study looked up before it added the cell
     # The answer:
     content: Any = nan  # the number, or the figure's content, as far as it is known
     steps: Sequence[Work] = ()
     sources: Sequence[NumberSource] = ()
     unavailable: str = ""  # why the study does not have the number; empty if it does
-    sizes_read: frozenset[str] = frozenset()  # `planned_with`, and the sizes that the function looked up
+    sizes_read: frozenset[str] = frozenset()  # before the cell was added, and by its function
 
     @cached_property
     def names(self) -> tuple[list[str], list[str]]:
-        """The names of the row and of the column that `--only` takes; the first of each is shown in messages.
+        """The names of the row and the names of the column by which `--only` finds the cell.
 
-        In a table of a paper they are the paper's own: a row of ALIGN-MLM's Table 3 is ``MLM / trans``, ``MLM`` or
-        ``trans``, a column ``pos.zs``.
+        The first name of each is shown in messages. In a table of a paper the paper's own names come first: a row of
+        ALIGN-MLM's Table 3 is found by ``MLM / trans``, ``MLM`` or ``trans``, a column by ``pos.zs``.
 
         Raises:
             ConfigurationError: The paper's table has no such row or column.
         """
-        rows = [" / ".join(self.row), *self.row]
-        columns = [" / ".join(self.column), ".".join(self.column)]
+        row_names = [" / ".join(self.row), *self.row]
+        column_names = [" / ".join(self.column), ".".join(self.column)]
         if self.table.partition(":")[0] not in PAPERS:
-            return rows, [*columns, *self.column]
+            return row_names, [*column_names, *self.column]
         table = paper_table(self.table)
         if self.is_added:
             table = table.extended(self.row, self.column)
         row, column = table.row(*self.row), table.column(*self.column)
-        name = table.address(row)
-        return [name, *name.split(" / "), *row.labels, *rows], [column.id, *column.labels, *columns]
+        address = table.address(row)
+        row_names = [address, *address.split(" / "), *row.labels, *row_names]
+        return row_names, [column.id, *column.labels, *column_names]
 
     @property
     def title(self) -> str:
         """Name the part in messages: a cell as `--only` takes it, ``MLM / trans:pos.zs``, or a figure by its name."""
-        return ":".join(filter(None, (names[0] for names in self.names)))
+        row_names, column_names = self.names
+        return ":".join(filter(None, [row_names[0], column_names[0]]))
 
     def matches(self, pattern: str) -> bool:
         """Whether a pattern with wildcards selects the part.
@@ -170,20 +173,20 @@ class StudyPart:
         3. A figure has a name and no column. Only a pattern with a colon, such as ``NAME:*``, selects it.
         """
         row_pattern, colon, column_pattern = pattern.rpartition(":")
-        rows, columns = self.names
+        row_names, column_names = self.names
         if colon:
-            return bool(fnfilter(rows, row_pattern) and fnfilter(columns, column_pattern))
-        return bool(self.table and fnfilter(rows + columns, pattern))
+            return bool(fnfilter(row_names, row_pattern) and fnfilter(column_names, column_pattern))
+        return bool(self.table and fnfilter(row_names + column_names, pattern))
 
     @property
     def missing(self) -> str:
-        """The first file from outside that a step lacks; empty if all files are there."""
+        """The first file from outside that an unfinished step lacks; empty if all files are there."""
         for work in self.steps:
             if work.manifest:
                 continue
-            for read in self.lab.reads(work):
-                if not read.there:
-                    return read.path
+            for entry in self.lab.inputs_of(work):
+                if not entry.there:
+                    return entry.path
         return ""
 
     @property
@@ -192,34 +195,39 @@ class StudyPart:
         if self.missing or self.unavailable:
             return []
         wanted = {work for work in self.steps if not work.manifest}
-        # A step to make may read a checkpoint whose weights were deleted. That one is made again, and so is what it
-        # needs in turn; from the last step back, so that each is wanted before its own needs are looked at.
+        # A wanted step may read a checkpoint whose weights were deleted. The step of that checkpoint is then wanted
+        # too, and perhaps its own needs. A step comes after its needs in `steps`, so going backwards every step is
+        # known to be wanted before its needs are looked at.
         for work in reversed(self.steps):
             if work in wanted:
-                wanted.update(need for need in work.needs if need.is_lost)
+                wanted.update(need for need in work.needs if need.has_lost_weights)
         return [work for work in self.steps if work in wanted]
 
     @property
     def encoder(self) -> str:
-        """The checkpoint that the part evaluates, by which `--only K/N` divides a study; else the part's title."""
+        """The checkpoint that the part evaluates; the part's title if it evaluates none.
+
+        `--only 2/8` divides a study by this name, so that all cells of one encoder are measured on one machine.
+        """
         for work in self.steps:
             if isinstance(work.step, Evaluate):
                 return work.step.checkpoint
         return self.title
 
     def ask(self) -> None:
-        """Call the function, and store its answer; nothing is made.
+        """Call the part's function, and store its answer; no step is made.
 
         Ask again after steps were made: the function may then know its number, or ask for more steps.
         """
-        lab, self.content, self.unavailable = self.lab, nan, ""
-        # The lab notes here what the function asks for.
+        lab = self.lab
+        self.content, self.unavailable = nan, ""
+        # The lab notes in these fields which steps the function asks for and which numbers and sizes it reads.
         lab.steps, lab.guesses, lab.sources = {}, {}, []
         lab.size.read.clear()
         try:
-            with lab.one_look():
-                self.content = self.measure()
+            with lab.manifests_read_once():
+                self.content = self.function()
         except UnavailableError as error:
             self.unavailable = str(error)
         self.steps, self.sources = tuple(lab.steps), tuple(lab.sources)
-        self.sizes_read = self.planned_with | lab.size.read
+        self.sizes_read = self.sizes_read_before | lab.size.read

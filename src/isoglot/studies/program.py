@@ -1,4 +1,4 @@
-"""Programs of studies, and the plan: what their cells and figures need, read and lack.
+"""Programs of studies, and the plan: which cells and figures are measured, and which files their steps need.
 
 Selection (names, scale, sizes) ─> Programs (cells and figures) ─> Plan (every cell asked, nothing made)
 """
@@ -24,20 +24,20 @@ class Program:
 
     study: Study
     lab: Lab
-    parts: Sequence[StudyPart]  # cells, then figures
-    # Cells that nothing is made for; they are written if they are known already.
+    parts: Sequence[StudyPart]  # the selected cells, then the selected figures
+    # Cells that `--only` leaves out: no steps are made for them, but their numbers are written where they are known.
     unselected: Sequence[StudyPart] = ()
 
     @property
     def caption(self) -> str:
-        """The scale and variant, and what the study's file says of the scale."""
+        """The scale and variant, and the sentence of the study's file about the scale (``ABOUT``)."""
         return f"{self.lab.setting.caption} {self.study.about.get(self.lab.scale, '')}".strip()
 
     @property
     def folder(self) -> Path:
         """The folder of the tables: ``ROOT/weam_table1``, or ``ROOT/weam_table1_small_steps=200`` for another setting.
 
-        Each setting has a folder of its own, so that none replaces the tables of another one.
+        Each setting has a folder of its own, so that no setting overwrites the tables of another one.
         """
         name = self.study.name.replace("/", "_")
         return self.lab.root / "_".join(filter(None, (name, self.lab.setting.ending)))
@@ -72,7 +72,9 @@ class Selection:
         Raises:
             ConfigurationError: An unknown study or size, or no cell matches ``only``.
         """
-        labs: dict[int, Lab] = {}  # studies of one file have one object of sizes, and share a lab
+        # Studies of one file share the file's object SIZES, and by its identity they share a lab. A step that several
+        # of them ask for is then found once.
+        labs: dict[int, Lab] = {}
         programs = []
         for study in find_studies(self.studies):
             lab = labs.get(id(study.sizes))
@@ -113,7 +115,7 @@ class Selection:
 
 
 def _no_match(cells: Sequence[StudyPart]) -> ConfigurationError:
-    """The error that no cell matches, with the names of the rows and columns that there are."""
+    """Return the error that no cell matches; it lists the names of all rows and columns."""
     rows = dict.fromkeys(cell.names[0][0] for cell in cells)
     columns = dict.fromkeys(cell.names[1][0] for cell in cells)
     return ConfigurationError(
@@ -124,20 +126,22 @@ def _no_match(cells: Sequence[StudyPart]) -> ConfigurationError:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells and figures to measure, and what unfinished steps read from outside."""
+    """The cells and figures to measure, and the inputs from outside of their unfinished steps."""
 
     parts: Sequence[StudyPart]
-    inputs: Mapping[Work, Sequence[Input]]  # of steps that are not finished
+    inputs: Mapping[Work, Sequence[Input]]  # by unfinished step
 
     def missing(self) -> list[str]:
-        """Return the files that are not there, each once."""
+        """Return the paths of the inputs that are not there, each once."""
         paths: dict[str, None] = {}
         for inputs in self.inputs.values():
-            paths |= {read.path: None for read in inputs if not read.there}
+            for entry in inputs:
+                if not entry.there:
+                    paths[entry.path] = None
         return list(paths)
 
     def require_measurable(self) -> None:
-        """Refuse studies of which no cell can be measured, and say why.
+        """Refuse a plan in which no cell can be measured, and say why.
 
         Raises:
             ConfigurationError: Every cell lacks a file or is unavailable.
@@ -151,15 +155,15 @@ class Plan:
 
 
 def inspect_programs(
-    programs: Sequence[Program], *, part: tuple[int, int] = (1, 1), check: bool = True
+    programs: Sequence[Program], *, encoders: tuple[int, int] = (1, 1), check: bool = True
 ) -> Plan:
-    """Ask every cell and figure what it needs, and check that; nothing is made.
+    """Ask every cell and figure which steps it needs, and check these steps; nothing is made.
 
     Args:
         programs: The programs.
-        part: ``(k, n)``: keep the k-th of n parts of the encoders. Parts do not overlap, and all n together are
-            everything, so n machines can share a study.
-        check: Whether mistakes are raised; without, cells with mistakes are left out.
+        encoders: ``(2, 8)`` keeps the cells of the second of eight parts of the encoders. The eight parts do not
+            overlap and cover all encoders, so eight machines can share a study.
+        check: Whether mistakes are raised. Without it, cells with mistakes in their labels or steps are left out.
 
     Raises:
         ConfigurationError: Every mistake in recipes, tasks, settings, analyses and labels of the papers' tables.
@@ -168,36 +172,42 @@ def inspect_programs(
     parts: list[StudyPart] = []
     for program in programs:
         program.lab.inputs, program.lab.problems = {}, []
-        with program.lab.one_look():
-            for cell in program.parts:
+        with program.lab.manifests_read_once():
+            for part in program.parts:
                 try:
-                    # Reading the names checks that the paper's table has such a row and column.
-                    if cell.names:
-                        cell.ask()
-                except ConfigurationError as error:  # labels, or a step whose fields do not fit changed sizes
+                    # To look the names up checks that the paper's table has such a row and column.
+                    _ = part.names
+                    part.ask()
+                except ConfigurationError as error:
+                    # Wrong labels, or a step whose fields do not fit changed sizes.
                     problems += [f"{program.study.name}: {text}" for text in error.problems]
                 else:
-                    parts.append(cell)
-    works = dict.fromkeys(work for cell in parts for work in cell.steps)
-    # Reading the inputs of a step checks its fields, too: the mistakes gather in the labs.
-    inputs = {work: work.lab.reads(work) for work in works if not work.manifest}
+                    parts.append(part)
+    works = dict.fromkeys(work for part in parts for work in part.steps)
+    # To list the inputs of a step checks the fields of the step too: the labs collect the mistakes.
+    inputs = {work: work.lab.inputs_of(work) for work in works if not work.manifest}
     for lab in dict.fromkeys(program.lab for program in programs):
         problems += lab.problems
     for work in works:
         problems += _changed_inputs(work)
     if problems and check:
         raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
-    # Encoders are dealt like cards: with n = 3 the first part has encoders 1, 4, 7, ...
-    number_of = {encoder: i for i, encoder in enumerate(dict.fromkeys(cell.encoder for cell in parts))}
-    k, n = part
-    return Plan([cell for cell in parts if number_of[cell.encoder] % n == k - 1], inputs)
+    # Encoders are dealt like cards: of three parts the first one has the encoders 1, 4, 7, ...
+    k, n = encoders
+    distinct_encoders = dict.fromkeys(part.encoder for part in parts)
+    kept_encoders = set(list(distinct_encoders)[k - 1 :: n])
+    return Plan([part for part in parts if part.encoder in kept_encoders], inputs)
 
 
 def _changed_inputs(work: Work) -> list[str]:
-    """The mistakes of a finished step whose files from outside have other contents now; missing files are none."""
+    """Return a mistake for each input of a finished step that has another content now.
+
+    An input that was deleted since is no mistake: the step is done and does not need it.
+    """
     problems = []
-    for path, content in work.manifest.get("outside", {}).items():
-        if Input.of(path).content not in ("", content):
+    for path, recorded_content in work.manifest.get("outside", {}).items():
+        content_now = Input.of(path).content
+        if content_now not in ("", recorded_content):
             problems.append(
                 f"{work.title} is done, with another {path} than there is now; give another [[out]], or delete "
                 f"{work.folder} and what was made from it"

@@ -1,8 +1,9 @@
-"""The sizes of a study: at a scale, with a variant over them, and with the user's changes over both.
+"""The sizes of a study: those of a scale, replaced by those of a variant, replaced by the user's changes.
 
     sizes {"steps": (10, 100, 1000)} ─ scale small ─> {"steps": 100} ─ variant ─> {"steps": 50} ─ --set ─> {"steps": 7}
 
-A *size* is any named value that a study looks up: steps, learning rates, choices of a loss.
+A *size* is any named value that a study looks up: steps, learning rates, choices of a loss. A *setting* is the sizes
+that a study runs with, and how they differ from those of the scale and of the paper.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from isoglot.runs.fingerprint import key_of
 Scale = Literal["tiny", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
 Sizes = Mapping[str, Any]
-"""Sizes by name: one value for all scales, or a tuple of three values for tiny, small and paper."""
+"""Sizes by name: one value for all scales, or a tuple of three values, for tiny, small and paper."""
 Variants = Mapping[str, Sizes | str]
-"""Variants by name: the sizes that a variant sets, or the reason why the study has no such variant."""
+"""Variants by name: the sizes that the variant sets, or the reason why the study has no such variant."""
 OWN = "isoglot"
-"""The variant without changes: isoglot's choices where a paper is silent, or its code differs from its text."""
+"""The default variant, which changes no size: isoglot's choices where a paper is silent or contradicts its code."""
 _LONGEST = 80
-"""Characters that a setting adds to the name of a folder, at most."""
+"""Most characters that a setting adds to the name of a folder."""
 _ABOUT = {
     OWN: "isoglot's choices where the paper is silent or its code differs from its text",
     "literal": "the paper's equations and text to the letter",
@@ -35,10 +36,12 @@ _ABOUT = {
 
 
 class SizeLog(Mapping[str, Any]):
-    """Sizes by name, which note in ``read`` the sizes that were looked up: a table lists those it depends on.
+    """Sizes by name, with a log: ``read`` holds the names that were looked up.
 
-    ``sizes | {"alpha": 5}`` replaces a value for one cell. A replaced value is no size of the study any more: to look
-    it up is not noted. All other values are noted in the same ``read``.
+    A table lists the sizes in the log of its cells, the sizes that its numbers depend on.
+
+    ``sizes | {"alpha": 5}`` replaces a value for one cell. The replaced value is not a size of the study any more, so
+    it is not logged when it is looked up. All other values are still logged, in the same ``read``.
 
     Example:
         >>> sizes = SizeLog({"steps": 10, "alpha": 1})
@@ -65,7 +68,7 @@ class SizeLog(Mapping[str, Any]):
         return len(self._values)
 
     def __or__(self, others: Mapping[str, Any]) -> SizeLog:
-        """Return the sizes with values of one cell in place of some."""
+        """Return the sizes with some of them replaced by values of one cell."""
         return SizeLog({**self._values, **others}, self._replaced | set(others), self.read)
 
 
@@ -75,18 +78,18 @@ class Setting:
 
     scale: str
     variant: str  # empty if the study has no variants
-    size: dict[str, Any]
-    paper: dict[str, Any]  # values at scale paper of the sizes that are different here
-    changed: dict[str, Any]  # values that the user set, where they differ from those of the scale and variant
+    size: dict[str, Any]  # all sizes by name: setting.size["steps"]
+    paper: dict[str, Any]  # for sizes that differ here from scale paper: the value at scale paper
+    changed: dict[str, Any]  # sizes that the user changed, with the new value
     varied: frozenset[str] = frozenset()  # sizes to which the variant gives another value at this scale
 
     @classmethod
     def of(
         cls, sizes: Sizes, variants: Variants, *, scale: str, changes: Mapping[str, Any] | None = None
     ) -> Setting:
-        """Choose the sizes of a scale, lay those of the variant over them, and ``changes`` over both.
+        """Choose the sizes of a scale, replace some by those of the variant, and some by the user's changes.
 
-        The variant is itself a change: ``{"variant": "literal", "steps": 7}``.
+        The variant is given among the changes: ``{"variant": "literal", "steps": 7}``.
 
         Raises:
             ConfigurationError: An unknown scale, variant or size, or seeds that are not different whole numbers.
@@ -99,37 +102,36 @@ class Setting:
             raise ConfigurationError(f"unknown size {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
         _require_seeds(changes)
         if "seeds" in changes:
-            # The seeds hold for everything that has seeds of its own, such as `ablation_seeds`, if those are not given.
+            # Sizes such as `ablation_seeds` take the given seeds too, unless the user gives them as well.
             changes = {name: changes["seeds"] for name in known if name.endswith("_seeds")} | changes
+
+        # A variant may give one value per scale too, so the scale is chosen after the variant is laid over the sizes.
         variant = changes.get("variant", OWN)
         variant_sizes = _sizes_of_variant(variant, variants)
-        # A size of the variant, too, may have one value per scale.
         with_variant = {**known, **variant_sizes}
-        here = {name: at_scale(value, scale) for name, value in with_variant.items()}
-        size = here | changes
+        unchanged = {name: at_scale(value, scale) for name, value in with_variant.items()}
+        size = unchanged | changes
+
+        # The differences that tables and folders name: from scale paper, by the user, and by the variant.
         paper = {}
         for name, value in with_variant.items():
             paper_value = at_scale(value, "paper")
             if _is_size(name) and paper_value not in (None, size[name]):
                 paper[name] = _plain(paper_value)
-        varied = {
-            name
-            for name, value in variant_sizes.items()
-            if at_scale(value, scale) != at_scale(known[name], scale)
-        }
-        return cls(
-            scale,
-            variant if variants else "",
-            size,
-            paper,
-            {name: _plain(value) for name, value in changes.items() if _plain(value) != here[name]},
-            frozenset(varied),
-        )
+        changed = {}
+        for name, value in changes.items():
+            if _plain(value) != unchanged[name]:
+                changed[name] = _plain(value)
+        varied = set()
+        for name, value in variant_sizes.items():
+            if at_scale(value, scale) != at_scale(known[name], scale):
+                varied.add(name)
+        return cls(scale, variant if variants else "", size, paper, changed, frozenset(varied))
 
     def changes_of(self, read: Container[str]) -> dict[str, Any]:
-        """Return the user's changes of the sizes that were ``read``.
+        """Return the user's changes of sizes that are among those ``read``.
 
-        The variant counts as a change if one of the sizes that it sets was read. Seeds do not count.
+        The variant is a change too, if one of the sizes that it varies was read. Seeds are left out: results name them.
         """
         varied_was_read = any(name in read for name in self.varied)
         changes = {}
@@ -141,23 +143,25 @@ class Setting:
 
     @property
     def ending(self) -> str:
-        """What the setting adds to the name of the tables' folder; empty for scale tiny without changes.
+        """The end of the name of the tables' folder; empty for scale tiny without changes.
 
-        Scale small with 200 steps and two seeds has ``small_steps=200_seeds=1+2``. If that is too long, or has other
-        characters than a name should, it is cut or cleaned, and a hash keeps it different from other settings.
+        Scale small with 200 steps and two seeds has the ending ``small_steps=200_seeds=1+2``. An ending that is too
+        long is cut, and characters that do not belong in the name of a folder become ``-``. A hash is then added, so
+        that two settings never share a folder.
         """
         parts = [self.scale] if self.scale != SCALES[0] else []
         for name, value in self.changed.items():
             text = "+".join(map(str, value)) if isinstance(value, list) else _text(value)
             parts.append(f"{name}={text}")
         ending = "_".join(parts)
-        plain = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", ending)[:_LONGEST]
-        return plain if plain == ending else f"{plain}-{key_of([ending])[:8]}"
+        as_name = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", ending)[:_LONGEST]
+        return as_name if as_name == ending else f"{as_name}-{key_of([ending])[:8]}"
 
     def reported(self, read: Container[str]) -> dict[str, Any]:
-        """Return the sizes that were ``read`` and that say something at this scale.
+        """Return the sizes among those ``read`` that a table reports.
 
-        Left out are the variant, seeds, which results have themselves, and sizes without a value here and in the paper.
+        The variant and seeds are left out, because results name them. So is a size that is ``None`` both here and in
+        the paper: the study does not use it.
         """
         sizes = {}
         for name, value in self.size.items():
@@ -182,19 +186,19 @@ def at_scale(value: Any, scale: str) -> Any:
 
 
 def _require_seeds(changes: Mapping[str, Any]) -> None:
-    """Refuse seeds that are not a list of different whole numbers."""
+    """Refuse changes of seeds that are not a list of different whole numbers, 0 or more."""
     for name, seeds in changes.items():
         if not name.endswith("seeds"):
             continue
-        whole = isinstance(seeds, list | tuple) and all(isinstance(s, int) and s >= 0 for s in seeds)
-        if not whole or not seeds or len(set(seeds)) != len(seeds):
+        are_whole = isinstance(seeds, list | tuple) and all(isinstance(s, int) and s >= 0 for s in seeds)
+        if not are_whole or not seeds or len(set(seeds)) != len(seeds):
             raise ConfigurationError(
                 f"{name}: got {seeds!r}; different whole numbers are needed, such as [1,2,3]"
             )
 
 
 def _sizes_of_variant(variant: Any, variants: Variants) -> Sizes:
-    """Return the sizes that a variant sets; refuse an unknown variant, and one that the study does not have."""
+    """Return the sizes that a variant sets; refuse an unknown variant, and a variant that the study lacks."""
     names = [OWN, *variants]
     if variant not in names:
         raise ConfigurationError(f"unknown variant {variant!r}; {did_you_mean(variant, names)}")
@@ -206,19 +210,20 @@ def _sizes_of_variant(variant: Any, variants: Variants) -> Sizes:
 
 
 def _is_size(name: str) -> bool:
-    """Whether a name is reported as a size: seeds and the variant are reported on their own."""
+    """Whether a name is reported as a size: seeds and the variant are reported separately."""
     return not name.endswith("seeds") and name != "variant"
 
 
 def typed(changes: Mapping[str, Any]) -> str:
-    """Write changes of sizes as they are typed: ``alpha=1, steps=200``."""
+    """Write changes of sizes in the form in which a user types them: ``alpha=1, steps=200``."""
     return ", ".join(f"{name}={_text(value)}" for name, value in changes.items())
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it, where a tuple is a list."""
+    """Turn a tuple into a list, as JSON does; leave any other value unchanged."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def _text(value: Any) -> str:
+    """Write a value as text: a text without quotes, anything else as JSON, ``[1,2]``."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

@@ -16,18 +16,18 @@ from isoglot.studies.inputs import Input, outside, require_set
 
 
 class UnavailableError(IsoglotError):
-    """A cell has no number, and why."""
+    """The reason why a cell has no number: a task without data here, or a package that is not installed."""
 
 
 NAMES = {"label", "about"}
-"""Fields of a step that are names for people; the result of the step does not depend on them."""
+"""Fields of a step that only people read; the result of the step does not depend on them."""
 
 
 class Step(BaseModel):
-    """One piece of work in its own folder.
+    """One piece of work in a folder of its own.
 
-    The result depends on the fields, on the files that :meth:`files` names, and on nothing else: equal fields are one
-    folder. A step of your own needs fields and a :meth:`run`::
+    The result depends on the fields, on the inputs that :meth:`reads` names, and on nothing else. So steps with equal
+    fields share one folder. A step of your own needs fields and a :meth:`run`::
 
         class CountLines(Step):
             path: str
@@ -36,23 +36,23 @@ class Step(BaseModel):
                 return {"values": {"lines": len(Path(self.path).read_text().splitlines())}}
 
     Args:
-        label: Name in results, such as ``tlm``; no part of the hash.
-        about: Printed when the step begins, such as ``MLM on English and its derived copy``; no part of the hash.
+        label: Name in results, such as ``tlm``; not part of the hash.
+        about: Printed when the step begins, such as ``MLM on English and its derived copy``; not part of the hash.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    kind: ClassVar[str] = "data"  # the folder of the steps of this kind
+    kind: ClassVar[str] = "data"  # the folder in which the steps of this class have their folders
     doing: ClassVar[str] = "making"  # printed before `about` when the step begins
     resumes: ClassVar[bool] = False
     """Whether the step continues in an unfinished folder; otherwise the folder is emptied first."""
     weights: ClassVar[str] = ""
-    """Folder of the weights that the step leaves. If they were deleted and another step reads them, they are made
-    again."""
+    """Folder of the weights that the step leaves, empty for none. If the weights were deleted and another step reads
+    them, the step is made again."""
     label: str = ""
     about: str = ""
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Do the work in ``folder``, and return what is recorded of it.
+        """Do the work in ``folder``, and return the record of the step.
 
         Numbers under ``values`` can stand in cells: ``{"values": {"de/f1": 91.2}}``. Everything else is a fact, which a
         study reads with :meth:`Work.fact`.
@@ -60,17 +60,20 @@ class Step(BaseModel):
         raise NotImplementedError
 
     def check(self) -> Any:
-        """Refuse fields that fit their types but not each other; a step may return what it builds for the check."""
+        """Refuse fields that fit their types but not each other; a step may return the objects built for the check."""
 
     @property
-    def takes_as_long_as(self) -> str:
-        """A name that steps share if they take about the same time; the order of work and the time left go by it."""
+    def duration_group(self) -> str:
+        """A name that steps share if they take about the same time, such as ``evaluate pos``.
+
+        The order of the steps, and the time left that is printed, are estimated from finished steps of the same name.
+        """
         return self.kind
 
     def files(self, studies: str) -> list[Input]:
-        """Return what the step reads from outside the folder of ``studies``.
+        """Return the files, and other texts of the same use, that the step reads from outside the folder ``studies``.
 
-        By default that is each text among the fields with a slash or a variable of the environment.
+        By default these are all texts among the fields with a slash or an environment variable.
         """
         texts = texts_of(self.model_dump(mode="json", exclude=NAMES))
         return outside((text for text in texts if "/" in text or "${" in text), studies)
@@ -80,30 +83,34 @@ class Step(BaseModel):
         return [type(self)]
 
     def reads(self, studies: str) -> list[Input]:
-        """Return everything beside the fields that the result depends on: files from outside, and the user's code."""
+        """Return all inputs from outside, each once: those of :meth:`files`, then the user's own code."""
         code = outside(map(str, code_files(*self.code())), studies)
         return list(dict.fromkeys([*self.files(studies), *code]))
 
     def explicit(self) -> dict[str, Any]:
-        """Return every value that the step will use, defaults too; `--dry-run --show` prints it."""
+        """Return all values that the step will use, defaults too; `--dry-run --show` prints them."""
         return self.model_dump(mode="json", exclude=NAMES)
 
     def expanded(self) -> Step:
-        """Return the step with variables of the environment filled in, as it is run.
+        """Return the step to run: a copy with environment variables filled in.
 
-        The key of the folder is made from the fields as they are written: ``${ISOGLOT_DATA}/en.txt`` is one folder on
-        every machine.
+        The key of the folder is made before that, from the text ``${ISOGLOT_DATA}/en.txt``, and is therefore the same
+        on every machine.
         """
         values = self.model_dump(mode="json", exclude_unset=True)
         for text in texts_of(values):
             require_set(text)
-        return type(self).model_validate(
-            with_leaves(values, lambda value: expand(value) if isinstance(value, str) else value)
-        )
+        filled_in = with_leaves(values, lambda value: expand(value) if isinstance(value, str) else value)
+        return type(self).model_validate(filled_in)
 
 
 def with_leaves(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """Copy nested mappings and lists, and change every value that is neither; a tuple becomes a list."""
+    """Copy nested mappings and lists, and change every value in them that is neither; a tuple becomes a list.
+
+    Example:
+        >>> with_leaves({"steps": (1, 2), "train": {"epochs": 3}}, lambda number: 10 * number)
+        {'steps': [10, 20], 'train': {'epochs': 30}}
+    """
     if isinstance(tree, Mapping):
         return {key: with_leaves(value, change) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
@@ -112,7 +119,7 @@ def with_leaves(tree: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def texts_of(tree: Any) -> Iterator[str]:
-    """Yield every text in nested mappings and lists; keys do not count."""
+    """Yield every text in nested mappings and lists; keys of mappings are not among them."""
     leaves: list[Any] = []
     with_leaves(tree, leaves.append)
     return (leaf for leaf in leaves if isinstance(leaf, str))

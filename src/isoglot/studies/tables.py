@@ -1,4 +1,4 @@
-"""Write the cells, results, tables and figures of a study, as far as their numbers are known.
+"""Write the cells, results, tables and figures of a study, as far as the numbers are known.
 
 Start with :func:`run_studies`, which does everything; :func:`write_study` writes the files of one study.
 """
@@ -35,22 +35,22 @@ _QUANTITIES = {
     "zs": "_zero_shot",
     **dict.fromkeys(("delta", "DICT", "ALIGN"), "_delta"),
 }
-"""Endings of column labels, with what they add to the name of the metric in ``results.jsonl``.
+"""Ending of a column's label -> ending of the metric's name in ``results.jsonl``.
 
 The column ``pos.zs`` has the metric ``accuracy_zero_shot``. ``DICT`` and ``ALIGN`` are columns of ALIGN-MLM's Tables 2,
-4 and 5, which have Δ of two objectives side by side.
+4 and 5, which show Δ of two objectives side by side.
 """
 _SETTINGS = {
     "translate_train": "translate-train, no-cs",
     "code_switch": "translate-train, code-switched",
     "code_switch_and_originals": "translate-train, code-switched and not",
 }
-"""Settings of fine-tuning, with what they add to the name of a run. Other settings add nothing."""
+"""Option ``setting`` of fine-tuning -> ending of the run's name. Other values of the option add no ending."""
 
 
 @dataclass(frozen=True)
 class StudyTables:
-    """A study that was written."""
+    """The tables and results of a study that were written."""
 
     program: Program
     folder: Path
@@ -75,22 +75,23 @@ def run_studies(
         progress: Gets lines and bars.
 
     Raises:
-        ConfigurationError: A wrong size, or cells that could not be measured. That is raised at the end, when all
-            other cells were measured and written.
+        ConfigurationError: A wrong size, or cells that could not be measured. Cells that could not be measured are
+            raised at the end, when all other cells are measured and written.
     """
     if not names:
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
     reporter, request = reporter_of(progress), request or StudyRequest()
-    part, patterns = part_and_cells(request.only)
+    encoders, patterns = part_and_cells(request.only)
     selection = Selection(names, out, request.scale, request.sizes, patterns, request.keep)
     programs = selection.programs(reporter)
-    plan = inspect_programs(programs, part=part, check=not request.tables_only)
+    plan = inspect_programs(programs, encoders=encoders, check=not request.tables_only)
     tally = Tally()
     if not request.tables_only:
-        workers = min(request.workers or usable_cores(), len({part.encoder for part in plan.parts}) or 1)
+        distinct_encoders = {part.encoder for part in plan.parts}
+        workers = min(request.workers or usable_cores(), len(distinct_encoders) or 1)
         engine = request.engine
         tally = measure(programs, plan, selection, engine=engine, workers=workers, progress=reporter)
-    # Written before any mistake is raised: what was measured is kept.
+    # Write before any mistake is raised: numbers that were measured are kept.
     written = [write_study(program, empty=not request.tables_only) for program in programs]
     tally.require_all()
     if not request.tables_only:
@@ -99,26 +100,29 @@ def run_studies(
 
 
 def write_study(program: Program, *, empty: bool = True) -> StudyTables:
-    """Write what is known of a study so far.
+    """Write the numbers of a study that are known so far, and return the tables.
 
-    The files are ``cells.jsonl``, ``results.jsonl`` with the records of the runs in ``runs.json``, ``table.txt``, and
-    ``figures``.
+    The files are ``cells.jsonl``; ``results.jsonl``, with the records of the runs in ``runs.json``; ``table.txt``; and
+    the folder ``figures``.
 
-    ``empty``: Write the files also if nothing is known yet.
+    ``empty``: Write the files even if no number is known yet.
     """
     from isoglot.reports.beside_papers import tables_beside_papers  # noqa: PLC0415 - loads scipy
 
-    folder, every = program.folder, [*program.parts, *program.unselected]
+    folder = program.folder
+    all_parts = [*program.parts, *program.unselected]
+    # Ask again, and look for missing files again: steps were made since, and files may have come.
     program.lab.inputs = {}
-    with program.lab.one_look():
-        for part in every:
+    with program.lab.manifests_read_once():
+        for part in all_parts:
             part.ask()
-    in_tables = [part for part in every if part.table]
+    in_tables = [part for part in all_parts if part.table]
     cells, results = _cells_and_results(program, in_tables)
     tables = tables_beside_papers(cells)
-    drawn = any(isinstance(part.content, Work) and part.content.manifest for part in program.parts)
-    known = drawn or folder.is_dir() or any(cell.value is not None for cell in cells)
-    if not (empty or known):
+    # A folder of an earlier call is written again, even if its numbers are known no more.
+    has_drawing = any(isinstance(part.content, Work) and part.content.manifest for part in program.parts)
+    has_number = any(cell.value is not None for cell in cells)
+    if not (empty or has_drawing or has_number or folder.is_dir()):
         return StudyTables(program, folder, tables, [])
     _write_tables(program, cells, tables)
     _write_results(folder, results, in_tables)
@@ -129,18 +133,21 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
 
 
 def _cells_and_results(program: Program, parts: Sequence[StudyPart]) -> tuple[list[Cell], dict[str, Result]]:
-    """Return the cells of the tables, and by their JSON the results behind those that are known.
+    """Return the cells of the tables, and the results behind the cells with a known number, each by its JSON.
 
-    Equal results are one. ``parts``: All parts of the study that are cells.
+    Equal results are kept once: several tables may show one number. A cell that was not selected is left out while its
+    number is unknown.
+
+    ``parts``: All parts of the study that are cells.
     """
     setting = program.lab.setting
     selected = set(program.parts)
-    # A table lists the sizes that any of its cells looked up, and a run those of its own cells.
+    # The changes that a cell names are those of all sizes that its table reads; a result's, those that its run reads.
     sizes_of_table = _sizes_read((part.table, part) for part in parts)
     sizes_of_run = _sizes_read((_run(part), part) for part in parts if part.sources)
     cells: list[Cell] = []
     results: dict[str, Result] = {}
-    for part, seed in _by_seed(parts):
+    for part, seed in _distinct_cells(parts):
         value = None if isnan(part.content) else float(part.content)
         if value is not None or part in selected:
             changes = setting.changes_of(sizes_of_table[part.table])
@@ -154,7 +161,7 @@ def _cells_and_results(program: Program, parts: Sequence[StudyPart]) -> tuple[li
 def _cell(
     program: Program, part: StudyPart, seed: int | None, value: float | None, changes: Mapping[str, Any]
 ) -> Cell:
-    """The cell of a table; one without a value says why it has none, if that is known."""
+    """Return the cell for ``cells.jsonl``; a cell without a value names the reason, if there is one."""
     setting = program.lab.setting
     reason = part.unavailable or (f"not there: {part.missing}" if part.missing else None)
     sizes = setting.reported(part.sizes_read)
@@ -176,6 +183,7 @@ def _cell(
 
 
 def _write_tables(program: Program, cells: Sequence[Cell], tables: Sequence[Table]) -> None:
+    """Write ``cells.jsonl``, and the tables as text below the study's title."""
     from isoglot.reports.export import to_text  # noqa: PLC0415 - loads scipy
 
     write_cells(program.folder / CELLS, cells)
@@ -184,9 +192,9 @@ def _write_tables(program: Program, cells: Sequence[Cell], tables: Sequence[Tabl
 
 
 def _write_results(folder: Path, results: Collection[str], parts: Sequence[StudyPart]) -> None:
-    """Write the results, which are given as JSON, and the records of the encoders behind them.
+    """Write the results, given as lines of JSON, and the records of the encoders behind them.
 
-    Without results delete both files.
+    Without results, delete both files of an earlier call.
     """
     if not results:
         for name in (FILE_NAME, RUNS):
@@ -197,11 +205,11 @@ def _write_results(folder: Path, results: Collection[str], parts: Sequence[Study
     write_json(folder / RUNS, {"runs": list(_records(works))})
 
 
-def _by_seed(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int | None]]:
-    """Yield the cells with their seeds; of a place in a table that depends on no seed, one cell without a seed.
+def _distinct_cells(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int | None]]:
+    """Yield the cells, each with its seed; cells that do not depend on their seed are yielded once, without a seed.
 
-    The number of a checkpoint that nobody trains here is the same for the seeds 1, 2 and 3: its three cells read the
-    same numbers, or lack them for the same reason. They are one cell.
+    The number of a checkpoint that the study does not train is the same for the seeds 1, 2 and 3. The three cells have
+    one place in the table and read the same numbers, or lack them for the same reason. So they are one cell.
     """
     places: dict[tuple[str, Any, Any], list[StudyPart]] = {}
     for part in parts:
@@ -215,7 +223,7 @@ def _by_seed(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int | None
 
 
 def _sizes_read(parts: Iterable[tuple[str, StudyPart]]) -> dict[str, set[str]]:
-    """Return the sizes that the parts under each name looked up, together."""
+    """Return, for each name, all sizes that any of the parts given with this name looked up."""
     read: dict[str, set[str]] = {}
     for name, part in parts:
         read.setdefault(name, set()).update(part.sizes_read)
@@ -223,40 +231,44 @@ def _sizes_read(parts: Iterable[tuple[str, StudyPart]]) -> dict[str, set[str]]:
 
 
 def _quantity(part: StudyPart) -> str:
-    """What the column adds to the name of the metric: ``_zero_shot`` for ``pos.zs``; usually nothing."""
+    """Return the ending that the column gives to the metric: ``_zero_shot`` for ``pos.zs``; empty for most columns."""
     return _QUANTITIES.get(part.column[-1].rpartition(".")[2], "")
 
 
 def _run(part: StudyPart) -> str:
-    """Name the run of a cell: the label of its model, and how it was fine-tuned if nothing else says so.
+    """Name the run of a cell: the label of the model, and the setting of fine-tuning where the metric does not tell.
 
-    The run ``ppa`` is zero-shot; ``ppa / translate-train, no-cs`` was fine-tuned on translations.
+    ``ppa / translate-train, no-cs`` was fine-tuned on translations; the run ``ppa`` was fine-tuned on English only.
     """
     work = part.sources[0].work
     names = [work.step.label or work.name]
-    # In a table with columns of both fine-tunings, the metric says which one it is.
+    # In a table with columns for zero-shot and supervised results, the metric already says which one it is.
     if isinstance(work.step, Evaluate) and work.step.finetune is not None and not _quantity(part):
         names.append(_SETTINGS.get(work.step.finetune.train.get("setting", ""), ""))
     return " / ".join(filter(None, names))
 
 
 def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) -> Result:
-    """The row of a cell in ``results.jsonl``.
+    """Return the row of a cell in ``results.jsonl``.
 
-    A cell may be computed from several numbers. Its task, split, metric and recipe are those of the first number; its
-    examples are the fewest of any; options count where all have the same value; and numbers of several languages make
-    the language ``mean``.
+    A cell may be computed from several numbers, such as the mean over de and fr. Then
+
+    1. the task, split, metric and recipe are those of the first number;
+    2. ``examples`` is the smallest number of examples;
+    3. an option is kept if all numbers have it with the same value;
+    4. the language of numbers in several languages is ``mean``;
+    5. no single checkpoint is named.
 
     ``changes``: Changed sizes of the study, by which reports tell this run from runs of other settings.
     """
     rows = [_row(source) for source in part.sources]
     first, work = rows[0], part.sources[0].work
     languages = {row["language"] for row in rows}
-    shared_options = {
-        name: value
-        for name, value in first["options"].items()
-        if all(name in row["options"] and row["options"][name] == value for row in rows)
-    }
+
+    def is_shared(name: str, value: object) -> bool:
+        return all(name in row["options"] and row["options"][name] == value for row in rows)
+
+    shared_options = {name: value for name, value in first["options"].items() if is_shared(name, value)}
     return Result(
         run=_run(part),
         task=first["task"],
@@ -267,7 +279,7 @@ def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) ->
         seed=seed,
         examples=min(int(row["examples"]) for row in rows),
         checkpoint_hash=str(first["checkpoint_hash"]) if len(rows) == 1 else "",
-        # A step that is no evaluation has no recipe: the key in the name of its folder stands for one.
+        # A step that is not an evaluation has no recipe: the key in the name of the step's folder stands for it.
         recipe_hash=str(first["recipe_hash"] or work.folder.name.rpartition("-")[2]),
         options=shared_options,
         changes=dict(changes),
@@ -275,9 +287,9 @@ def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) ->
 
 
 def _row(source: NumberSource) -> dict[str, Any]:
-    """The row behind a number: the row that its evaluation wrote, or one made from the number's names.
+    """Return the row behind a number: the row that an evaluation wrote, or a row made from the number's name.
 
-    In an evaluation the number ``de/f1`` has the row of German with F1, and ``de/`` the first row of German.
+    The number ``de/f1`` of an evaluation has the row of German with F1, and ``de/`` the first row of German.
     """
     manifest = source.work.manifest
     language, _, metric = source.metric.rpartition("/")
@@ -301,7 +313,7 @@ def _row(source: NumberSource) -> dict[str, Any]:
 
 
 def _records(works: Iterable[Work]) -> Iterator[dict[str, Any]]:
-    """Yield what the trained encoders recorded of themselves, with names in place of this machine's paths."""
+    """Yield the records of the trained encoders, with the names of encoders in place of paths on this machine."""
     encoders = [work for work in works if work.step.kind == "pretrain"]
     names = {work / CHECKPOINT: work.step.label or work.name for work in encoders}
     for work in encoders:
@@ -309,7 +321,7 @@ def _records(works: Iterable[Work]) -> Iterator[dict[str, Any]]:
         if record is None:
             continue
         model = dict(record["values"].get("model") or {})
-        # An encoder that continues another one of the study names that one.
+        # An encoder may start from another one of the study: "mlm" in place of "/runs/pretrain/mlm-.../checkpoint".
         if start := names.get(str(model.get("path"))):
             model["path"] = start
         about = {key: record.get(key) for key in ("name", "recipe_hash", "seed", "encoder", "versions")}
@@ -317,9 +329,10 @@ def _records(works: Iterable[Work]) -> Iterator[dict[str, Any]]:
 
 
 def _write_figure(part: StudyPart, folder: Path) -> None:
-    """Copy a figure that a step drew, or write the numbers of a figure that are known.
+    """Copy a figure that a step drew, or write the known numbers of a figure that the study describes.
 
-    A figure of which a whole list is unknown is not written, and the file of an earlier one is deleted.
+    1. A point or bar with an unknown number is left out: ``[{"x": 1, "y": 80.2}, {"x": 2, "y": None}]`` is one point.
+    2. If no entry of a list is left, the figure is not written, and the file of an earlier call is deleted.
     """
     if isinstance(part.content, Work):
         for path in sorted((part.content.folder / "figures").glob("*.json*")):
@@ -330,11 +343,10 @@ def _write_figure(part: StudyPart, folder: Path) -> None:
     values = with_leaves(content, lambda v: None if isinstance(v, float) and not isfinite(v) else v)
     for key, entries in values.items():
         if isinstance(entries, list):
-            # A point or bar with an unknown number is left out.
-            values[key] = [e for e in entries if not (isinstance(e, dict) and None in e.values())]
+            values[key] = [e for e in entries if not (isinstance(e, dict) and None in e.values())]  # 1
     lists = [entries for entries in values.values() if isinstance(entries, list)]
     path = folder / f"{part.title}.json"
-    if values and all(lists):
+    if values and all(lists):  # 2
         write_json(path, values)
     else:
         path.unlink(missing_ok=True)

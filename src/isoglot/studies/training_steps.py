@@ -1,19 +1,17 @@
 """Steps that train and measure: pre-training, fine-tuning, evaluation."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
-
-from pydantic import BaseModel, ConfigDict
 
 from isoglot.core.checks import resolve
 from isoglot.core.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.core.options import Precision
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
-from isoglot.recipe.document import VARIABLE, dump_yaml, expand, unset_in
+from isoglot.recipe.document import dump_yaml, expand
 from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, clear
@@ -21,14 +19,19 @@ from isoglot.runs.record import MANIFEST
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.inputs import Input, outside
 from isoglot.studies.step import Step, texts_of
-from isoglot.tasks import build_task, task_class
+from isoglot.studies.task_data import TaskSpec, data_files
 
 _TUNED = "finetuned"
-"""Folder of the fine-tuned model in that of an evaluation."""
+"""Folder of the fine-tuned model inside the folder of an evaluation."""
 
 
 class Pretrain(Step):
-    """A recipe (built-in name or file) with sections laid over it; null deletes what the recipe has."""
+    """An encoder trained by a recipe with other sections laid over it.
+
+    ``recipe`` is the name of a built-in recipe, or a file. A null in ``sections`` deletes an entry of the recipe::
+
+        Pretrain(recipe="tlm", sections={"steps": 100, "train": {"fp16": None}})
+    """
 
     kind: ClassVar[str] = "pretrain"
     doing: ClassVar[str] = "pre-training"
@@ -39,12 +42,15 @@ class Pretrain(Step):
     seed: int = 1
 
     def values(self) -> dict[str, Any]:
-        """Return the recipe as values; a recipe file is named by its full path, so that it runs from any folder."""
+        """Return the recipe of this run as a YAML file would hold it: ``{"extends": "tlm", "seed": 1, "steps": 100}``.
+
+        A recipe file is named by its full path, so that the recipe runs from any folder.
+        """
         extends = str(Path(self.recipe).resolve()) if Path(self.recipe).is_file() else self.recipe
         return {"extends": extends, "name": self.label, "seed": self.seed, **self.sections}
 
     def explicit(self) -> dict[str, Any]:
-        """Return the recipe with everything that it extends and every default; files need not be there yet."""
+        """Return the recipe with all sections that it inherits and every default; its files may still be missing."""
         from isoglot.pretraining.build import explicit  # noqa: PLC0415 - loads the libraries
         from isoglot.pretraining.check import try_encoder  # noqa: PLC0415
         from isoglot.pretraining.recipe import typed  # noqa: PLC0415
@@ -54,76 +60,99 @@ class Pretrain(Step):
         recipe, sections = typed(document)
         if recipe is None:
             raise ConfigurationError(document.problems)
-        filled_in, _ = try_encoder(sections)  # empty while the encoder to start from is not there yet
-        return explicit(recipe, filled_in)
+        # Defaults that the encoder decides; none while the encoder to start from does not exist yet.
+        encoder_defaults, _ = try_encoder(sections)
+        return explicit(recipe, encoder_defaults)
 
     def expanded(self) -> Step:
-        """Return the step unchanged: the recipe itself fills in variables, because its hash is of the written text."""
+        """Return the step unchanged.
+
+        Variables are filled in where the recipe is read, because a recipe's hash is that of the text with variables.
+        """
         return self
 
     def files(self, studies: str) -> list[Input]:
-        """Return the files and variables that the recipe names, and recipes that isoglot does not ship."""
+        """Return the inputs of the run, in this order.
+
+        1. Texts with a variable, ``${ISOGLOT_DATA}/en.txt``, wherever they stand in the recipe.
+        2. Paths in the sections that read files.
+        3. Recipe files that the run extends, except those that isoglot ships.
+        """
         from isoglot.recipe.source import builtin_recipes, read_document  # noqa: PLC0415
 
         document = read_document(self.values(), variables=False)
-        # Texts with a variable count as they are written, `${ISOGLOT_DATA}/en.txt`, and not as paths of this machine.
-        written = list(document.raw.values())
-        in_variables = {*written, *map(expand, written)}
-        sections = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
-        texts = set(texts_of(sections)) - in_variables
+        # 1. They stay as they are written, so that the list is the same on every machine.
+        with_variables = list(document.raw.values())
+        # 2. A text with a variable is not listed a second time as a path of this machine.
+        listed = {*with_variables, *map(expand, with_variables)}
+        reading_sections = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
+        texts = set(texts_of(reading_sections)) - listed
         paths = sorted(text for text in texts if text.startswith(("/", ".", "~")))
+        # 3. Values that no file gave have an origin without a name.
         recipes = {origin.name for origin in document.origins.values()} - {""}
         shipped = set(map(str, builtin_recipes().values()))
-        return outside([*written, *paths, *sorted(recipes - shipped)], studies)
+        return outside([*with_variables, *paths, *sorted(recipes - shipped)], studies)
 
     def code(self) -> list[Any]:
-        """Return the classes of the recipe's views and objectives too."""
+        """Return the step's class and the classes of the recipe's views and objectives."""
         from isoglot.pretraining.recipe import MADE  # noqa: PLC0415 - loads the libraries
         from isoglot.recipe.source import read_document  # noqa: PLC0415
 
         values = read_document(self.values(), variables=False).values
         classes: list[Any] = [type(self)]
-        for section, kind in MADE.items():
+        # MADE: {"views": ViewSection, "objectives": ObjectiveSection}
+        for section, section_class in MADE.items():
             names = [entry["type"] for entry in values.get(section, {}).values()]
-            classes += [resolve(kind.registry, name, kind=kind.called) for name in names]
+            classes += [resolve(section_class.registry, name, kind=section_class.called) for name in names]
         return classes
 
     def check(self) -> None:
-        """Refuse the mistakes that ``isoglot pretrain --check`` finds, except that files are missing."""
+        """Refuse the recipe for the mistakes that ``isoglot pretrain --check`` finds, but not for missing files."""
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415 - loads the libraries
 
         try:
             load_recipe(self.values())
         except ConfigurationError as error:
-            # A plan lists missing files and variables itself, from files().
-            wrong = [p for p in error.problems if p.kind not in (MISSING_FILE, UNSET_VARIABLE)]
-            if wrong:
-                raise ConfigurationError(wrong) from error
+            # The plan lists missing files and unset variables itself, from `files`.
+            mistakes = [p for p in error.problems if p.kind not in (MISSING_FILE, UNSET_VARIABLE)]
+            if mistakes:
+                raise ConfigurationError(mistakes) from error
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Train; the value ``hours`` is the time that the optimiser's steps took."""
+        """Train the encoder, and record the hours that training took.
+
+        A run that was stopped continues at its last checkpoint.
+        """
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415
         from isoglot.pretraining.pretrain import pretrain  # noqa: PLC0415
         from isoglot.training.checkpoints import discard  # noqa: PLC0415
 
+        # The folder is ROOT/pretrain/NAME-KEY. ROOT also holds the recipes and the prepared corpora of all runs.
         root = folder.parent.parent
-        about = f"# {self.label}: a run of a study; `isoglot pretrain` takes this file\n"
-        path = write_text(root / "recipes" / f"{folder.name}.yaml", about + dump_yaml(self.values()))
+        heading = f"# {self.label}: a run of a study; `isoglot pretrain` takes this file\n"
+        recipe_file = write_text(root / "recipes" / f"{folder.name}.yaml", heading + dump_yaml(self.values()))
         pretrain(load_recipe(self.values()), folder, resume=True, progress=report, cache=root / "cache")
+        # Reports look for the training curves beside the weights: copy them from the last checkpoint of the trainer.
         states = folder.glob(f"checkpoint-*/{TRAINER_STATE}")
-        last = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
-        if last is not None:
-            shutil.copyfile(last, folder / TRAINER_STATE)  # reports look for the curves there
-        # Checkpoints of the trainer are large, and only a stopped run needs them.
-        for old in folder.glob("checkpoint-*"):
-            discard(old)
-        return {"recipe": str(path), "values": _hours(read_json(folder / MANIFEST) or {})}
+        last_state = max(states, key=_step_of_checkpoint, default=None)
+        if last_state is not None:
+            shutil.copyfile(last_state, folder / TRAINER_STATE)
+        # The trainer's checkpoints are large, and only a run that was stopped needs them.
+        for checkpoint in folder.glob("checkpoint-*"):
+            discard(checkpoint)
+        return {"recipe": str(recipe_file), "values": _hours(read_json(folder / MANIFEST) or {})}
+
+
+def _step_of_checkpoint(state: Path) -> int:
+    """Return the step after which the trainer wrote a state: 600 for ``checkpoint-600/trainer_state.json``."""
+    return int(state.parent.name.rpartition("-")[2])
 
 
 def _hours(manifest: Mapping[str, Any]) -> dict[str, float]:
-    """Return the hours that all steps took, as the value ``hours``; no value if no step was timed.
+    """Return ``{"hours": ...}``, the hours of all optimiser steps; ``{}`` if no step was timed.
 
-    A run that was resumed at step 60 of 100 timed the last 40 steps: its hours are 100/40 of those.
+    A run that was resumed at step 60 of 100 timed only the last 40 steps. If these took one hour, all 100 count as
+    100 / 40 = 2.5 hours.
     """
     seconds = manifest.get("metrics", {}).get("train_runtime")
     steps = manifest.get("steps", 0)
@@ -135,108 +164,36 @@ def _hours(manifest: Mapping[str, Any]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class External:
-    """A checkpoint that the study does not train, or another name for one that it does."""
+    """A checkpoint that the study does not train, or one that it does train, under another name in results."""
 
-    name: str  # for people
+    name: str  # in results
     path: str  # a folder, or a name on the hub
 
 
 @dataclass(frozen=True)
 class StudyTask:
-    """A task as a study fine-tunes and measures it."""
+    """A task with its data, and with the settings by which a study fine-tunes and measures encoders on the task.
 
-    kind: str  # name in :data:`isoglot.tasks.TASKS`, or `package.module:Name`
+    Example::
+
+        StudyTask("pos", ["treebanks/{language}.{split}.conllu"], ["en", "de"], train={"epochs": 2})
+    """
+
+    kind: str  # the task's name in :data:`isoglot.tasks.TASKS`, or `package.module:Name`
     data: Sequence[str] = ()  # as `--data` of `isoglot finetune`; `{language}` and `{split}` are filled in
-    languages: Sequence[str] = ()
+    languages: Sequence[str] = ()  # languages of the test data
     preset: str = "xtreme"  # settings of fine-tuning to start from
-    train: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    split: Literal["dev", "test"] = "test"
-    unavailable: str = ""  # why it is not measured
-
-
-class TaskSpec(BaseModel):
-    """A task with its data."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    kind: str
-    data: list[str]
-    options: dict[str, Any] = {}
-
-    def build(self) -> Any:
-        """The task."""
-        return build_task(self.kind, self.data, **self.options)
-
-    def code(self) -> list[Any]:
-        """The task's class."""
-        return [task_class(self.kind)]
-
-
-def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: str) -> Iterator[Input]:
-    """Yield the files that a task's split reads from outside, in each language.
-
-    If nothing is found for a language, the places that were looked at count as missing. They do not count if part of
-    the data comes from other steps of the study: those may make the language.
-    """
-    from isoglot.formats.labelled.sources import DataSource  # noqa: PLC0415
-
-    specs = DataSource(task.data).of_split(split)
-    outer_specs = [read.path for read in outside(specs, studies)]
-    for language in languages:
-        found = False
-        missing: list[Input] = []
-        for spec in outer_specs:
-            files, problem = _found(task, spec, language, split)
-            found = found or bool(files)
-            for file in files:
-                yield Input(file, there=True)
-            missing.append(Input(problem or _of_language(spec, language, split), there=False))
-        if not found and len(outer_specs) == len(specs):
-            yield from missing
-
-
-def _found(task: TaskSpec, spec: str, language: str, split: str) -> tuple[list[str], str]:
-    """Return the files that a task finds at one of its data specifications, or why it finds none there.
-
-    Variables stay in the names. ``${ISOGLOT_CORPORA}/pos`` in German has the file
-    ``${ISOGLOT_CORPORA}/pos/de.test.conllu``, or the reason ``${ISOGLOT_CORPORA}/pos: no test data for 'de'``.
-
-    A file and a template, ``pos/{language}.{split}.conllu``, have no reason: the name itself says what is missing.
-    """
-    from isoglot.tasks.base import locations_of  # noqa: PLC0415
-
-    is_template = "{" in VARIABLE.sub("", spec)
-    is_folder = not is_template and not Path(spec).suffix
-    problem = f"{spec}: no {split} data for {language!r}" if is_folder else ""
-    if unset_in(spec):
-        return [], problem
-    path = expand(spec)
-    try:
-        locations = locations_of(task.model_copy(update={"data": [path]}).build(), language, split)
-    except ConfigurationError as error:
-        # A folder may have several files for the split: that message says more than that there are no data.
-        if str(error).startswith(f"{path} has "):
-            reason = str(error).partition(";")[0].removeprefix(path)
-            problem = f"{spec}{reason}"
-        return [], problem
-    if is_template:
-        return [_of_language(spec, language, split)], ""
-    if not locations:
-        return [], ""
-    below = [location.path for location in locations if location.path.startswith(path)]
-    # Data that lie elsewhere, such as on the hub, are named by the specification itself.
-    return [spec + file.removeprefix(path) for file in below] or [spec], ""
-
-
-def _of_language(spec: str, language: str, split: str) -> str:
-    """Fill in a template: ``pos/{language}.{split}.conllu`` is ``pos/de.test.conllu``."""
-    return spec.replace("{language}", language).replace("{split}", split)
+    train: Mapping[str, Any] = field(default_factory=dict)  # settings laid over the preset's
+    options: Mapping[str, Any] = field(default_factory=dict)  # options of the task itself
+    split: Literal["dev", "test"] = "test"  # the split that is measured
+    unavailable: str = ""  # why the task is not measured, such as missing data; empty if it is
 
 
 class Finetune(Step):
-    """An encoder fine-tuned on a task, with settings laid over a preset's.
+    """An encoder fine-tuned on a task.
 
-    ``language`` is that of the training data, several with commas.
+    ``train`` holds settings of fine-tuning, which replace those of the ``preset``. ``language`` is the language of the
+    training data, or several with commas: ``en,de``.
     """
 
     kind: ClassVar[str] = "finetune"
@@ -251,48 +208,59 @@ class Finetune(Step):
     seed: int
 
     def check(self) -> tuple[Any, Any]:
-        """The task with the preset's options, and the settings."""
+        """Return the task and the settings of fine-tuning, both with the preset's values; refuse wrong ones."""
         values = {**self.task.options, **self.train, "run": self.label or None}
         return task_with_settings(self.task.kind, self.task.data, paper=self.preset, **values)
 
     @property
-    def takes_as_long_as(self) -> str:
-        """Data of one task are about as large in every language."""
+    def duration_group(self) -> str:
+        """Name the step and the task, ``finetune pos``: data of one task are about as large in every language."""
         return f"{self.kind} {self.task.kind}"
 
     def explicit(self) -> dict[str, Any]:
-        """Every setting of fine-tuning, with the preset's."""
-        return {**super().explicit(), "train": self.check()[1].model_dump(mode="json")}
+        """Return the fields with every setting of fine-tuning, those of the preset and defaults too."""
+        _, settings = self.check()
+        return {**super().explicit(), "train": settings.model_dump(mode="json")}
 
     def code(self) -> list[Any]:
-        """The task's class too."""
+        """Return the step's class and the task's class."""
         return [type(self), *self.task.code()]
 
     def files(self, studies: str) -> list[Input]:
-        """The encoder, the training data, and the data that checkpoints are chosen by."""
+        """Return the encoder, the training data, and the development data that the best checkpoint is chosen by."""
         _, settings = self.check()
         languages = self.language.split(",")
-        chosen = {"source": languages, "joint": settings.select_languages, "last": []}[settings.select]
+        dev_languages: Sequence[str]
+        if settings.dev_fraction or settings.select == "last":
+            # A share of the training data is held out as development data, or the last checkpoint is kept unseen.
+            dev_languages = []
+        elif settings.select == "joint":
+            dev_languages = settings.select_languages
+        else:
+            dev_languages = languages
         return [
             *outside([self.checkpoint], studies),
             *data_files(self.task, [*languages, *settings.originals], "train", studies),
-            *data_files(self.task, [] if settings.dev_fraction else chosen, "dev", studies),
+            *data_files(self.task, dev_languages, "dev", studies),
         ]
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Fine-tune."""
+        """Fine-tune the encoder into the step's folder."""
         from isoglot.finetuning.api import finetune  # noqa: PLC0415 - loads the libraries
 
-        task, train = self.check()
-        options: dict[str, Any] = {"language": self.language, "seed": self.seed, "train": train}
+        task, settings = self.check()
+        options: dict[str, Any] = {"language": self.language, "seed": self.seed, "train": settings}
         finetune(self.checkpoint, task, **options, out=folder, progress=report)
         return {}
 
 
 class Evaluate(Step):
-    """A checkpoint measured on a task; values are ``LANGUAGE/METRIC``, the task's own metric ``LANGUAGE/``.
+    """The scores of a checkpoint on a task, in each language.
 
-    The checkpoint is fine-tuned first, as ``finetune`` says, or is fine-tuned already, or the task has no head.
+    The values are named ``LANGUAGE/METRIC``, ``de/f1``. The task's primary metric also has the short name ``de/``.
+
+    ``finetune`` says how the checkpoint is fine-tuned first. Without it, the checkpoint is fine-tuned already, or the
+    task has no head.
     """
 
     kind: ClassVar[str] = "evaluate"
@@ -304,36 +272,36 @@ class Evaluate(Step):
     finetune: Finetune | None = None
     split: Literal["dev", "test"] = "test"
     precision: Precision = "float32"
-    keep: bool = False  # the fine-tuned weights; no part of the hash
+    keep: bool = False  # keep the fine-tuned weights; not part of the hash
 
     @property
-    def takes_as_long_as(self) -> str:
-        """Data of one task are about as large in every language."""
+    def duration_group(self) -> str:
+        """Name the step and the task, ``evaluate pos``: data of one task are about as large in every language."""
         return f"{self.kind} {self.task.kind}"
 
     def explicit(self) -> dict[str, Any]:
-        """What is measured, after which fine-tuning."""
+        """Return the fields, with every setting of the fine-tuning before the measurement."""
         tuning = None if self.finetune is None else self.finetune.explicit()
         return {**super().explicit(), "finetune": tuning}
 
     def code(self) -> list[Any]:
-        """The task's class too."""
+        """Return the step's class and the task's class."""
         return [type(self), *self.task.code()]
 
     def files(self, studies: str) -> list[Input]:
-        """The checkpoint and the data."""
-        tuned = [] if self.finetune is None else self.finetune.files(studies)
+        """Return the checkpoint, the inputs of fine-tuning and the data to measure on, each once."""
+        tuning_inputs = [] if self.finetune is None else self.finetune.files(studies)
         data = data_files(self.task, self.languages, self.split, studies)
-        return list(dict.fromkeys([*outside([self.checkpoint], studies), *tuned, *data]))
+        return list(dict.fromkeys([*outside([self.checkpoint], studies), *tuning_inputs, *data]))
 
     def check(self) -> Any:
-        """The task, and the settings of fine-tuning."""
+        """Return the task; refuse wrong options of the task and wrong settings of fine-tuning."""
         if self.finetune is not None:
             self.finetune.check()
         return self.task.build()
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Fine-tune and measure."""
+        """Fine-tune the checkpoint if the step says so, and measure it on the task."""
         from isoglot.evaluation.evaluate import evaluate  # noqa: PLC0415 - loads the libraries
 
         task, checkpoint = self.check(), self.checkpoint
@@ -351,5 +319,7 @@ class Evaluate(Step):
         if self.finetune is not None and not self.keep:
             clear(folder / _TUNED)
         values = {f"{row.language}/{row.metric}": row.value for row in rows}
-        values |= {f"{row.language}/": row.value for row in rows if row.metric == task.primary_metric}
+        for row in rows:
+            if row.metric == task.primary_metric:
+                values[f"{row.language}/"] = row.value
         return {"values": values, "rows": [row.model_dump() for row in rows]}
