@@ -178,7 +178,7 @@ def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tenso
     mask = pair_mask(query_mask, key_mask)
     links = torch.zeros_like(mask)
     found = LinkedPositions.of_ids(link_ids)
-    links[found.rows, found.source, found.target] = True
+    links[found.rows, found.first, found.second] = True
     return links & mask
 
 
