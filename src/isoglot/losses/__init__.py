@@ -11,8 +11,8 @@ batch and passes them to these classes.
 - *query*, *key*: the two sentences of a pair, each encoded alone. Only the option ``queries`` of
   ``denoising_word_alignment.py`` means tokens, which ask a pointer: *questions* in the code.
 - *link*: two pieces, one in each sentence, that translate each other. *Aligned*: having a link. Links come as
-  ``link_ids`` (batch, links, 2), positions in the two inputs, −1 pads; as ``LinkedPositions``, the same without padding;
-  as a boolean matrix of the pieces of each pair; or as links of words, (links, 3): batch row, query word, key word.
+  ``link_ids`` (batch, links, 2), positions in the inputs, −1 pads; as ``LinkedPositions``, the same without padding; as
+  a boolean matrix of the pieces of each pair; or as links of words, (links, 3): batch row, query word, key word.
 - *flat position*: a position counted through the whole batch, ``row * length + position``.
 - *masked*: selected for prediction, whatever token stands there now.
 - *item*: a summand of the loss: a masked token, a link, a sentence pair.

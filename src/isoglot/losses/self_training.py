@@ -108,8 +108,8 @@ class SelfTraining(Loss):
         links = links & mask
         scores = self._scores(query, key)
         forward, backward = softmax_probabilities(scores, mask)
-        # The mass of a piece is the probability of all its links together: (batch, n) for the query's pieces, (batch, m)
-        # for the key's.
+        # The mass of a piece is the probability of all its links together: (batch, n) for the query's pieces,
+        # (batch, m) for the key's.
         query_mass = (forward * links).sum(2)
         key_mass = (backward * links).sum(1)
         query_linked, key_linked = links.any(2), links.any(1)

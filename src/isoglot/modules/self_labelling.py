@@ -127,7 +127,7 @@ def self_label(
         links = union_links(plan, mask)
     else:
         grow = printed_links if filtering == "printed" else itermax_links
-        links = grow(plan, mask, alpha=alpha, max_count=passes)
+        links = grow(plan, mask, alpha=alpha, passes=passes)
     # Rows and columns of the matrices count within a sentence; the positions count within the sequence.
     pairs, row, column = links.nonzero(as_tuple=True)
     return LinkedPositions(len(links), pairs, first[pairs, row], second[pairs, column])
