@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.modules.extraction import adjacent_links, adjacent_weights
+from isoglot.modules.extraction import adjacent_probabilities, adjacent_weights
 
 
 def sub_stochastic(seed: int, n: int, m: int) -> torch.Tensor:
@@ -46,7 +46,7 @@ def test_as_cell_by_cell_with_any_padding(seed: int, n: int, m: int, extra: int,
     weights = sub_stochastic(seed, n, m)
     padded = torch.zeros(2, n + extra, m + extra, dtype=torch.float64)
     padded[1, :n, :m] = weights
-    raised, links = adjacent_weights(padded), adjacent_links(padded, bonus)
+    raised, links = adjacent_weights(padded), adjacent_probabilities(padded, bonus)
     torch.testing.assert_close(raised[1, :n, :m], naive_weights(weights))
     torch.testing.assert_close(links[1, :n, :m], naive_links(weights, bonus))
     for found in (raised, links):
@@ -63,6 +63,6 @@ def test_a_row_follows_its_neighbours() -> None:
 
 def test_a_word_without_a_link_goes_with_its_neighbour() -> None:
     probability = torch.tensor([[[0.2, 0.9, 0.0], [0.0, 0.2, 0.9]]])
-    found = adjacent_links(probability, 2.0)[0]
+    found = adjacent_probabilities(probability, 2.0)[0]
     assert found[0, 0].item() == pytest.approx(0.2 * (1 + 2 * 0.9 * 0.8))
     assert found[1, 1].item() == pytest.approx(0.2)  # word 1 of the target has its link

@@ -37,13 +37,13 @@ def reference_argmax(scores):
     return {(i, int(j)) for i, j in enumerate(rows) if columns[j] == i}
 
 
-def reference_itermax(similarity, *, alpha=0.9, max_count=2):
+def reference_itermax(similarity, *, alpha=0.9, passes=2):
     """SimAlign's rule for one unpadded sentence pair, cell by cell."""
     n, m = similarity.shape
     links = reference_argmax(similarity)
     if min(n, m) <= 2:
         return links
-    for _ in range(1, max_count):
+    for _ in range(1, passes):
         free_rows = set(range(n)) - {i for i, _ in links}
         free_columns = set(range(m)) - {j for _, j in links}
         if not free_rows or not free_columns:
@@ -59,11 +59,11 @@ def reference_itermax(similarity, *, alpha=0.9, max_count=2):
     return links
 
 
-def reference_printed(similarity, *, alpha=0.9, max_count=2):
+def reference_printed(similarity, *, alpha=0.9, passes=2):
     """Eq. 7-9 of XLM-Align, cell by cell."""
     plan, links = similarity.copy(), set()
     n, m = plan.shape
-    for _ in range(max_count):
+    for _ in range(passes):
         forward = {(i, max(range(m), key=lambda k, i=i: (plan[i, k], -k))) for i in range(n)}
         backward = {(max(range(n), key=lambda k, j=j: (plan[k, j], -k)), j) for j in range(m)}
         links |= forward & backward
@@ -125,12 +125,12 @@ def random_matrices(count, *, seed, dtype=np.float32):
     return matrices
 
 
-@pytest.mark.parametrize("max_count", [1, 2, 3, 5])
+@pytest.mark.parametrize("passes", [1, 2, 3, 5])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_itermax_equals_the_loop_on_thousands(max_count, dtype):
-    matrices = random_matrices(1200, seed=max_count, dtype=dtype)
-    links = itermax_links(*pack(matrices), max_count=max_count)
-    expected = [reference_itermax(s.astype(np.float64), max_count=max_count) for s in matrices]
+def test_itermax_equals_the_loop_on_thousands(passes, dtype):
+    matrices = random_matrices(1200, seed=passes, dtype=dtype)
+    links = itermax_links(*pack(matrices), passes=passes)
+    expected = [reference_itermax(s.astype(np.float64), passes=passes) for s in matrices]
     assert as_sets(links) == expected
 
 
@@ -144,16 +144,16 @@ def test_without_a_ratio_or_with_one_row_nothing_is_distorted():
 @pytest.mark.parametrize("alpha", [0.3, 0.5, 0.7, 1.0])
 def test_itermax_other_discounts(alpha):
     matrices = random_matrices(300, seed=11, dtype=np.float64)
-    links = itermax_links(*pack(matrices), alpha=alpha, max_count=3)
-    assert as_sets(links) == [reference_itermax(s, alpha=alpha, max_count=3) for s in matrices]
+    links = itermax_links(*pack(matrices), alpha=alpha, passes=3)
+    assert as_sets(links) == [reference_itermax(s, alpha=alpha, passes=3) for s in matrices]
 
 
-@pytest.mark.parametrize("max_count", [1, 2, 3, 5])
+@pytest.mark.parametrize("passes", [1, 2, 3, 5])
 @pytest.mark.parametrize("alpha", [0.5, 0.9])
-def test_the_printed_filter_equals_the_loop_on_hundreds(max_count, alpha):
-    matrices = random_matrices(400, seed=max_count, dtype=np.float64)
-    links = printed_links(*pack(matrices), alpha=alpha, max_count=max_count)
-    assert as_sets(links) == [reference_printed(s, alpha=alpha, max_count=max_count) for s in matrices]
+def test_the_printed_filter_equals_the_loop_on_hundreds(passes, alpha):
+    matrices = random_matrices(400, seed=passes, dtype=np.float64)
+    links = printed_links(*pack(matrices), alpha=alpha, passes=passes)
+    assert as_sets(links) == [reference_printed(s, alpha=alpha, passes=passes) for s in matrices]
 
 
 def test_only_the_printed_filter_links_what_is_covered_on_both_sides():
@@ -176,7 +176,7 @@ def test_under_the_printed_filter_most_random_pairs_have_a_word_with_two_links()
 
 def test_itermax_passes_grow_and_links_stay():
     batch, mask = pack([s + 0.01 for s in random_matrices(200, seed=5, dtype=np.float64)])
-    passes = [itermax_links(batch, mask, max_count=k) for k in (1, 2, 3)]
+    passes = [itermax_links(batch, mask, passes=k) for k in (1, 2, 3)]
     assert bool((passes[0] <= passes[1]).all()) and bool((passes[1] <= passes[2]).all())
     assert passes[0].sum() < passes[1].sum() < passes[2].sum()
 
@@ -204,8 +204,8 @@ def test_transposed_similarities_give_transposed_links(seed, passes):
         links = EXTRACTORS[name](batch, mask)
         assert torch.equal(EXTRACTORS[name](turned, turned_mask).transpose(1, 2), links), name
     assert torch.equal(backward_links(turned, turned_mask).transpose(1, 2), forward_links(batch, mask))
-    links = itermax_links(batch, mask, max_count=passes)
-    assert torch.equal(itermax_links(turned, turned_mask, max_count=passes).transpose(1, 2), links)
+    links = itermax_links(batch, mask, passes=passes)
+    assert torch.equal(itermax_links(turned, turned_mask, passes=passes).transpose(1, 2), links)
 
 
 @given(st.integers(0, 10_000))
@@ -295,10 +295,10 @@ def test_half_precision_and_empty_sides():
 
 def test_mistakes_are_named():
     one = torch.ones(1, 1, 1)
-    with refused(ConfigurationError, "itermax", "max_count 0"):
-        itermax_links(one, one.bool(), max_count=0)
-    with refused(ConfigurationError, "itermax", "max_count 0"):
-        printed_links(one, one.bool(), max_count=0)
+    with refused(ConfigurationError, "itermax", "passes 0"):
+        itermax_links(one, one.bool(), passes=0)
+    with refused(ConfigurationError, "itermax", "passes 0"):
+        printed_links(one, one.bool(), passes=0)
 
 
 @given(st.integers(0, 2**31), st.integers(0, 3), st.integers(0, 9), st.integers(0, 9), st.floats(0.05, 0.95))
@@ -329,7 +329,7 @@ def test_matchers(extra: int) -> None:
         "rev": backward_links,
         "inter": intersection_links,
         "itermax2": itermax_links,
-        "itermax3": partial(itermax_links, max_count=3),
+        "itermax3": partial(itermax_links, passes=3),
         "mwmf": max_weight_links,
     }
     distorted = distort(batch, mask, ratio=0.5)

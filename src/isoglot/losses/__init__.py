@@ -8,8 +8,12 @@
 batch and passes them to these classes.
 
 - *states*: the encoder's vectors of pieces (tokens); *h* the vector of a sentence, *z* its projection.
-- *query*, *key*: the two sentences of a pair, each encoded alone (``denoising_word_alignment.py`` has other queries).
-- *link*: two positions, one in each sentence, that translate each other; −1 pads. *Aligned*: having a link.
+- *query*, *key*: the two sentences of a pair, each encoded alone. Only the option ``queries`` of
+  ``denoising_word_alignment.py`` means tokens, which ask a pointer: *questions* in the code.
+- *link*: two pieces, one in each sentence, that translate each other. *Aligned*: having a link. Links come as
+  ``link_ids`` (batch, links, 2), positions in the inputs, −1 pads; as ``LinkedPositions``, the same without padding; as
+  a boolean matrix of the pieces of each pair; or as links of words, (links, 3): batch row, query word, key word.
+- *flat position*: a position counted through the whole batch, ``row * length + position``.
 - *masked*: selected for prediction, whatever token stands there now.
 - *item*: a summand of the loss: a masked token, a link, a sentence pair.
 - *rank*: a process of distributed training.

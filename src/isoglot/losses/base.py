@@ -58,13 +58,20 @@ def require_axes(**named: tuple[Tensor | None, str]) -> None:
         if tensor is None:
             continue
         names = axes.split()
-        fits = len(names) == tensor.dim() and all(
-            sizes.setdefault(axis, size) == size for axis, size in zip(names, tensor.shape, strict=True)
-        )
+        fits = len(names) == tensor.dim()
+        if fits:
+            for axis, size in zip(names, tensor.shape, strict=True):
+                known_size = sizes.setdefault(axis, size)  # an axis that is new gets this size
+                if known_size != size:
+                    fits = False
+                    break
         if not fits:
-            needed = [f"{axis} {sizes[axis]}" if axis in sizes and axis != "2" else axis for axis in names]
+            expected = []
+            for axis in names:
+                has_own_name = axis in sizes and axis != "2"
+                expected.append(f"{axis} {sizes[axis]}" if has_own_name else axis)
             raise ConfigurationError(
-                f"{name}: got shape {tuple(tensor.shape)}, expected ({', '.join(needed)})"
+                f"{name}: got shape {tuple(tensor.shape)}, expected ({', '.join(expected)})"
             )
 
 

@@ -102,7 +102,10 @@ class ContextualAlignment(Loss):
         return word_links(links, query, key, one_to_one=self.one_to_one, drop_identical=self.drop_identical)
 
     def _vectors(self, side: EncodedSentences, words: WordIndex, batch_row: Tensor, word: Tensor) -> Tensor:
-        """One side's vectors of the links, then those of each sentence's first and last token if these are links."""
+        """One side's vectors of the links, then those of each sentence's first and last token if these are links.
+
+        Link k is word ``word[k]`` of the sentence in row ``batch_row[k]``. **Shape**: (links, hidden).
+        """
         vectors = [pool_words(side.hidden, words, pooling=self.pooling)[batch_row, word]]
         if self.special_tokens:
             every_row = torch.arange(side.hidden.size(0), device=batch_row.device)
@@ -114,11 +117,13 @@ class ContextualAlignment(Loss):
 def require_sides(query: EncodedSentences, key: EncodedSentences, links: Tensor) -> None:
     """Refuse sides and links whose shapes do not fit.
 
-    The two sides have a length of their own each, so each is compared with the links alone.
+    Each side has its own length, so the sides are not compared with each other, but each with the links.
     """
     for name, side in (("query", query), ("key", key)):
-        axes_of = dict.fromkeys(side._fields, "batch length") | {"hidden": "batch length hidden"}
-        tensors = {f"{name}.{field}": (getattr(side, field), axes) for field, axes in axes_of.items()}
+        tensors = {}
+        for field, tensor in side._asdict().items():
+            axes = "batch length hidden" if field == "hidden" else "batch length"
+            tensors[f"{name}.{field}"] = (tensor, axes)
         require_axes(links=(links, "batch links 2"), **tensors)
 
 

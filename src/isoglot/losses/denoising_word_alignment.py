@@ -18,15 +18,16 @@ from isoglot.modules.self_labelling import Filtering, LinkedPositions, corpus_li
 from isoglot.modules.sinkhorn import Order
 
 
-class Queries(NamedTuple):
-    """Questions to the pointer: which position of the other sentence is each of these linked to? (queries,) each.
+class Questions(NamedTuple):
+    """Questions to the pointer, which the paper calls queries: which token is this one linked to? (questions,) each.
 
-    Positions count within the sequence of the whole pair.
+    Positions count within the sequence of the whole pair. In ``[CLS] a b [SEP] x y [SEP]``, where *a* and *x* are
+    linked and *a* is masked, the question of *a* is row 0, position 1, and its answer is position 4.
     """
 
     rows: Tensor  # the pair, as a row of the batch
     positions: Tensor  # the position that asks
-    targets: Tensor  # the right answer
+    answers: Tensor  # the position that it is linked to
 
 
 @dataclass(eq=False, repr=False)
@@ -129,9 +130,9 @@ class DenoisingWordAlignment(Loss):
         )
         if isinstance(links, Tensor):
             links = corpus_links(links, side_ids)
-        queries = self.choose(links, side_ids, labels, input_ids)
-        total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)
-        count, pairs = len(queries.rows), len(side_ids)
+        questions = self.choose(links, side_ids, labels, input_ids)
+        total, correct = pointer_loss(self.pointer, hidden, side_ids, questions)
+        count, pairs = len(questions.rows), len(side_ids)
         metrics = {
             "accuracy": correct.float() / max(1, count),
             "queries_per_pair": total.new_tensor(count / max(1, pairs)),
@@ -159,57 +160,65 @@ class DenoisingWordAlignment(Loss):
 
     def choose(
         self, links: LinkedPositions, side_ids: Tensor, labels: Tensor | None, input_ids: Tensor | None = None
-    ) -> Queries:
-        """Choose the queries of a batch and their targets (Eq. 14, Table 7); arguments as of :meth:`measure`."""
+    ) -> Questions:
+        """Choose the tokens of a batch that ask, and their answers, by the option ``queries`` (Eq. 14, Table 7).
+
+        Arguments as of :meth:`measure`.
+        """
         length = side_ids.shape[1]
         if self.queries == "all_aligned":
             # A coin for each link says which of its two tokens asks; the other one is the answer.
             rows, source, target = links.pairs()
             source_asks = self._draw(input_ids, side_ids, rows, source, target) < 0.5
-            asking = torch.where(source_asks, source, target)
-            answer = torch.where(source_asks, target, source)
-            return Queries(rows, asking, answer)
+            positions = torch.where(source_asks, source, target)
+            answers = torch.where(source_asks, target, source)
+            return Questions(rows, positions, answers)
 
         masked = _needed("labels", labels, self.queries) != IGNORED
         asks = masked
         if self.queries == "unmasked":
+            # A draw for each position of the batch says whether it asks.
             every = torch.arange(masked.numel(), device=masked.device)
             draws = self._draw(input_ids, side_ids, every // length, every % length).view_as(masked)
             asks = ~masked & (draws < self.unmasked_share)
-        partner = links.partners(length)
-        rows, positions = (asks & (partner >= 0)).nonzero(as_tuple=True)
-        return Queries(rows, positions, partner[rows, positions])
+        # A token without a link has no answer, and asks nothing.
+        answer_of = links.partners(length)
+        rows, positions = (asks & (answer_of >= 0)).nonzero(as_tuple=True)
+        return Questions(rows, positions, answer_of[rows, positions])
 
     def advance(self) -> None:
-        """Count the step, from which the queries are drawn."""
+        """Count the optimiser step: the tokens that ask are drawn again for each step."""
         self.step += 1
 
     def _draw(self, ids: Tensor | None, side_ids: Tensor, rows: Tensor, *positions: Tensor) -> Tensor:
-        """Draw a uniform number in [0, 1) for each row and position, or row and pair of positions: (rows,)."""
+        """Draw a uniform number in [0, 1) for each row and position, or row and pair of positions: (rows,).
+
+        A draw is a hash of the seed, the step, the sentence and the positions, so equal inputs draw the same.
+        """
         sentence = sentence_key(_needed("input_ids", ids, self.queries), side_ids > 0)
         return hashed_uniform(sentence[rows], self.seed, self.step.to(sentence.device), *positions)
 
 
 def pointer_loss(
-    pointer: Pointer, hidden: Tensor, side_ids: Tensor, queries: Queries
+    pointer: Pointer, hidden: Tensor, side_ids: Tensor, questions: Questions
 ) -> tuple[Tensor, Tensor]:
     """Sum the cross-entropy of the pointer (Eq. 15), and count its right answers.
 
-    Each query chooses among all tokens of the other sentence, masked or not. Without a query the sum is 0, with its
-    gradient graph.
+    Each question is answered with a token of the other sentence, masked or not. Without a question the sum is 0, with
+    its gradient graph.
 
     **Shape**: hidden (batch, length, hidden), side_ids (batch, length).
     """
-    rows, positions, targets = queries
+    rows, positions, answers = questions
     other_side = 3 - side_ids[rows, positions]  # sides are 1 and 2
     allowed = side_ids[rows] == other_side[:, None]
     scores = pointer(hidden, rows, positions, allowed)
-    total = nn.functional.cross_entropy(scores, targets, reduction="sum")
-    return total, (scores.argmax(1) == targets).sum()
+    total = nn.functional.cross_entropy(scores, answers, reduction="sum")
+    return total, (scores.argmax(1) == answers).sum()
 
 
 def _needed(name: str, tensor: Tensor | None, queries: str) -> Tensor:
-    """The tensor, or an error where it is missing for this option ``queries``."""
+    """The tensor; an error if it is missing, as this value of the option ``queries`` reads it."""
     if tensor is None:
         raise ConfigurationError(f"queries: {queries} needs {name}; give them to the loss")
     return tensor

@@ -16,8 +16,8 @@ from isoglot.losses.base import Loss, LossOutput
 from isoglot.modules.shared_table import SharedTable
 from isoglot.modules.word_vectors import mean_rows
 
-EntryPieces = list[int]
-"""The ids of the pieces of one dictionary entry: ``[512]``, or ``[512, 98]``."""
+WordPieces = list[int]
+"""The ids of the pieces of one word of a dictionary pair: ``[512]``, or ``[512, 98]``."""
 
 _CHUNK = {"cpu": 1 << 10, "cuda": 1 << 14}
 """Pairs whose cosines are computed at a time.
@@ -38,7 +38,7 @@ class EmbeddingAlignment(Loss):
     :meth:`advance` after each optimiser step.
 
     Args:
-        pairs: The pieces of each entry and of its translation; the embeddings of several pieces are averaged.
+        pairs: The pieces of each word and of its translation; the embeddings of several pieces are averaged.
         sample: draw this many pairs for each step instead of using all.
         lexicon_seed: Seed of the dictionary's own draws, apart from the run's.
 
@@ -61,7 +61,7 @@ class EmbeddingAlignment(Loss):
         ...     dictionary.advance()
     """
 
-    pairs: Sequence[tuple[EntryPieces, EntryPieces]]
+    pairs: Sequence[tuple[WordPieces, WordPieces]]
     _: KW_ONLY
     sample: Count | None = None
     lexicon_seed: int = 0
@@ -72,14 +72,14 @@ class EmbeddingAlignment(Loss):
         self.settle()
         self.set_dictionary(self.pairs)
 
-    def set_dictionary(self, pairs: Sequence[tuple[EntryPieces, EntryPieces]]) -> None:
-        """Keep the pieces of each entry and its translation as buffers."""
-        sources: list[EntryPieces] = []
-        targets: list[EntryPieces] = []
+    def set_dictionary(self, pairs: Sequence[tuple[WordPieces, WordPieces]]) -> None:
+        """Keep the pieces of each word and its translation as buffers."""
+        sources: list[WordPieces] = []
+        targets: list[WordPieces] = []
         for number, pair in enumerate(pairs, 1):
-            source, target = (_checked(number, entry) for entry in pair)
-            sources.append(source)
-            targets.append(target)
+            source, target = pair
+            sources.append(_checked(number, source))
+            targets.append(_checked(number, target))
         if not sources:
             raise ConfigurationError("the dictionary has no pair; give at least one")
         self.pairs = ()  # the buffers have them
@@ -89,7 +89,7 @@ class EmbeddingAlignment(Loss):
 
     @property
     def entries(self) -> int:
-        """The number of pairs read in a step."""
+        """The number of dictionary entries, which are pairs of words, that a step reads."""
         size = self.source_pieces.size(0)
         return size if self.sample is None else min(self.sample, size)
 
@@ -108,6 +108,7 @@ class EmbeddingAlignment(Loss):
             rows = torch.randperm(source.size(0), generator=generator)[: self.entries].to(source.device)
             source, target = source[rows], target[rows]
         chunk = _CHUNK.get(source.device.type, _CHUNK["cuda"])
+        # A chunk of pairs at a time: its intermediate results stay in the cache.
         cosines = []
         for source_part, target_part in zip(source.split(chunk), target.split(chunk), strict=True):
             source_vectors, target_vectors = _embed(shared, source_part), _embed(shared, target_part)
@@ -123,26 +124,26 @@ class EmbeddingAlignment(Loss):
 
 
 def _embed(table: SharedTable, pieces: Tensor) -> Tensor:
-    """The mean embedding of each entry's pieces: (entries, longest), −1 pads -> (entries, hidden)."""
+    """The mean embedding of each word's pieces: (words, longest), −1 pads -> (words, hidden)."""
     if pieces.size(1) == 1:
         return table.rows(pieces[:, 0])
     present = pieces >= 0
     return mean_rows(table.rows(pieces[present]), present.sum(dim=1))
 
 
-def _checked(number: int, entry: EntryPieces) -> EntryPieces:
-    """The pieces of an entry of pair ``number`` as Python integers; an error where they are not piece ids."""
+def _checked(number: int, word: WordPieces) -> WordPieces:
+    """The pieces of a word of pair ``number`` as Python integers; an error where they are not piece ids."""
     try:
-        ids = [index(piece) for piece in entry]
+        ids = [index(piece) for piece in word]
     except TypeError:
         ids = []
     if not ids or min(ids) < 0:
         raise ConfigurationError(
-            f"pair {number}: an entry is a list of piece numbers, one or more, got {shortened(entry)}"
+            f"pair {number}: an entry is a list of piece numbers, one or more, got {shortened(word)}"
         )
     return ids
 
 
-def _pad(pieces: list[EntryPieces]) -> Tensor:
-    """The entries as one tensor: (entries, longest), −1 pads."""
-    return pad_sequence([torch.tensor(p) for p in pieces], batch_first=True, padding_value=-1)
+def _pad(words: list[WordPieces]) -> Tensor:
+    """The pieces of words as one tensor: (words, longest), −1 pads."""
+    return pad_sequence([torch.tensor(pieces) for pieces in words], batch_first=True, padding_value=-1)

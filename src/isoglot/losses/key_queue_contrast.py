@@ -93,13 +93,15 @@ class KeyQueueContrast(Loss):
             generator=generator_for(self.seed, "projection"),
         )
         size = self.hidden_size if self.projection == "none" else self.projection_size
+        # From here on `projection` is the module and no longer the option: its weights are named `projection.*` in
+        # checkpoints. Code reads it as `head`. The end of this file removes the option's default, which would hide it.
         self.projection = head  # type: ignore[assignment]
         self.momentum_projection: MomentumCopy[ProjectionHead] = MomentumCopy(head, self.momentum)
         self.queue = KeyQueue(self.queue_size, size, generator=generator_for(self.seed, "queue"))
 
     @property
     def head(self) -> ProjectionHead:
-        """The projection of the query."""
+        """The projection of the query, whose momentum copy projects the key."""
         return cast(ProjectionHead, self._modules["projection"])
 
     def measure(self, queries: Tensor, keys: Tensor, source_ids: Tensor | None = None) -> LossOutput:
@@ -158,6 +160,6 @@ class KeyQueueContrast(Loss):
         self.queue.enqueue(gathered, None if source_ids is None else gather_rows(source_ids))
 
 
-# In checkpoints the projection's weights are named `projection.*`, like the option. The option's default, "mlp", is an
-# attribute of the class and would hide the module of that name.
+# A dataclass keeps the option's default, "mlp", as an attribute of the class. Attributes of the class come before
+# modules, so the default would hide the module of that name (see `__post_init__`).
 del KeyQueueContrast.projection

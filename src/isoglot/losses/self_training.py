@@ -72,7 +72,8 @@ class SelfTraining(Loss):
 
     def __post_init__(self) -> None:
         self.settle()
-        self.threshold = self._least = 1e-3 if self.threshold is None else self.threshold
+        # Two names of one number: the option, which may be None, and the threshold in use, which never is.
+        self.threshold = self._threshold = 1e-3 if self.threshold is None else self.threshold
 
     def check_options(self) -> None:
         """Refuse a threshold where no comparison reads it."""
@@ -107,7 +108,8 @@ class SelfTraining(Loss):
         links = links & mask
         scores = self._scores(query, key)
         forward, backward = softmax_probabilities(scores, mask)
-        # The probability of all links of a piece together: (batch, n) of the query's pieces, (batch, m) of the key's.
+        # The mass of a piece is the probability of all its links together: (batch, n) for the query's pieces,
+        # (batch, m) for the key's.
         query_mass = (forward * links).sum(2)
         key_mass = (backward * links).sum(1)
         query_linked, key_linked = links.any(2), links.any(1)
@@ -119,9 +121,9 @@ class SelfTraining(Loss):
         else:
             forward_loss = -_log_mass(query_mass, scores, links, mask, query_linked).sum()
             # The same with the key's pieces as rows.
-            scores_of_keys, links_of_keys, mask_of_keys = (
-                part.transpose(1, 2) for part in (scores, links, mask)
-            )
+            scores_of_keys = scores.transpose(1, 2)
+            links_of_keys = links.transpose(1, 2)
+            mask_of_keys = mask.transpose(1, 2)
             backward_loss = -_log_mass(
                 key_mass, scores_of_keys, links_of_keys, mask_of_keys, key_linked
             ).sum()
@@ -140,20 +142,26 @@ class SelfTraining(Loss):
             "probability": mass / (2 * number_of_links.clamp(min=1)),
             "links_per_pair": number_of_links.float() / max(1, len(mask)),
         }
-        items: dict[str, Tensor | int] = {"probability": number_of_links, "links_per_pair": len(mask)}
-        return LossOutput(total, self.items(links), metrics, items)
+        items_of_metrics: dict[str, Tensor | int] = {
+            "probability": number_of_links,
+            "links_per_pair": len(mask),
+        }
+        return LossOutput(total, self.items(links), metrics, items_of_metrics)
 
     @torch.no_grad()
     def label(self, query: Tensor, key: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
-        """The links that the encoder's own states give, best with dropout off; arguments as of :meth:`measure`."""
+        """Find links in the encoder's own states, best with dropout off; arguments as of :meth:`measure`.
+
+        **Shape**: bool (batch, n, m).
+        """
         mask = pair_mask(query_mask, key_mask)
         forward, backward = softmax_probabilities(self._scores(query, key), mask)
         if self.compare == "cosine":
             return (forward * backward).sqrt() > _COSINE_THRESHOLD
-        return torch.minimum(forward, backward) > self._least
+        return torch.minimum(forward, backward) > self._threshold
 
     def items(self, links: Tensor) -> Tensor:
-        """The number that the sum is divided by: of pairs, or of linked pieces with ``loss: likelihood``."""
+        """Count the items, by which the sum is divided: pairs, or linked pieces with ``loss: likelihood``."""
         if self.loss == "probability":
             return torch.tensor(len(links), device=links.device)
         return links.any(2).sum() + links.any(1).sum()
@@ -168,7 +176,7 @@ class SelfTraining(Loss):
 
 
 def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
-    """Linked positions [query, key], −1 pads, as a matrix: (batch, links, 2) -> bool (batch, n, m).
+    """Write linked positions [query, key], −1 pads, as a matrix: (batch, links, 2) -> bool (batch, n, m).
 
     Example:
         >>> masks = torch.tensor([[0, 1, 1]]), torch.tensor([[0, 1]])  # a special token first, which cannot be linked
@@ -178,14 +186,14 @@ def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tenso
     mask = pair_mask(query_mask, key_mask)
     links = torch.zeros_like(mask)
     found = LinkedPositions.of_ids(link_ids)
-    links[found.rows, found.source, found.target] = True
+    links[found.rows, found.first, found.second] = True
     return links & mask
 
 
 def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor, linked: Tensor) -> Tensor:
-    """Logarithm of the probability of all links of each ``linked`` piece: (linked pieces,).
+    """The logarithm of the mass of each ``linked`` piece, the probability of all its links: (linked pieces,).
 
-    Where the probability is too small for a float, its logarithm still follows from the scores.
+    Where the mass is too small for a float, its logarithm still follows from the scores.
 
     **Shape**: mass and linked (batch, pieces); the others (batch, pieces, length of the other side).
     """

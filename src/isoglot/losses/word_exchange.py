@@ -126,10 +126,12 @@ class WordExchange(Loss):
         )
         masked = labels >= 0
         keep_unaligned = self.unaligned == "literal"
-        states, positions = exchange(hidden, links, masked, many=self.many, keep_unaligned=keep_unaligned)
+        states, flat_positions = exchange(
+            hidden, links, masked, many=self.many, keep_unaligned=keep_unaligned
+        )
         states = self.transform(self.exchange_dense(states))  # Eq. 6, Eq. 7 and `linear` of Eq. 8
-        total, correct = vocabulary_loss(states, labels.flatten()[positions], table, self.bias)
-        predicted = positions.numel()
+        total, correct = vocabulary_loss(states, labels.flatten()[flat_positions], table, self.bias)
+        predicted = flat_positions.numel()
         metrics = {
             "accuracy": correct.detach().float() / max(1, predicted),
             "aligned": self.linked(links, masked) / masked.sum().clamp(min=1),
@@ -140,8 +142,8 @@ class WordExchange(Loss):
 
     def linked(self, links: Tensor, masked: Tensor) -> Tensor:
         """The number of masked tokens that have a link."""
-        positions, _ = _swaps(links, masked, one_to_one=self.many == "one_to_one")
-        return torch.tensor(torch.unique(positions).numel(), device=masked.device)
+        flat_positions, _ = _swaps(links, masked, one_to_one=self.many == "one_to_one")
+        return torch.tensor(torch.unique(flat_positions).numel(), device=masked.device)
 
 
 def exchange(
@@ -152,43 +154,47 @@ def exchange(
     many: str = "mean",
     keep_unaligned: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The rows of ``Aᵀ H`` (Eq. 5) at the masked positions, and these positions, ascending.
+    """Give each masked position the states that it is linked to: the rows of ``Aᵀ H`` (Eq. 5), and the flat positions.
 
-    A position counts through the whole batch: position 2 of row 1 of a batch of length 10 is 12. With one row, links
-    ``[1, 4]`` and ``[1, 5]`` and position 1 masked, the result is the mean of the states at 4 and 5, and ``[1]``.
+    A flat position counts through the whole batch: position 2 of row 1 of a batch of length 10 is 12. With one row,
+    links ``[1, 4]`` and ``[1, 5]`` and position 1 masked, the result is the mean of the states at 4 and 5, and ``[1]``.
+    The flat positions ascend.
 
     ``many``: ``sum`` or ``mean`` of the states that one position is linked to, or ``one_to_one``.
     ``keep_unaligned``: give masked positions without a link a row of zeros instead of leaving them out.
 
     **Shape**: hidden (batch, length, hidden); links (batch, links, 2), −1 pads; masked (batch, length).
     """
-    linked, origins = _swaps(links, masked, one_to_one=many == "one_to_one")
+    receivers, origins = _swaps(links, masked, one_to_one=many == "one_to_one")
+    # The result has one row for each position in `flat_positions`; `result_row` is the row of each receiver.
     if keep_unaligned:
-        positions = masked.flatten().nonzero().squeeze(1)
-        row = torch.searchsorted(positions, linked)  # every linked position is there, as it is masked
+        flat_positions = masked.flatten().nonzero().squeeze(1)
+        result_row = torch.searchsorted(flat_positions, receivers)  # every receiver is there, as it is masked
     else:
-        positions, row = torch.unique(linked, return_inverse=True)
-    flat = hidden.reshape(-1, hidden.size(-1))
-    states = flat.new_zeros(positions.numel(), flat.size(1)).index_add(0, row, flat[origins])
+        flat_positions, result_row = torch.unique(receivers, return_inverse=True)
+    flat_hidden = hidden.reshape(-1, hidden.size(-1))
+    zeros = flat_hidden.new_zeros(flat_positions.numel(), flat_hidden.size(1))
+    states = zeros.index_add(0, result_row, flat_hidden[origins])
     if many == "mean":
-        links_of_row = torch.bincount(row, minlength=positions.numel()).clamp(min=1)
+        links_of_row = torch.bincount(result_row, minlength=flat_positions.numel()).clamp(min=1)
         states = states / links_of_row.unsqueeze(1).to(states.dtype)
-    return states, positions
+    return states, flat_positions
 
 
 def _swaps(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, Tensor]:
-    """The cells of A that matter: masked positions, and the position that each is predicted from.
+    """The cells of A that matter: masked positions (receivers), and the position that each is predicted from (origin).
 
-    Both count through the whole batch. A position with several links comes several times.
+    Both are flat positions. A position with several links comes several times: with the links ``[1, 4]`` and ``[1, 5]``
+    of row 0 and position 1 masked, receivers are ``[1, 1]`` and origins ``[4, 5]``.
     """
     length = masked.size(1)
-    if bool((links >= length).any()):  # it would be a position of the next row
+    if bool((links >= length).any()):  # such a link would reach into the next row
         raise ConfigurationError(f"links: position {int(links.max())}, but the inputs have {length} tokens")
     real = (links >= 0).all(dim=-1)
     row_start = torch.arange(links.size(0), device=links.device).unsqueeze(1) * length
     source = (links[..., 0] + row_start)[real]
     target = (links[..., 1] + row_start)[real]
-    # A is 0/1, so a link that is listed twice counts once: unique over one number per (source, target).
+    # A is 0/1, so a link that is listed twice counts once. One number for each cell (source, target) makes them unique.
     cells = torch.unique(source * masked.numel() + target)
     source, target = cells // masked.numel(), cells % masked.numel()
     if one_to_one:
@@ -196,6 +202,6 @@ def _swaps(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, 
         single = (links_of[source] == 1) & (links_of[target] == 1)
         source, target = source[single], target[single]
     # A is symmetric: the source is predicted from the target, and the target from the source.
-    positions, origins = torch.cat([source, target]), torch.cat([target, source])
-    is_masked = masked.flatten()[positions]
-    return positions[is_masked], origins[is_masked]
+    receivers, origins = torch.cat([source, target]), torch.cat([target, source])
+    is_masked = masked.flatten()[receivers]
+    return receivers[is_masked], origins[is_masked]

@@ -17,10 +17,12 @@ Read ``encodings.py`` first: the encoder's outputs for a batch, each forward pas
 
 Words of this room:
 
-- *base*: a model without its heads. *Head*: what comes after the hidden states; *transform*, its layers in front of
-  the vocabulary.
+- *base*: a model without its heads. *Head*: the layers behind the last hidden states; *transform*: the layers of a
+  head in front of the vocabulary.
 - *table*: the parameter with one row per vocabulary entry, usually the word embeddings and the output layer in one.
 - *row*: of an input, one sequence of the batch; of a matrix of similarities, a source token.
 - *plan*, π and ξ: a matrix of similarities after Sinkhorn's normalisations.
-- *link*: a cell (i, j) of such a matrix that was chosen, or the two positions.
+- *link*: a cell (i, j) of such a matrix that was chosen, or the two positions. *Forward*: each row chooses a column;
+  *backward*: each column chooses a row.
+- *slot*: in ``shared_table.py`` an input for a gradient alone; elsewhere a place in a padded tensor.
 """

@@ -168,13 +168,15 @@ def weight_files(checkpoint: str | Path, revision: str = "main") -> list[Path]:
     """The safetensors files of a checkpoint; none where the library converts other formats."""
     folder = str(checkpoint_folder(checkpoint))
     with reading(folder, SAFE_WEIGHTS_NAME), quiet():
-        names = [
+        # One file with all weights, or an index of several.
+        whole, shards_index = (
             cached_file(folder, name, _raise_exceptions_for_missing_entries=False, revision=revision)
             for name in (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME)
-        ]
-        if names[0] is None and names[1] is not None:
-            return [Path(file) for file in get_checkpoint_shard_files(folder, names[1], revision=revision)[0]]
-    return [] if names[0] is None else [Path(names[0])]
+        )
+        if whole is None and shards_index is not None:
+            shards, _ = get_checkpoint_shard_files(folder, shards_index, revision=revision)
+            return [Path(shard) for shard in shards]
+    return [] if whole is None else [Path(whole)]
 
 
 def weight_names(checkpoint: str | Path, revision: str = "main") -> set[str]:
@@ -244,17 +246,17 @@ def _require_complete(
 ) -> None:
     """Refuse a model of which the library's loading report says that weights do not fit.
 
-    1. The encoder has to be complete: no weight missing, none left over, none of another shape.
+    1. The encoder has to be complete: no weight missing, none without a place in the model, none of another shape.
     2. A head, and a pooler, may be missing or of another shape only where a new one is allowed.
-    3. Left-over weights of another head or of a pooler are no error.
+    3. Weights of another head or of a pooler may be without a place: they are left out (:func:`left_out`).
 
     ``without_head``: the message for a missing head; ``None`` allows a new one.
     """
     missing, unexpected = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
     new_allowed = without_head is None
     wrong = [f"{name} is missing" for name in missing if _part(model, name) == "encoder"]
-    left_over = [name for name in unexpected if not name.endswith(_NO_WEIGHTS)]
-    wrong += [f"{name} has no place" for name in left_over if _part(model, name) == "encoder"]
+    without_place = [name for name in unexpected if not name.endswith(_NO_WEIGHTS)]
+    wrong += [f"{name} has no place" for name in without_place if _part(model, name) == "encoder"]
     for name, saved, needed in sorted(report["mismatched_keys"]):
         if _part(model, name) == "encoder" or not new_allowed:
             wrong.append(f"{name} has shape {tuple(saved)} instead of {tuple(needed)}")

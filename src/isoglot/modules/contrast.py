@@ -41,9 +41,11 @@ class ProjectionHead(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """Map h to z. **Shape**: (batch, hidden) -> (batch, size)."""
+        if len(self.maps) > 0:
+            states = states.to(next(self.maps.parameters()).dtype)
         for number, layer in enumerate(self.maps):
-            # Between the two maps of `mlp` a ReLU; before the first the type of its weights.
-            states = states.relu() if number > 0 else states.to(next(layer.parameters()).dtype)
+            if number > 0:  # between the two maps of `mlp`
+                states = states.relu()
             states = layer(states)
         return states
 
@@ -144,7 +146,14 @@ def mixed_inputs(
     odd = (even + 1) % batch
     first, second = torch.where(swap, odd, even), torch.where(swap, even, odd)
     first_size, second_size = mask.sum(1)[first, None], mask.sum(1)[second, None]
-    # Each column of the result is read from the first sentence or, behind that, from the second without its [CLS].
+    # Where each column of the result is read. `[CLS] a b [SEP]` (4 tokens) and `[CLS] c [SEP]` (3 tokens):
+    #
+    #     result             [CLS] a b [SEP] c [SEP]
+    #     column               0   1 2   3   4   5     < 4 + 3 − 1
+    #     column_of_first      0   1 2   3             < 4: `in_first`
+    #     column_of_second                   1   2     column − 4 + 1, which skips the second [CLS]
+    #
+    # Both columns are clamped, as `gather` below reads both sentences at every column and `where` chooses.
     width = int((first_size + second_size).max()) - 1
     column = torch.arange(min(width, longest or width), device=mask.device).expand(len(first), -1)
     in_first = column < first_size
@@ -155,6 +164,7 @@ def mixed_inputs(
     for name, tensor in inputs.items():
         if name == "position_ids" or tensor.dim() != 2:
             continue
+        # The first or the second sentence's value in each column, and padding behind both.
         joined = torch.where(
             in_first,
             tensor[first].gather(1, column_of_first),
@@ -175,7 +185,9 @@ def gather_rows(rows: Tensor) -> Tensor:
 
 
 def gather_rows_with_gradient(rows: Tensor) -> tuple[Tensor, int]:
-    """All ranks' rows and the index of this rank's first, with gradients that reach the rank each row came from.
+    """All ranks' rows, and the index of this rank's first row among them.
+
+    The gradient of each row reaches the rank that it came from.
 
     **Shape**: (own rows, ...) -> (all rows, ...).
     """
@@ -202,6 +214,7 @@ class _Gather(torch.autograd.Function):
 
 
 def _several_ranks() -> bool:
+    """Whether this process is one of several that train together."""
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 

@@ -31,7 +31,7 @@ PACKABLE = (
 
 
 def document_mask(document_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """Say which position may read which: M[q, k] = (d_q = d_k and k is not padding) or q = k.
+    """Say which position may read which: M[q, k] = (d_q = d_k and k is not padding) or q = k, with d the document ids.
 
     Every position may read itself, padding too: with nothing to read, a softmax would give NaN.
 

@@ -157,25 +157,29 @@ def encode(
         of_row = encode(model, row, layers=layers, language_embeddings=language_embeddings, words=words)
         return {layer: tensor[:0] for layer, tensor in of_row.items()}
     last = num_layers(model)
-    number_of = {layer: layer_number(model, layer) for layer in layers}  # −1 may be asked for, and is 12
-    inner = sorted(set(number_of.values()) - {last})
+    number_of = {layer: layer_number(model, layer) for layer in layers}  # of 12 layers: {-1: 12, 8: 8}
+    wanted = set(number_of.values())
+    inner = sorted(wanted - {last})  # read by hooks; the last states are the output of the model
     modules = layer_modules(model) if inner else []
     states: dict[int, Tensor] = {}
     with ExitStack() as stack:  # the hooks below are removed at its end
         stack.enter_context(_words_from(model, words))
         arguments = _forward_arguments(model, inputs, language_embeddings, stack)
-        if modules is None:  # no modules to read at: the library keeps the states of all layers
+        # 1. The layers are not separate modules (ALBERT): the library keeps the states of all of them.
+        if modules is None:
             output = base_of(model)(**arguments, output_hidden_states=True)
             states = dict(enumerate(output.hidden_states))
             states[last] = output[0]
             return {layer: states[number] for layer, number in number_of.items()}
-        # Hooks read the inputs of layers; the highest one also stops the forward, if the last states are not needed.
+        # 2. Otherwise hooks keep the inputs of layers. If the last states are not wanted, one more hook stops the
+        #    forward at the highest layer.
         if inner:
             stack.enter_context(_uncompiled(model))
         for number in inner:
-            stack.enter_context(_shown(modules[number], partial(states.__setitem__, number)))
-        if last not in number_of.values():
-            stack.enter_context(_shown(modules[inner[-1]], _stop))
+            keep = partial(states.__setitem__, number)
+            stack.enter_context(_calling_with_input(modules[number], keep))
+        if last not in wanted:
+            stack.enter_context(_calling_with_input(modules[inner[-1]], _stop))
         with suppress(_Stop):
             states[last] = base_of(model)(**arguments)[0]
     return {layer: states[number] for layer, number in number_of.items()}
@@ -227,6 +231,7 @@ def _one_row(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _stop(_: Tensor) -> None:
+    """End the forward in whose hook this is called."""
     raise _Stop
 
 
@@ -237,16 +242,18 @@ def _uncompiled(model: PreTrainedModel) -> Iterator[None]:
         yield
 
 
-def _shown(layer: nn.Module, read: Callable[[Tensor], None]) -> AbstractContextManager[None]:
-    """Call ``read`` with a layer's input, the hidden states of its number, for the time of a block."""
-    return before_forward(layer, lambda args, kwargs: read(args[0] if args else kwargs["hidden_states"]))
+def _calling_with_input(layer: nn.Module, function: Callable[[Tensor], None]) -> AbstractContextManager[None]:
+    """Call ``function`` with a layer's input, the hidden states of its number, for the time of a block."""
+    # Families pass the states as the first argument or by name.
+    return before_forward(layer, lambda args, kwargs: function(args[0] if args else kwargs["hidden_states"]))
 
 
 @contextmanager
 def _words_from(model: PreTrainedModel, table: SharedTable | None) -> Iterator[None]:
     """Let the model of this thread look its word embeddings up in a shared table, for the time of a block.
 
-    Left alone are a compiled encoder, which hooks would undo, and an embedding module that does more than look up rows.
+    Two kinds of models keep their own look-up: a compiled encoder, which hooks would undo, and an embedding module that
+    does more than look up rows.
     """
     if table is None or not table.trained or is_compiled(model):
         yield
@@ -257,7 +264,7 @@ def _words_from(model: PreTrainedModel, table: SharedTable | None) -> Iterator[N
         return
 
     def hook(_: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
-        if threading.get_ident() != thread:
+        if threading.get_ident() != thread:  # another thread's forward keeps its output
             return None
         return table.rows(args[0].flatten(), module.padding_idx).view_as(output)
 
@@ -270,7 +277,7 @@ def _forward_arguments(
 ) -> dict[str, Any]:
     """The keyword arguments of the base model.
 
-    ``stack`` gets what has to end with the forward: the hook by which a packed DeBERTa receives its mask.
+    ``stack``: context managers that end with the forward; the hook that gives a packed DeBERTa its mask is added.
     """
     accepted = _parameters(type(base_of(model)).forward)
     input_ids = inputs["input_ids"]
@@ -313,7 +320,7 @@ def _forward_arguments(
     require_packable(model)
     mask = document_mask(documents, attention_mask)
     if model.config.model_type == "deberta-v2":
-        # DeBERTa's embeddings are multiplied by the mask, so they need the plain one; its layers get the other.
+        # DeBERTa's embeddings are multiplied by the mask, so they need the plain one; its layers get that of documents.
         arguments["attention_mask"] = documents > 0 if attention_mask is None else attention_mask
         stack.enter_context(_uncompiled(model))
         layers = cast(nn.Module, base_of(model).encoder)

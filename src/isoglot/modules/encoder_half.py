@@ -65,10 +65,12 @@ def _class_of(config: PreTrainedConfig) -> Any:
 
 
 def _is_encoder_decoder(config: PreTrainedConfig) -> bool:
+    """Whether a configuration is that of an encoder-decoder."""
     return bool(getattr(config, "is_encoder_decoder", False))
 
 
 def _require_known(config: PreTrainedConfig, source: str) -> None:
+    """Refuse an encoder-decoder whose family is not in :data:`HALVES`; the message begins with ``source``."""
     if config.model_type not in HALVES:
         raise ConfigurationError(
             f"{source}: is an encoder-decoder of family {config.model_type!r}, whose encoder is not read; use one of "

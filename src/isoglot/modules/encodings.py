@@ -48,6 +48,7 @@ class Encodings:
         self.top = num_layers(model) if top is None else top
         self.language_embeddings = language_embeddings
         self.forwards = 0
+        # Of `hidden`, by view, side and layer; of `layer`, by view, side, layer and `clean`.
         self._cache: dict[tuple[str, str | None, int], Tensor] = {}
         self._detached: dict[tuple[str, str | None, int, bool], Tensor] = {}
         self._tables: dict[int, SharedTable] = {}
@@ -60,7 +61,9 @@ class Encodings:
         return self.hidden(view, num_layers(self.model), side)
 
     def hidden(self, view: str, layer: int, side: str | None = None) -> Tensor:
-        """Hidden states of any layer of a view's (masked) input, with gradient; the same forward as :meth:`last`.
+        """Hidden states of any layer of a view's (masked) input, with gradient (without: :meth:`layer`).
+
+        They come from the forward that :meth:`last` reads too.
 
         **Shape**: (batch, length, hidden).
         """
@@ -71,7 +74,9 @@ class Encodings:
         return self._cache[view, side, layer]
 
     def layer(self, view: str, layer: int, *, clean: bool, side: str | None = None) -> Tensor:
-        """Hidden states after ``layer`` layers (0: the embeddings) without gradient; stops the encoder there.
+        """Hidden states of a layer (0: the embeddings) without gradient (with gradient: :meth:`hidden`).
+
+        The encoder stops at this layer.
 
         With ``clean`` the unmasked ids are encoded with dropout off (self-labelling). Without, the masked ids are
         encoded as in training; if the view's forward has been run already, its states are used.
@@ -84,7 +89,7 @@ class Encodings:
         if key not in self._detached:
             self.forwards += 1
             inputs = self.inputs(view, side)
-            if clean:
+            if clean:  # a view that masks nothing has no original ids
                 prefix = "" if side is None else f"{side}_"
                 inputs["input_ids"] = self.batch[view].get(f"{prefix}original_ids", inputs["input_ids"])
             self._detached[key] = encode_to_layer(

@@ -67,7 +67,7 @@ def itermax_links(
     mask: Tensor,
     *,
     alpha: float = 0.9,
-    max_count: int = 2,
+    passes: int = 2,
 ) -> Tensor:
     r"""SimAlign's IterMax: the mutual argmax, repeated for the words without a link (Jalili Sabet et al. 2020).
 
@@ -84,27 +84,28 @@ def itermax_links(
     ``(cosine + 1) / 2``, XLM-Align a Sinkhorn plan. A row of zeros chooses its first column, as in
     SimAlign.
     ``alpha``: discount, 0.9 in both papers' code.
-    ``max_count``: passes in all, the first included. Two in both; three trade precision for recall.
+    ``passes``: number of passes, the first included. Two in both; three trade precision for recall.
     """
-    _require_passes(max_count)
+    _require_passes(passes)
     scores = similarity.double()  # as SimAlign, whose masks are float64: links are then equal to the last one
     links = intersection_links(scores, mask)
-    if max_count == 1 or not similarity.numel():
+    if passes == 1 or not similarity.numel():
         return links
     rows, columns = mask.any(2), mask.any(1)
     long_enough = torch.minimum(rows.sum(1), columns.sum(1)) > 2
-    for count in range(1, max_count):  # as SimAlign's code has them
+    for number in range(1, passes):  # passes counted from 0; the first one is done
         free_rows, free_columns = rows & ~links.any(2), columns & ~links.any(1)
         growing = long_enough & free_rows.any(1) & free_columns.any(1)
-        by_row, by_column = (free.to(scores.dtype) for free in (free_rows[:, :, None], free_columns[:, None]))
-        factor = alpha * by_row + alpha * by_column
+        row_is_free = free_rows[:, :, None].to(scores.dtype)
+        column_is_free = free_columns[:, None, :].to(scores.dtype)
+        factor = alpha * row_is_free + alpha * column_is_free
         allowed = (free_rows[:, :, None] | free_columns[:, None, :]) & growing[:, None, None]
         # A cell whose row and column are both covered takes part in the argmax with the value 0 (it is not
         # left out): that is what lets a covered row win a free column. Only as a link it is excluded.
         new = intersection_links(scores * factor.clamp_(max=1.0), mask) & allowed
         links = links | new
         # Looking whether anything is new waits for the device, so it is not worth it before the last pass.
-        if count + 1 < max_count and not bool(new.any()):
+        if number + 1 < passes and not bool(new.any()):
             break
     return links
 
@@ -114,7 +115,7 @@ def printed_links(
     mask: Tensor,
     *,
     alpha: float = 0.9,
-    max_count: int = 2,
+    passes: int = 2,
 ) -> Tensor:
     r"""XLM-Align's filter as Eq. 7-9 print it; its code runs :func:`itermax_links`.
 
@@ -127,14 +128,14 @@ def printed_links(
     Unlike itermax, discounts multiply over the passes, a cell whose row and column are both covered can become a
     link, and pairs of any length get every pass.
 
-    ``similarity``: (batch, n, m), non-negative; ``alpha`` and ``max_count`` as in :func:`itermax_links`.
+    ``similarity``: (batch, n, m), non-negative; ``alpha`` and ``passes`` as in :func:`itermax_links`.
 
     Source: Chi et al. 2021, §3.1.
     """
-    _require_passes(max_count)
+    _require_passes(passes)
     scores = similarity.double()
     links = torch.zeros_like(mask)
-    for _ in range(max_count):
+    for _ in range(passes):
         links = links | intersection_links(scores, mask)
         covered = links.any(2, keepdim=True) | links.any(1, keepdim=True)
         scores = torch.where(covered, alpha * scores, scores).masked_fill(links, 0.0)
@@ -209,8 +210,8 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
         x = x.masked_fill(~mask, -torch.inf)
     best = x.amax(dim, keepdim=True)
     best = best.masked_fill(best == -torch.inf, 0.0)
-    # With the maximum at 0 the root lies in [-1, 0), so what is below -1 has probability 0 wherever it is
-    # exactly: clamping it there keeps the sums below well conditioned and takes care of the mask's -inf.
+    # With the maximum at 0 the root lies in [-1, 0), so a score below -1 has probability 0, however far below it is.
+    # Clamping such scores to -1 keeps the sums below well conditioned and takes care of the mask's -inf.
     x = ((x - best) / 2).clamp(min=-1.0)
     ordered = x.sort(dim, descending=True).values
     size = x.shape[dim]
@@ -248,19 +249,20 @@ def distort(similarity: Tensor, mask: Tensor, *, ratio: float = 0.5) -> Tensor:
     return similarity * factor.masked_fill(keep, 1.0).to(similarity.dtype)
 
 
-def _require_passes(max_count: int) -> None:
-    if max_count < 1:
+def _require_passes(passes: int) -> None:
+    """Refuse fewer passes than one."""
+    if passes < 1:
         raise ConfigurationError(
-            f"itermax needs at least 1 pass, got max_count {max_count}; the usual value is max_count: 2"
+            f"itermax needs at least 1 pass, got passes {passes}; the usual value is passes: 2"
         )
 
 
 def _chosen(scores: Tensor, dim: int) -> Tensor:
-    """Boolean one-hot of the first maximum along ``dim`` (1 or 2)."""
+    """Mark the first maximum of each column (``dim`` 1) or of each row (``dim`` 2): (batch, n, m), bool."""
     if not scores.numel():
         return torch.zeros_like(scores, dtype=torch.bool)
     index = torch.arange(scores.shape[dim], device=scores.device)
-    index = index.view(1, -1, 1) if dim == 1 else index
+    index = index.view(1, -1, 1) if dim == 1 else index  # along the rows or the columns of the matrix
     return index == first_argmax(scores, dim).unsqueeze(dim)
 
 
@@ -286,7 +288,7 @@ def adjacent_weights(weights: Tensor) -> Tensor:
     return raised * (weights.sum(2, keepdim=True) / raised.sum(2, keepdim=True).clamp(min=tiny))
 
 
-def adjacent_links(probability: Tensor, bonus: float) -> Tensor:
+def adjacent_probabilities(probability: Tensor, bonus: float) -> Tensor:
     r"""Probabilities of links, raised beside a likely link of the same word where the other word has none yet.
 
     .. math:: P'_{ij} = \min\Bigl(1, P_{ij} \bigl(1 + \beta [\max(P_{i,j-1}, P_{i,j+1}) u_j +

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from isoglot.core.checks import missing_package
-from isoglot.modules.neighbours import Neighbours, keep_nearest, nearest_both_ways, none_found
+from isoglot.modules.neighbours import Neighbours, enter_candidates, nearest_both_ways, none_found
 from isoglot.runs.pool import WorkPool
 
 _PART = 1 << 23
@@ -45,24 +45,27 @@ def by_parts(
     starts = list(product(range(0, len(first), size), range(0, len(second), size)))
     # Clones: a view of a large tensor would be sent with all of it.
     pieces = ((first[i : i + size].clone(), second[j : j + size].clone(), count) for i, j in starts)
-    results = pool.map(_piece, pieces)
+    results = pool.map(_search_piece, pieces)
     for done, ((i, j), (forward_part, backward_part)) in enumerate(zip(starts, results, strict=True), 1):
-        _enter(forward, forward_part, first_row=i, first_column=j)
-        _enter(backward, backward_part, first_row=j, first_column=i)
+        _enter_part(forward, forward_part, first_row=i, first_column=j)
+        _enter_part(backward, backward_part, first_row=j, first_column=i)
         if progress is not None:
             progress(done, len(starts))
     return forward, backward
 
 
-def _piece(sides: tuple[Tensor, Tensor, int]) -> tuple[Neighbours, Neighbours]:
-    """A worker's part of the search."""
-    return nearest_both_ways(*sides)
+def _search_piece(piece: tuple[Tensor, Tensor, int]) -> tuple[Neighbours, Neighbours]:
+    """Search one piece, in a worker: a part of each set, and the number of neighbours."""
+    return nearest_both_ways(*piece)
 
 
-def _enter(nearest: Neighbours, part: Neighbours, *, first_row: int, first_column: int) -> None:
-    """Enter the neighbours that a part of the queries has in a part of the keys, where these parts begin."""
+def _enter_part(nearest: Neighbours, part: Neighbours, *, first_row: int, first_column: int) -> None:
+    """Enter the neighbours of a part of the queries in a part of the keys into ``nearest``, in place.
+
+    ``first_row``, ``first_column``: the number of the part's first query among all, and of its first key.
+    """
     rows = slice(first_row, first_row + len(part.numbers))
-    keep_nearest(nearest, rows, part.similarities, part.numbers + first_column)
+    enter_candidates(nearest, rows, part.similarities, part.numbers + first_column)
 
 
 def by_faiss(queries: Tensor, keys: Tensor, count: int, *, probes: int | None = None) -> Neighbours:

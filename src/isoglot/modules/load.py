@@ -160,7 +160,7 @@ def model_config(
     config_class = type(AutoConfig.for_model(name))
     aliases = _ALIASES.get(name, {})
     config_settings = {aliases.get(k, k): v for k, v in settings.items() if k not in _OPTIONS}
-    problems = _unknown(config_settings, config_class, name)
+    problems = _unknown_settings(config_settings, config_class, name)
     if tokenizer is None and "vocab_size" not in config_settings:
         text = "a tokenizer or a vocab_size is needed, got neither; add `vocab_size: 32000`"
         problems.append(Problem(text, ("model",)))
@@ -182,7 +182,7 @@ def model_config(
     if name in ("roberta", "xlm-roberta"):  # positions count from padding id + 1; 512 of them are usable
         values.setdefault("max_position_embeddings", 512 + int(values.get("pad_token_id", 1)) + 1)
     try:
-        return config_class(**_fractions(values, config_class()))
+        return config_class(**_with_floats(values, config_class()))
     except (TypeError, ValueError, StrictDataclassError) as error:
         text = f"{name} does not take these settings: {reason(error)}; change them"
         raise ConfigurationError(Problem(text, ("model",))) from error
@@ -207,7 +207,9 @@ def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedMod
         raise ConfigurationError(Problem(text, ("model",))) from error
 
 
-def _unknown(settings: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str) -> list[Problem]:
+def _unknown_settings(
+    settings: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str
+) -> list[Problem]:
     """A problem for each key of ``settings`` that the configuration of the family ``name`` does not have."""
     known = set(inspect.signature(config_class).parameters) - {"self", "kwargs"}
     known |= set(vars(config_class()))
@@ -223,7 +225,7 @@ def _unknown(settings: Mapping[str, Any], config_class: type[PreTrainedConfig], 
     ]
 
 
-def _fractions(values: Mapping[str, Any], usual: PreTrainedConfig) -> dict[str, Any]:
+def _with_floats(values: Mapping[str, Any], usual: PreTrainedConfig) -> dict[str, Any]:
     """Turn whole numbers (``hidden_dropout_prob: 0``) into floats where the usual value is one.
 
     Some releases of the library refuse an integer there.
@@ -240,11 +242,11 @@ def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedMod
     path, revision = str(settings["path"]), settings.get("revision", "main")
     config = masked_lm_config(path, revision=revision)
     changes = {key: value for key, value in settings.items() if key not in _OPTIONS}
-    problems = _unknown(changes, type(config), config.model_type)
+    problems = _unknown_settings(changes, type(config), config.model_type)
     if problems:
         raise ConfigurationError(problems)
     aliases = _ALIASES.get(config.model_type, {})
-    changes = _fractions({aliases.get(key, key): value for key, value in changes.items()}, config)
+    changes = _with_floats({aliases.get(key, key): value for key, value in changes.items()}, config)
     original_dropout = {key: getattr(config, key) for key in changes if "dropout" in key}
     for key, value in changes.items():
         try:

@@ -8,8 +8,7 @@ vectors of the other set. CSLS and the margin compare a cosine with the neighbou
                  = 1 + (cos(x, y) − m) / 0.1          else
 
 The second line of the margin is not in the paper: centred vectors can have a mean near or below 0, and a ratio to such
-a mean says nothing. The difference equals the ratio at m = 0.1, and like the ratio it is 1 where a pair is as near as
-its neighbours.
+a mean says nothing. At m = 0.1 both lines are equal, and both are 1 where a pair is as near as its neighbours.
 
 Source: Conneau et al. 2018 (CSLS, k = 10); Artetxe and Schwenk 2019 (ratio margin, k = 4).
 """
@@ -158,8 +157,8 @@ def nearest_both_ways(
         for column in range(0, len(second), _SEARCH_COLUMNS):
             # One block serves both directions: its rows look among its columns, its columns among its rows.
             block = rows @ second[column : column + _SEARCH_COLUMNS].to(device).T
-            _improve(forward, block, first_row=row, first_column=column)
-            _improve(backward, block.T, first_row=column, first_column=row)
+            _enter_block(forward, block, first_row=row, first_column=column)
+            _enter_block(backward, block.T, first_row=column, first_column=row)
         if progress is not None:
             progress(min(row + step, len(first)), len(first))
     return forward, backward
@@ -172,7 +171,7 @@ def none_found(queries: Tensor, keys: Tensor, count: int, device: torch.device |
     return Neighbours(torch.full(shape, -torch.inf, device=device), numbers)
 
 
-def _improve(nearest: Neighbours, block: Tensor, *, first_row: int, first_column: int) -> None:
+def _enter_block(nearest: Neighbours, block: Tensor, *, first_row: int, first_column: int) -> None:
     """Enter the nearest columns of a block of similarities into ``nearest``, in place.
 
     ``first_row``, ``first_column``: the numbers of the block's first row and column in the whole matrix.
@@ -194,11 +193,15 @@ def _improve(nearest: Neighbours, block: Tensor, *, first_row: int, first_column
             exact = block[tied].sort(dim=1, descending=True, stable=True)
             similarities[tied] = exact.values[:, : count + 1]
             columns[tied] = exact.indices[:, : count + 1]
-    keep_nearest(nearest, rows, similarities, columns + first_column)
+    enter_candidates(nearest, rows, similarities, columns + first_column)
 
 
-def keep_nearest(nearest: Neighbours, rows: slice | Tensor, similarities: Tensor, numbers: Tensor) -> None:
-    """Enter further candidates of some rows into ``nearest``, in place; of equally near ones the first is kept.
+def enter_candidates(
+    nearest: Neighbours, rows: slice | Tensor, similarities: Tensor, numbers: Tensor
+) -> None:
+    """Enter candidates of some rows into ``nearest``, in place; of equally near ones the first is kept.
+
+    A row with the neighbours 4 (0.9) and 2 (0.5) and the candidates 7 (0.8) and 1 (0.5) then has 4 and 7.
 
     ``similarities``, ``numbers``: the candidates of each row, (rows, candidates).
     """
@@ -207,15 +210,17 @@ def keep_nearest(nearest: Neighbours, rows: slice | Tensor, similarities: Tensor
     numbers = torch.cat([nearest.numbers[rows], numbers], 1)
     # By number, then stably by similarity: equally near ones stay in the order of their numbers.
     numbers, by_number = numbers.sort(dim=1)
-    similarities, by_similarity = similarities.gather(1, by_number).sort(dim=1, descending=True, stable=True)
+    similarities = similarities.gather(1, by_number)
+    similarities, by_similarity = similarities.sort(dim=1, descending=True, stable=True)
     nearest.similarities[rows] = similarities[:, :count]
     nearest.numbers[rows] = numbers.gather(1, by_similarity)[:, :count]
 
 
 def _neighbour_means(queries: Tensor, keys: Tensor, k: int) -> Tensor:
     """The neighbour mean of each query: its mean cosine to its k nearest keys, (n,)."""
-    parts = [
-        (queries[start : start + _BLOCK] @ keys.T).topk(min(k, len(keys)), dim=1).values.mean(1)
-        for start in range(0, len(queries), _BLOCK)
-    ]
-    return torch.cat(parts)
+    means = []
+    for start in range(0, len(queries), _BLOCK):
+        cosine = queries[start : start + _BLOCK] @ keys.T
+        nearest = cosine.topk(min(k, len(keys)), dim=1).values
+        means.append(nearest.mean(1))
+    return torch.cat(means)

@@ -67,31 +67,34 @@ class _Layer(nn.Module):
         self.attention: Any = nn.ModuleDict(
             {
                 "self": nn.ModuleDict({name: _Linear(size, size) for name in ("query", "key", "value")}),
-                "output": _closing(size, size, eps),
+                "output": _add_and_norm_parts(size, size, eps),
             }
         )
         self.intermediate: Any = nn.ModuleDict({"dense": _Linear(size, inner)})
-        self.output = _closing(inner, size, eps)
+        self.output = _add_and_norm_parts(inner, size, eps)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None) -> Tensor:
+        # Attention: (batch, length, hidden) -> (batch, heads, length, hidden / heads), and back.
         query, key, value = (
             part(hidden_states).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for part in self.attention["self"].values()
         )
         read = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        states = _closed(self.attention["output"], read.transpose(1, 2).flatten(2), hidden_states)
-        return _closed(self.output, nn.functional.gelu(self.intermediate["dense"](states)), states)
+        states = _add_and_norm(self.attention["output"], read.transpose(1, 2).flatten(2), hidden_states)
+        # Feed-forward.
+        inner = nn.functional.gelu(self.intermediate["dense"](states))
+        return _add_and_norm(self.output, inner, states)
 
 
-def _closing(inputs: int, size: int, eps: float) -> nn.ModuleDict:
-    """The end of both halves of a layer: a map, and a norm of its sum with the input of the half."""
+def _add_and_norm_parts(inputs: int, size: int, eps: float) -> nn.ModuleDict:
+    """Make the end of each half of a layer (attention, feed-forward): a linear map, and the norm of a sum."""
     return nn.ModuleDict({"dense": _Linear(inputs, size), "LayerNorm": nn.LayerNorm(size, eps=eps)})
 
 
-def _closed(parts: Any, inner: Tensor, states: Tensor) -> Tensor:
-    """Run the parts of :func:`_closing` on the inner result of a half and the states that came into it."""
-    closed: Tensor = parts["LayerNorm"](parts["dense"](inner) + states)
-    return closed
+def _add_and_norm(parts: Any, inner: Tensor, states: Tensor) -> Tensor:
+    """End a half of a layer: map its ``inner`` result, add the ``states`` that came into the half, and normalise."""
+    normed: Tensor = parts["LayerNorm"](parts["dense"](inner) + states)
+    return normed
 
 
 class PackedEncoder(nn.Module):
@@ -129,8 +132,8 @@ class PackedEncoder(nn.Module):
         bits = "q4" if f"{_WORDS}.q4" in packed.tensors else "q8"
         codes, scale = packed.tensors[f"{_WORDS}.{bits}"], packed.tensors[f"{_WORDS}.scale"]
         words = PackedEmbedding(codes, scale, dtype=dtype)
-        rest = {name: values for name, values in packed.tensors.items() if not name.startswith(_WORDS)}
-        loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(rest)}
+        others = {name: values for name, values in packed.tensors.items() if not name.startswith(_WORDS)}
+        loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(others)}
         self.load_state_dict(loaded, assign=True)
         self.embeddings["word_embeddings"] = words
         if wrong := non_finite(loaded.items()):
@@ -167,6 +170,7 @@ class PackedEncoder(nn.Module):
             positions = real.cumsum(1) * real + padding
         states = words + parts["token_type_embeddings"].weight[0] + parts["position_embeddings"](positions)
         states = parts["LayerNorm"](states)
+        # A batch without padding needs no mask: (batch, 1, length, length), true where a token may be read.
         mask = None
         if attention_mask is not None and not bool(attention_mask.all()):
             mask = attention_mask.bool()[:, None, None]

@@ -31,47 +31,53 @@ Filtering = Literal["itermax", "printed", "intersection", "union"]
 class LinkedPositions:
     """Links between the two sentences of each pair of a batch. **Shape**: (links,) each.
 
-    Pair 0 with the links 1–4 and 2–5 and pair 1 with the link 1–3 are ``rows`` ``[0, 0, 1]``, ``source`` ``[1, 2, 1]``
-    and ``target`` ``[4, 5, 3]``.
+    Pair 0 with the links 1–4 and 2–5 and pair 1 with the link 1–3 are ``rows`` ``[0, 0, 1]``, ``first`` ``[1, 2, 1]``
+    and ``second`` ``[4, 5, 3]``.
+
+    ``first`` and ``second`` are one sentence each: source and target in the links of a corpus
+    (:func:`corpus_links`), the two in their order in the sequence in the links of :func:`self_label`.
     """
 
     batch: int  # number of pairs
     rows: Tensor  # the pair of each link, ascending
-    source: Tensor  # position of the linked source token in the sequence
-    target: Tensor  # position of the linked target token
+    first: Tensor  # position of the linked token of the first sentence
+    second: Tensor  # position of the linked token of the second sentence
 
     def partners(self, length: int) -> Tensor:
-        """For each position the one that it is linked to, −1 for none: (batch, length).
+        """The position that each position is linked to, −1 for none: (batch, length).
 
-        Of several links of a token the last in the other sentence, as in XLM-Align's code: the largest position.
+        With the links 1–4 and 2–5 in a sequence of 6, a row is ``[-1, 4, 5, -1, 1, 2]``. A token with several links has
+        the last linked token of the other sentence as its partner, as in XLM-Align's code.
         """
         partner = torch.full((self.batch * length,), -1, dtype=torch.int64, device=self.rows.device)
-        row_start = self.rows * length
-        partner.scatter_reduce_(0, row_start + self.source, self.target, "amax")
-        partner.scatter_reduce_(0, row_start + self.target, self.source, "amax")
+        row_start = self.rows * length  # positions of all rows are counted through in `partner`
+        partner.scatter_reduce_(0, row_start + self.first, self.second, "amax")
+        partner.scatter_reduce_(0, row_start + self.second, self.first, "amax")
         return partner.view(self.batch, length)
 
     @classmethod
     def of_ids(cls, link_ids: Tensor) -> LinkedPositions:
         """Read links written as one tensor (batch, links, 2), −1 pads: the inverse of :meth:`link_ids`."""
-        rows, item = (link_ids >= 0).all(-1).nonzero(as_tuple=True)
-        source, target = link_ids[rows, item].T
-        return cls(len(link_ids), rows, source, target)
+        is_link = (link_ids >= 0).all(-1)
+        rows, number_in_pair = is_link.nonzero(as_tuple=True)
+        first, second = link_ids[rows, number_in_pair].T
+        return cls(len(link_ids), rows, first, second)
 
     def link_ids(self) -> Tensor:
         """The links as one tensor: (batch, links, 2), −1 pads."""
         links_of_pair = torch.bincount(self.rows, minlength=self.batch)
         most = int(links_of_pair.max()) if self.batch else 0
-        # The n-th link of its pair: its number among all links less that of the pair's first link.
-        first_of_pair = links_of_pair.cumsum(0) - links_of_pair
-        number = torch.arange(len(self.rows), device=self.rows.device) - first_of_pair[self.rows]
-        ids = self.source.new_full((self.batch, most, 2), -1)
-        ids[self.rows, number] = torch.stack([self.source, self.target], dim=1)
+        # The number of a link within its pair: its number among all links less that of the pair's first link.
+        start_of_pair = links_of_pair.cumsum(0) - links_of_pair
+        number = torch.arange(len(self.rows), device=self.rows.device)
+        number_in_pair = number - start_of_pair[self.rows]
+        ids = self.first.new_full((self.batch, most, 2), -1)
+        ids[self.rows, number_in_pair] = torch.stack([self.first, self.second], dim=1)
         return ids
 
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Every link: batch rows, source positions, target positions."""
-        return self.rows, self.source, self.target
+        """Every link: batch rows, positions in the first sentences, positions in the second ones."""
+        return self.rows, self.first, self.second
 
 
 @torch.no_grad()
@@ -90,9 +96,9 @@ def self_label(
     Similarities are raw dot products in float32 (Eq. 1). Sinkhorn (Eq. 3-6) and the filter (Eq. 7-9) run on the whole
     padded batch at once. Pieces, not words, are aligned; special tokens take no part.
 
-    Rows of the matrices are the tokens of the sentence that stands first, whichever side it is. The released code does
-    the same, and its data hold every pair in both orders. After a few iterations a plan, and so its links, still
-    depends on which side the rows are.
+    Rows of the matrices are the tokens of the sentence that stands first, be it source or target. The released code
+    does the same, and its data hold every pair in both orders. Which sentence is the rows makes a difference: after a
+    few iterations the plan, and so the links, still depend on it.
 
     ``side_ids``: 1 source, 2 target, 0 special tokens and padding.
     ``filtering``: ``itermax`` (the authors' code) or ``printed`` (Eq. 7-9 to the letter), both in ``passes`` with
@@ -101,7 +107,7 @@ def self_label(
     ``**transport``: ``iterations``, ``mu`` and ``epsilon`` of :func:`~isoglot.modules.sinkhorn.sinkhorn`.
 
     Returns:
-        The links. ``source`` has the positions of the first sentence, ``target`` those of the second.
+        The links; ``first`` has the positions of the sentence that stands first.
 
     **Shape**: states (batch, length, hidden), side_ids (batch, length).
     """
@@ -114,16 +120,17 @@ def self_label(
         second_states = _states_at(states, second).float()
         similarity = first_states @ second_states.transpose(1, 2)
     pi, xi = sinkhorn(similarity, mask, order=order, **transport)  # type: ignore[arg-type]
-    plan = pi if order == "official" else xi  # the one that was normalised last
+    plan = pi if order == "official" else xi  # the matrix that was normalised last
     if filtering == "intersection":
         links = intersection_links(pi, mask, xi)
     elif filtering == "union":
         links = union_links(plan, mask)
     else:
         grow = printed_links if filtering == "printed" else itermax_links
-        links = grow(plan, mask, alpha=alpha, max_count=passes)
-    rows, i, j = links.nonzero(as_tuple=True)
-    return LinkedPositions(len(links), rows, first[rows, i], second[rows, j])
+        links = grow(plan, mask, alpha=alpha, passes=passes)
+    # Rows and columns of the matrices count within a sentence; the positions count within the sequence.
+    pairs, row, column = links.nonzero(as_tuple=True)
+    return LinkedPositions(len(links), pairs, first[pairs, row], second[pairs, column])
 
 
 def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
@@ -135,9 +142,10 @@ def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
     """
     rows, source, target = LinkedPositions.of_ids(link_ids).pairs()
     real = (side_ids[rows, source] == 1) & (side_ids[rows, target] == 2)
-    # Sorted by pair, then position.
-    distinct = torch.unique(torch.stack([rows, source, target])[:, real], dim=1)
-    return LinkedPositions(len(link_ids), *distinct)
+    # Each link once. `unique` sorts the columns: by pair, then source, then target position.
+    links = torch.stack([rows, source, target])[:, real]
+    rows, source, target = torch.unique(links, dim=1)
+    return LinkedPositions(len(link_ids), rows, first=source, second=target)
 
 
 def _first_and_second(side_ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -145,6 +153,7 @@ def _first_and_second(side_ids: Tensor) -> tuple[Tensor, Tensor]:
     is_source, is_target = side_ids == 1, side_ids == 2
     if not side_ids.numel():
         return is_source, is_target
+    # The first token of a sentence, behind [CLS] or padding, says which sentence stands first.
     first_token = first_argmax((side_ids > 0).int(), 1)
     target_is_first = side_ids.gather(1, first_token[:, None]) == 2
     in_first = torch.where(target_is_first, is_target, is_source)
@@ -159,8 +168,10 @@ def _positions(member: Tensor) -> tuple[Tensor, Tensor]:
     """
     counts = member.sum(1)
     width = int(counts.max()) if len(counts) else 0
+    # A stable sort by "is no member" moves the members to the front and keeps their order.
     members_first = (~member).int().argsort(dim=1, stable=True)
-    return members_first[:, :width], torch.arange(width, device=member.device) < counts[:, None]
+    is_real = torch.arange(width, device=member.device) < counts[:, None]
+    return members_first[:, :width], is_real
 
 
 def _states_at(states: Tensor, positions: Tensor) -> Tensor:

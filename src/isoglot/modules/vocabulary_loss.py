@@ -14,6 +14,12 @@ from isoglot.modules.shared_table import SharedTable, add_product
 
 _LOGITS = {"cpu": 1 << 25, "cuda": 1 << 28}
 """How many logits to hold at a time: 128 MB of fp32 on a CPU, 1 GB on a GPU."""
+_FORM_BY_SLOTS = {0: None, 1: "weight", 3: "delta"}
+"""The form in which W's gradient is wanted, by the number of slots for it (``shared_table.py`` says what a slot is).
+
+None: W is not trained. ``weight``: the whole gradient, (V, h). ``delta``: one of its factors, the gradient of the
+logits, (N, V); the slots are for both factors and a scale.
+"""
 
 
 def vocabulary_loss(
@@ -65,9 +71,9 @@ def vocabulary_loss(
     if chunk is None:
         chunk = max(1, _LOGITS.get(kind, _LOGITS["cuda"]) // max(1, shared.weight.shape[0]))
     grad = torch.is_grad_enabled()
-    # The gradient of W goes to one slot (dense) or to three (two factors and a scale), or to none if W is not trained.
-    keeps_factors = states.shape[0] <= states.shape[1]
-    slots = shared.product_slots(states.shape[0], states.dtype) if keeps_factors else shared.dense_slot()
+    rows, width = states.shape
+    keeps_factors = rows <= width  # factors of N × (V + h) numbers are then no more than V × h
+    slots = shared.product_slots(rows, states.dtype) if keeps_factors else shared.dense_slot()
     table = shared.values(states.dtype)
     result = _Loss.apply(states, labels, bias, shared.weight.detach(), table, chunk, grad, *slots)  # type: ignore[no-untyped-call]
     return cast(tuple[Tensor, Tensor], result)
@@ -97,10 +103,9 @@ class _Loss(torch.autograd.Function):
             wanted.add("states")
         if needs[2] and grad:
             wanted.add("bias")
-        if len(slots) == 1:
-            wanted.add("weight")
-        elif len(slots) > 1:
-            wanted.add("delta")
+        form = _FORM_BY_SLOTS[len(slots)]
+        if form is not None:
+            wanted.add(form)
         total, correct, gradients = _run(states, labels, table, bias, chunk, wanted)
         ctx.save_for_backward(states, labels, weight, bias)
         ctx.chunk, ctx.wanted, ctx.gradients = chunk, wanted, gradients
@@ -129,10 +134,10 @@ class _Loss(torch.autograd.Function):
 def _run(
     states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, wanted: Set[str]
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """One pass over the rows: the sum, the number correct and the gradients of the sum that are wanted.
+    """One pass over the rows: the sum, the number correct and the gradients of the sum that are wanted, by name.
 
-    ``wanted``: of ``states``, ``bias`` and ``weight``, in fp32; or instead of the weight's its factor ``delta``, the
-    gradient of the logits (N, V), in the type of the products.
+    ``wanted``: names of gradients. ``states``, ``bias`` and ``weight`` are those of x, b and W, in fp32. ``delta``, in
+    place of ``weight``, is the gradient of the logits (N, V), in the type of the products.
     """
     offset = None if bias is None else bias.detach().to(states.dtype)
     total = states.new_zeros((), dtype=torch.float32)

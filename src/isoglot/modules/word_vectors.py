@@ -41,7 +41,8 @@ def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
     **Shape**: (batch, length) each.
     """
     batch, length = word_ids.shape
-    words = max(1, int(word_ids.max()) + 1 if word_ids.numel() else 0)  # of the sentence with most
+    words_of_longest = int(word_ids.max()) + 1 if word_ids.numel() else 0
+    words = max(1, words_of_longest)  # the width of the results
     in_word = word_ids >= 0
     # Every position is scattered to some word: those outside words to word 0, with a value that changes nothing.
     slot = word_ids.clamp(min=0)
@@ -63,7 +64,7 @@ def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
 def pool_words(hidden: Tensor, index: WordIndex, *, pooling: WordPooling) -> Tensor:
     """One vector per word: that of its ``last`` piece, of its ``first`` piece, or the ``mean`` of its pieces.
 
-    A word that is not ``present`` (padding of the shorter sentences) has some vector or other.
+    The vector of a word that is not ``present`` (padding of the shorter sentences) means nothing.
 
     **Shape**: (batch, length, hidden) → (batch, words, hidden).
     """
@@ -102,6 +103,7 @@ def word_links(
 
     **Shape**: (batch, links, 2) -> (found, 3).
     """
+    # From pieces to words: the batch row of each link, and the words of its two pieces.
     real = (links >= 0).all(dim=-1)
     row = torch.arange(links.size(0), device=links.device).unsqueeze(1).expand(real.shape)[real]
     query_word = query.of_piece[row, links[..., 0][real]]

@@ -13,6 +13,10 @@ word links come from: the corpus, or the encoder itself. ``teacher.py`` keeps th
   ``key`` are the two in the order of this example.
 - *piece*: a token of the tokenizer; a *word* has one or more. *Position*: the place of a piece in an encoder input.
 - *link*: two positions (or words), one in each sentence, that translate each other.
+- *labels*: in a batch, the ids of the masked tokens; as an option of objectives with links (``links.py``), where the
+  links come from.
+- *pivot*: the side whose sentences recur in several language pairs, usually English. The key ``source_key_ids`` of a
+  batch is the hash of the pivot sentence, on whichever side it stands.
 - *item*: a summand of a loss: a masked token, a link, a sentence pair. *count*: the number that the sum is divided by.
 - *rank*: a process of distributed training.
 """

@@ -99,7 +99,7 @@ class AnchorObjective(Objective):
 
     def _require_pivot(self, batch: Batch) -> None:
         """Refuse a batch whose side is not the pivot language in every pair."""
-        query_is_pivot = batch[self.view].get("query_is_pivot_mask")
+        query_is_pivot = batch[self.view].get("query_is_pivot_mask")  # 1 where the query is the pivot, else 0
         expected = int(self.side == "query")
         if query_is_pivot is None or bool((query_is_pivot == expected).all()):
             return

@@ -43,6 +43,7 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         super().__post_init__(model)
         # With corpus links no layer labels anything, so a layer that this encoder lacks is no error.
         layer = None if self.labels == "corpus" else self.label_layer
+        # Two names of one number: the option, which may be None, and the layer in use, which never is.
         self.label_layer = self._label_layer = chosen_layer(model, layer, share=10 / 12, name="label_layer")
         # Saved beside the pointer, for the aligner that reads the pointer.
         self.register_buffer("pointer_layer", torch.tensor(self.layer))
@@ -63,14 +64,15 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         if links is None:
             return None
         side_ids = tensor_of(batch, self.view, "side_ids")
-        queries = self.choose(links, side_ids, batch[self.view].get("labels"), self._unmasked_ids(batch))
-        return torch.tensor(len(queries.rows), device=queries.rows.device)
+        questions = self.choose(links, side_ids, batch[self.view].get("labels"), self._unmasked_ids(batch))
+        return torch.tensor(len(questions.rows), device=questions.rows.device)
 
     def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
         """The links that the encoder's states of the unmasked pair give, as positions: (batch, links, 2)."""
         return self._label_with_encoder(encodings, batch).link_ids()
 
     def _label_with_encoder(self, encodings: Encodings, batch: Batch) -> LinkedPositions:
+        """Find links in the states of the unmasked pair at ``label_layer``, without gradient and dropout."""
         states = encodings.layer(self.view, self._label_layer, clean=True)
         return self.label(states, tensor_of(batch, self.view, "side_ids"))
 

@@ -15,7 +15,7 @@ from isoglot.core.seeding import generator_for
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.formats.schema import LEXICON, require
 from isoglot.losses.base import LossOutput
-from isoglot.losses.embedding_alignment import EmbeddingAlignment, EntryPieces
+from isoglot.losses.embedding_alignment import EmbeddingAlignment, WordPieces
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective
@@ -47,7 +47,7 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
     copied_vocabulary: Count | None = None
     share: PositiveShare = 0.25
     pieces: Literal["mean", "single"] = "mean"
-    pairs: Sequence[tuple[EntryPieces, EntryPieces]] = field(init=False)
+    pairs: Sequence[tuple[WordPieces, WordPieces]] = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
         self.settle()
@@ -70,7 +70,7 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
 
     def _drawn_pairs(
         self, rows: int, tokenizer: PreTrainedTokenizerBase | None
-    ) -> list[tuple[EntryPieces, EntryPieces]]:
+    ) -> list[tuple[WordPieces, WordPieces]]:
         """The drawn part of the dictionary; ``rows`` is the number of rows of the encoder's embedding table."""
         if self.copied_vocabulary is not None:
             special = set() if tokenizer is None else set(tokenizer.all_special_ids)
@@ -103,7 +103,7 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
 
 def lexicon_pairs(
     lexicon: Dataset, tokenizer: PreTrainedTokenizerBase, *, single: bool = False
-) -> list[tuple[EntryPieces, EntryPieces]]:
+) -> list[tuple[WordPieces, WordPieces]]:
     """The usable entries of a lexicon as piece ids, in the lexicon's order, each once.
 
     Entries are cut as words inside a sentence: *Haus* and *house* may become ``([512], [733])``, *Hausboot* and
@@ -131,14 +131,14 @@ def lexicon_pairs(
     return [(list(source), list(target)) for source, target in usable]
 
 
-def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[EntryPieces]:
-    """The pieces of dictionary entries, cut as words inside a sentence; an empty text has none."""
+def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[WordPieces]:
+    """The pieces of a dictionary's words, cut as inside a sentence; an empty text has none."""
     words = [text.strip() for text in texts]
-    entries = encoder.entries(words)
-    # `entries.ids` has the pieces of all entries in one array.
-    ids: list[int] = entries.ids.tolist()
-    ends = entries.lengths.cumsum().tolist()
-    lengths = entries.lengths.tolist()
+    encoded = encoder.entries(words)
+    # `encoded.ids` has the pieces of all words in one array.
+    ids: list[int] = encoded.ids.tolist()
+    ends = encoded.lengths.cumsum().tolist()
+    lengths = encoded.lengths.tolist()
     return [
         ids[end - length : end] if word else []
         for word, end, length in zip(words, ends, lengths, strict=True)
@@ -147,17 +147,18 @@ def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[EntryPiece
 
 def copied_vocabulary_pairs(
     size: int, *, share: float, seed: int, special: set[int] | None = None
-) -> list[tuple[EntryPieces, EntryPieces]]:
+) -> list[tuple[WordPieces, WordPieces]]:
     """A random part of the pairs ``(id, id + size)``: ``([7], [407])`` for a vocabulary of 400.
 
     Special tokens are removed *after* the draw, as in ALIGN-MLM's code, so there may be fewer than ``share · size``
     pairs.
     """
+    left_out = special or set()
     drawn = _draw(size, int(size * share), seed)
-    return [([i], [i + size]) for i in drawn if i not in (special or set())]
+    return [([i], [i + size]) for i in drawn if i not in left_out]
 
 
 def _draw(size: int, count: int, seed: int) -> list[int]:
-    """``count`` different numbers below ``size``, ascending; equal seeds give equal numbers."""
+    """Draw ``count`` different numbers below ``size``, ascending; equal seeds draw the same."""
     order = torch.randperm(size, generator=generator_for(seed, "dictionary"))
     return sorted(order[:count].tolist())

@@ -12,6 +12,7 @@ from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, LayerObjective, OpenBatch
 
 Labels = Literal["self", "corpus", "corpus_then_self"]
+"""Sources of links, the values of the option ``labels``."""
 
 
 @dataclass(eq=False, repr=False)
@@ -22,8 +23,9 @@ class LinkObjective(LayerObjective):
     ``self_after_step: 10000`` the links of steps 0 to 9,999 are the corpus's, those from step 10,000 on the encoder's.
 
     Args:
-        labels: Where the links come from: ``self``, the encoder's states; ``corpus``, the view's links; or
-            ``corpus_then_self``, which changes from corpus to self after ``self_after_step``.
+        labels: Where the links come from (not the ``labels`` of a batch, the ids of masked tokens): ``self``, the
+            encoder's states; ``corpus``, the view's links; or ``corpus_then_self``, which changes from corpus to self
+            after ``self_after_step``.
         self_after_step: Number of optimiser steps with corpus links, for ``corpus_then_self``.
     """
 

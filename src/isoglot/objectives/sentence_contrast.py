@@ -37,7 +37,8 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
         key_dropout: dropout in the momentum encoder too, as in MoCo's code.
         mask_duplicates: ``same_source_id``: keys that are translations of the query's own sentence (corpora
-            of several languages share their English side) are not negatives; ``none``: every key is one (PPA).
+            of several languages share their English side, the view's ``pivot``) are not negatives; ``none``: every key
+            is one (PPA).
         mixup: contrast concatenations of two sentences of the batch (InfoXLM; its pairs are the batch's items
             2i and 2i + 1), each side in its own random order. The mixed queries need a separate forward pass.
         seed: Seed of the projection's weights, the random keys and the orders of ``mixup``.
@@ -114,13 +115,15 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         longest = max_length(encodings.model)
         padding_id = int(getattr(encodings.model.config, "pad_token_id", None) or 0)
         tensors: dict[str, Tensor] = {}
-        for salt, side in enumerate(("query", "key")):  # the salt gives each side its own orders
+        # The number of a side is hashed too, so that each side has its own orders.
+        for number, side in enumerate(("query", "key")):
             inputs = encodings.inputs(self.view, side)
-            # One draw per mixed sentence, from the hash of the first of the two.
+            # One draw per mixed sentence, from the hash of its sentence 2i.
             hashes = sentence_key(inputs["input_ids"], inputs["attention_mask"])[::2]
-            swap = hashed_uniform(hashes, self.seed, self.step.to(hashes.device), salt) < 0.5
+            swap = hashed_uniform(hashes, self.seed, self.step.to(hashes.device), number) < 0.5
             mixed = mixed_inputs(inputs, swap, padding_id=padding_id, longest=longest)
-            tensors |= {f"{side}_{name}": tensor for name, tensor in mixed.items()}
+            for name, tensor in mixed.items():
+                tensors[f"{side}_{name}"] = tensor
         return Encodings(
             encodings.model,
             {self.view: tensors},

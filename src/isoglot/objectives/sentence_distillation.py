@@ -40,7 +40,8 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
         teacher_length: most tokens of a sentence that the teacher reads.
         project: learn a linear map from the student's width to the teacher's, if they differ.
 
-    **Batch**: ``query_*`` and ``key_*`` encoder inputs, ``source_key_ids``, ``query_is_pivot_mask``.
+    **Batch**: ``query_*`` and ``key_*`` encoder inputs, ``source_key_ids`` (keys of the pivot sentences, whichever side
+    these are on), ``query_is_pivot_mask``.
 
     Raises:
         ConfigurationError: student and teacher differ in width, or the teacher has no vector of a sentence.
@@ -94,9 +95,12 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
         # in which nothing learns still encodes the queries, so that the loss of 0 has a gradient.
         learns_here = torch.stack([rows.any() for rows in learns.values()])
         learns_anywhere = gather_rows(learns_here[None].int()).any(0).tolist()
-        encoded = [side for side, some in zip(learns, learns_anywhere, strict=True) if some] or ["query"]
-        pooled = torch.cat([self.pooled(encodings, side, self.pooling)[learns[side]] for side in encoded])
+        encoded = [side for side, any_rank in zip(learns, learns_anywhere, strict=True) if any_rank]
+        encoded = encoded or ["query"]
 
+        # The sentences that learn, those of the query first, and the vectors that they are taught. A side that is not
+        # encoded has no sentence that learns, so both lists have the same sentences.
+        pooled = torch.cat([self.pooled(encodings, side, self.pooling)[learns[side]] for side in encoded])
         vectors = pooled if self.map is None else self.map(pooled)
         return self.measure(vectors, torch.cat([taught[rows] for rows in learns.values()]))
 

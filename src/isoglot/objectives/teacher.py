@@ -2,8 +2,9 @@
 
     side of the corpus ──> distinct sentences by key ──teacher──> keys.npy, vectors.npy in the cache ──> TaughtVectors
 
-A key is a hash of a sentence's pieces in the *student's* tokenizer, which is what a batch has of a sentence
-(``source_key_ids`` of a ``sentence_pair`` view). The teacher itself reads the text, with its own tokenizer.
+A key is a hash of a sentence's pieces in the *student's* tokenizer. A batch has no text, but it has this key of each
+pair's pivot sentence (``source_key_ids`` of a ``sentence_pair`` view). The teacher itself reads the text, with its own
+tokenizer.
 """
 
 import hashlib
@@ -103,7 +104,8 @@ class TaughtVectors:
             ConfigurationError: a sentence is not in the corpus.
         """
         wanted = keys.detach().cpu().numpy()
-        # The row where each key would stand among the sorted ones: its own, if it is there.
+        # The row where each key would stand among the sorted ones. A key that is there stands in its own row; any other
+        # one finds another sentence's key.
         rows = np.searchsorted(self.keys, wanted).clip(max=len(self.keys) - 1)
         if unknown := int((self.keys[rows] != wanted).sum()):
             raise ConfigurationError(
@@ -132,14 +134,14 @@ def taught_vectors(
         content_hash(corpus, columns),
         pieces.backend.to_str(),
     )
-    key = hashlib.blake2b("|".join(made_from).encode(), digest_size=10).hexdigest()
-    folder = cache_folder() / "teachers" / key
+    name = hashlib.blake2b("|".join(made_from).encode(), digest_size=10).hexdigest()
+    folder = cache_folder() / "teachers" / name
 
     def write(temporary: Path) -> dict[str, Any]:
         """Fill the folder in the cache."""
         model, teachers_tokenizer = load_encoder(teacher.path)
         sentences = distinct_sentences(corpus, columns, pieces)
-        keys = np.array(sorted(sentences), np.int64)
+        keys = np.array(sorted(sentences), np.int64)  # of the sentences; `TaughtVectors` searches them
         vectors = np.lib.format.open_memmap(
             temporary / _VECTORS, mode="w+", dtype=np.float32, shape=(len(keys), model.config.hidden_size)
         )

@@ -15,7 +15,7 @@ Read ``base.py`` first, which defines a view, then ``masked_text.py`` (MLM), the
   sentence, are the same two in the order of this example, which the *coin* decides.
 - *selected*: chosen to be predicted; it is then masked, replaced by a random token, or kept.
 - *packed*: a block of several documents, or of many sentence pairs, that holds its special tokens already.
-- *key*: also a name in the dictionary that a view returns, such as ``input_ids``.
+- *batch key*: a name in the dictionary that a view returns, such as ``input_ids``; a lone *key* is the sentence.
 """
 
 from typing import Any

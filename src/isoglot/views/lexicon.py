@@ -59,8 +59,10 @@ class SynonymTable:
         counts = self.counts.take(ids, mode="clip")
         has_synonym = counts > 0
         places = has_synonym.nonzero()[0]
-        choice = (uniform[places] * counts[places]).astype(np.int64)
-        index = self.starts.take(ids[places]) + choice
+        # Id 2 of the table in the class's docstring, with the number 0.7: of its 2 synonyms int(0.7 · 2) = 1 is chosen,
+        # which stands at 1 + 1 of `synonyms`: 9.
+        number_of_synonym = (uniform[places] * counts[places]).astype(np.int64)
+        index = self.starts.take(ids[places]) + number_of_synonym
         synonyms = ids.copy()
         synonyms[places] = self.synonyms[index]
         languages = np.full(ids.size, -1, dtype=np.int64)

@@ -27,8 +27,9 @@ class MaskingOptions:
         mask_share: part of the selected tokens that become the mask token; 0.8.
         random_share: part of the selected tokens that become a random token; 0.1. The others stay unchanged. All
             selected tokens are predicted.
-        count: ``bernoulli`` selects each token by its own draw (BERT's re-implementations, PPA, ALIGN-MLM);
-            ``exact`` selects ``int(probability · tokens + u)`` tokens, ``u`` uniform in [0, 1) (fairseq, XLM-Align).
+        count: how the number of selected tokens comes about, no number itself. ``bernoulli`` selects each token by its
+            own draw (BERT's re-implementations, PPA, ALIGN-MLM); ``exact`` selects ``int(probability · tokens + u)``
+            tokens, ``u`` uniform in [0, 1) (fairseq, XLM-Align).
         whole_word: select words, from the stream's ``word_ids``, so for any tokenizer. Each piece of a selected word
             makes its own draw among mask, random and kept, as in BERT's own whole-word masking.
         random_pool: ids that random tokens are drawn from: ``nonspecial``, ``all`` (special tokens too, as Hugging Face
@@ -142,6 +143,7 @@ def mask_tokens(
             raise ConfigurationError(
                 "whole_word: the stream has no word_ids; encode it again with word maps, or set whole_word: false"
             )
+        # word_ids −1 0 0 1 −1: a word starts at tokens 0, 1, 3 and 4, so the tokens are of the words 0 1 1 2 3.
         word_starts = np.ones(length, dtype=bool)
         word_starts[1:] = (word_ids[1:] != word_ids[:-1]) | (word_ids[1:] < 0)
         word_of_token = word_starts.cumsum() - 1
@@ -158,22 +160,20 @@ def mask_tokens(
     if masking.random_share:
         is_random = selected & ~masked & (kind < masking.mask_share + masking.random_share)
         places = is_random.nonzero()[0]
-        drawn = choice_in_pool[places] * masking._pool.size
-        inputs[places] = masking._pool[drawn.astype(np.int64)]
+        place_in_pool = (choice_in_pool[places] * masking._pool.size).astype(np.int64)
+        inputs[places] = masking._pool[place_in_pool]
     labels = np.where(selected, ids, IGNORE_INDEX)
     return MaskedTokens(inputs, labels, selected)
 
 
-def _exactly(
-    scores: NDArray[np.float64], candidates: BoolArray, probability: float, extra: float
-) -> BoolArray:
-    """Select the candidates with the ``int(probability · n + extra)`` lowest of n different scores.
+def _exactly(scores: NDArray[np.float64], candidates: BoolArray, probability: float, u: float) -> BoolArray:
+    """Select the candidates with the ``int(probability · n + u)`` lowest of n different scores.
 
-    The tokens of a word share one score, so n counts words with ``whole_word`` and tokens without. ``extra`` in [0, 1)
+    The tokens of a word share one score, so n counts words with ``whole_word`` and tokens without. ``u`` in [0, 1)
     rounds at random: of 10 tokens at 0.15, one or two are selected, each in half of the draws (fairseq).
     """
     distinct = np.unique(scores[candidates])  # ascending
-    number = min(int(probability * distinct.size + extra), distinct.size)
+    number = min(int(probability * distinct.size + u), distinct.size)
     if number == 0:
         return np.zeros_like(candidates)
     chosen: BoolArray = candidates & (scores <= distinct[number - 1])

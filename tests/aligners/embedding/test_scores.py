@@ -9,7 +9,7 @@ from sentence_pairs import pairs_of
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.scores import Side, by_adjacent, score_links, word_weights
-from isoglot.modules.extraction import adjacent_links, adjacent_weights, pair_mask
+from isoglot.modules.extraction import adjacent_probabilities, adjacent_weights, pair_mask
 from isoglot.modules.self_labelling import self_label
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -65,7 +65,7 @@ def test_neighbours_are_words_and_not_pieces():
         forward, backward = (matrix[b][first[0]][:, first[1]] for matrix in pieces)
         forward = adjacent_weights(forward[None])[0]
         backward = adjacent_weights(backward.T[None])[0].T
-        probability = adjacent_links((forward * backward).sqrt()[None], 2.0)[0]
+        probability = adjacent_probabilities((forward * backward).sqrt()[None], 2.0)[0]
         for matrix, own in zip(found, (forward, backward, probability), strict=True):
             for i, w in enumerate(source[b].tolist()):
                 for j, v in enumerate(target[b].tolist()):

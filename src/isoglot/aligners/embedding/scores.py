@@ -24,7 +24,7 @@ from isoglot.aligners.embedding.options import (
     Transport,
 )
 from isoglot.modules.extraction import (
-    adjacent_links,
+    adjacent_probabilities,
     adjacent_weights,
     backward_links,
     distort,
@@ -187,7 +187,7 @@ def by_adjacent(
     backward_by_word = backward[first_pieces].masked_fill(padding, 0.0)
     by_row = adjacent_weights(forward_by_word)
     by_column = adjacent_weights(backward_by_word.transpose(1, 2)).transpose(1, 2)
-    probability = adjacent_links((by_row * by_column).sqrt(), bonus)
+    probability = adjacent_probabilities((by_row * by_column).sqrt(), bonus)
     # From words to pieces; pieces of no word have no weight.
     words_of_pieces = batch, row.clamp(min=0)[:, :, None], column.clamp(min=0)[:, None, :]
     no_word = ~pair_mask(source_words >= 0, target_words >= 0)
@@ -241,7 +241,7 @@ def _read(
     """
     if how in ("itermax", "printed") and isinstance(options, IterMax | Transport | PointerNetwork):
         grow = printed_links if how == "printed" else itermax_links
-        return grow(scores, mask, alpha=options.alpha, max_count=options.passes)
+        return grow(scores, mask, alpha=options.alpha, passes=options.passes)
     readers: dict[str, Callable[[], Tensor]] = {
         "argmax": lambda: intersection_links(scores, mask),
         "match": lambda: max_weight_links(scores, mask),
