@@ -40,7 +40,7 @@ class _Head:
     def _init_weights(self: Any, module: nn.Module) -> None:
         """Start the head with weights as small as those of transformers' heads of T5 for texts and questions.
 
-        T5's own function would start a linear layer that it does not know with weights near 1.
+        The standard deviation is ``hidden_size**-0.5``, and not 1 as in transformers' head of T5 for tags.
         """
         if isinstance(module, nn.Linear) and module is self.classifier:
             # These functions of transformers leave weights unchanged that were loaded from a checkpoint.
