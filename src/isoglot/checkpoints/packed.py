@@ -94,7 +94,7 @@ def pack(
             raise ConfigurationError(f"{path} exists and is not a packed aligner; choose another [[out]]")
 
     # The texts: configuration, choice of a layer, and the tokenizer without white space.
-    texts, shape = _described(checkpoint)
+    texts, shape = _packed_texts(checkpoint)
     with reading(checkpoint, TOKENIZER):
         tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
         tokenizer = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
@@ -104,7 +104,7 @@ def pack(
             f"{checkpoint / TOKENIZER}: has more than {LARGEST_TOKENIZER:,} bytes; `isoglot trim` leaves out pieces "
             "that a text does not use"
         )
-    # Refuses one that does not fit.
+    # Refuse a tokenizer with ids that the encoder has no word embeddings for.
     build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
 
     # The contents of both files, in memory: they are compared with what exists before anything is written.
@@ -155,7 +155,7 @@ def _serialised(kind: str, texts: Mapping[str, str], tensors: Tensors) -> bytes:
     return b"".join([len(padded).to_bytes(_LENGTH, "little"), padded, memoryview(data)[end:]])
 
 
-def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
+def _packed_texts(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
     """Return the texts of a checkpoint as they are packed, and the shape of the encoder that is packed.
 
     The packed encoder ends with the layer that the aligner reads. With 12 layers and ``{"layer": 8}`` in
@@ -202,13 +202,13 @@ def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
 def _upper_layers(
     folder: Path, lower: Mapping[str, Floats], shape: EncoderShape, text: str
 ) -> tuple[dict[str, str], Tensors]:
-    """Return the configuration of a whole encoder, and its quantised layers above those of the aligner.
+    """Return ``config.json`` of a whole encoder as a text to pack, and its quantised layers above the aligner's.
 
     Args:
         folder: The whole encoder.
-        lower: The aligner's tensors; those of the whole encoder must be equal.
+        lower: The aligner's tensors; the whole encoder's tensors of these names must be equal.
         shape: The shape of the aligner's encoder.
-        text: ``config.json`` of the aligner's encoder. The whole encoder has the same one with more layers.
+        text: ``config.json`` of the aligner's encoder. The whole encoder is packed with the same one and more layers.
     """
     config, first = read_json(folder / CONFIG) or {}, shape.num_hidden_layers
     last = config.get("num_hidden_layers", 0)
@@ -226,7 +226,7 @@ def _upper_layers(
     whole = shape.model_copy(update={"num_hidden_layers": last})
     tensors: Tensors = {}
     for name, values in _encoder(folder, whole, range(first, last)):
-        if name not in lower:  # the embeddings are
+        if name not in lower:  # the embeddings are packed with the aligner
             tensors |= quantised(name, values)
     whole_config = {**json.loads(text), "num_hidden_layers": last}
     return {CONFIG: json.dumps(whole_config, indent=2)}, tensors

@@ -81,7 +81,7 @@ class EncoderShape(BaseModel):
     def tensors(self, layers: range, *, embeddings: bool) -> dict[str, tuple[int, ...]]:
         """Return the names and shapes of the tensors of some layers: ``encoder.layer.0.output.dense.bias``: ``(384,)``.
 
-        ``embeddings``: Add those of the embeddings.
+        ``embeddings``: Add the tensors of the embeddings.
         """
         size, inner = self.hidden_size, self.intermediate_size
         matrices = {f"attention.self.{part}": (size, size) for part in ("query", "key", "value")}
@@ -164,7 +164,7 @@ def read_packed(file: str | Path, *, texts_alone: bool = False) -> PackedFile:
 
 
 def read_upper(file: str | Path, lower: PackedFile) -> tuple[str, Tensors]:
-    """Read the file of upper layers beside a packed file: the whole encoder's configuration, and the layers.
+    """Read the file of upper layers beside a packed file: ``config.json`` of the whole encoder, and the layers.
 
     ``lower``: The packed file, to which the upper layers must belong.
     """
@@ -298,7 +298,7 @@ def require_tensors(
         if headers[name] != needed[name]:
             raise _unreadable(
                 file,
-                f"tensor {name} is {_described(headers[name])}, and {_described(needed[name])} is needed",
+                f"tensor {name} is {_header_text(headers[name])}, and {_header_text(needed[name])} is needed",
             )
 
 
@@ -385,7 +385,7 @@ def _json_object(file: Path, name: str, text: str) -> dict[str, Any]:
         raise _unreadable(file, f"{name} {error.message.rpartition(';')[0]}") from error
 
 
-def _described(tensor: Header) -> str:
+def _header_text(tensor: Header) -> str:
     return f"{tensor[0]} of shape {tensor[1]}"
 
 

@@ -26,6 +26,7 @@ tt tat tatar Cyrl|ug uig uyghur Arab|uk ukr ukrainian Cyrl|ur urd urdu Arab|uz u
 vi vie vietnamese Latn|xh xho xhosa Latn|yi ydd|yid yiddish Hebr|yo yor yoruba Latn|zh cmn|zho chinese Hans
 zu zul zulu Latn
 """
+"""A language: its code of ISO 639-1, its codes of ISO 639-3 (two where data sets disagree), English name and script."""
 
 
 def _parse() -> tuple[dict[str, tuple[str, ...]], dict[str, str], dict[str, str]]:
@@ -43,7 +44,7 @@ _THREE, NAMES, SCRIPTS = _parse()
 
 
 def codes(language: str) -> tuple[str, ...]:
-    """Return a code and all other codes of ISO 639 that files may carry for the same language.
+    """Return a code, and all other codes of ISO 639 that names of files may have for the same language.
 
     Example:
         >>> codes("zh"), codes("en-x-inv")
@@ -67,21 +68,24 @@ def two_letters(language: str) -> str:
     return next((code for code in codes(language) if len(code) == 2), language)
 
 
-def same_language(tag: str, second: str) -> bool:
+def same_language(first: str, second: str) -> bool:
     """Whether two tags or English names mean the same language, whatever their regions and scripts.
 
-    A value that is not a tag cannot be compared, and counts as the same.
+    A value that is no tag and no name of a language cannot be compared, and counts as the same.
 
     Example:
         >>> same_language("eng_Latn", "en"), same_language("en", "en-x-inv"), same_language("English", "de")
         (True, False, False)
     """
-    first_base, second_base = _base(tag), _base(second)
+    first_base, second_base = _base(first), _base(second)
     return first_base is None or second_base is None or first_base == second_base
 
 
 def _base(tag: str) -> tuple[str, str] | None:
-    """Return the language and the private part of a tag: ``("en", "inv")`` for ``en-x-inv``; ``None`` if not a tag."""
+    """Return the language and the private part of a tag or name; ``None`` if it is neither.
+
+    ``en-x-inv`` is ``("en", "inv")``, ``English`` is ``("en", "")``.
+    """
     head, _, rest = tag.lower().replace("_", "-").partition("-")
     head = NAMES.get(head, head)
     if not re.fullmatch("[a-z]{2,3}", head):

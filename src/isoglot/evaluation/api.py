@@ -108,6 +108,9 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     rows = ResultList[Result]()
     for checkpoint, folder in zip(checkpoints, folders, strict=True):
         with model_folder(checkpoint, tokenizer) as place:
-            own = evaluate_options.model_copy(update={"predictions": folder})
-            rows += verb.evaluate(place, built, languages=codes, split=split, options=own, progress=progress)
+            # Each checkpoint has a folder of its own for predictions.
+            with_folder = evaluate_options.model_copy(update={"predictions": folder})
+            rows += verb.evaluate(
+                place, built, languages=codes, split=split, options=with_folder, progress=progress
+            )
     return rows

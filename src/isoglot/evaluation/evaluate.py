@@ -32,7 +32,7 @@ from isoglot.tasks.cards import changes_of, measured_hash, origin, seed_of
 from isoglot.tasks.description import changed_options, code_of, describe_task, identify, inherited_options
 
 _CHANGE_FIGURES = {"language_ids", "precision"}
-"""Options that change the figures of an evaluation, of tasks with a head only."""
+"""Options that change the figures of an evaluation; only tasks with a head have them."""
 
 
 @isolated_state()
@@ -204,8 +204,8 @@ def _evaluations(
 def _trained_on(about: Mapping[str, Any], language: str, content: Sequence[tuple[str, float, float]]) -> bool:
     """Whether the model was fine-tuned on a part of these data.
 
-    A part is the hash of a file and the share of its rows, from 0 to 1. A model that was trained on
-    ``("9f3c…", 0, 0.8)`` has not seen ``("9f3c…", 0.8, 1)``, but has seen some rows of ``("9f3c…", 0.5, 1)``.
+    A part is the hash of a file and two percentages of its rows. A model that was trained on ``("9f3c…", 0, 80)`` has
+    not seen ``("9f3c…", 80, 100)``, but has seen some rows of ``("9f3c…", 50, 100)``.
     """
     if language not in about.get("languages", ()):
         return False

@@ -1,4 +1,4 @@
-"""A fine-tuned model with its task: rows in; labels or answers, and their scores, out."""
+"""A fine-tuned model with its task: predict labels or answers for examples, and score the predictions."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -43,6 +43,8 @@ class FinetunedModel:
         options: EvaluateOptions,
         report: Reporter,
     ) -> None:
+        # Tasks with equal `heads`, such as xquad and mlqa, can use each other's models. A model that isoglot did not
+        # train says nothing of its task; then `task.trained` looks at its head alone.
         trained_on, facts = about.get("options", {}), TaskFacts.of(task)
         heads = trained_on.get("heads", trained_on.get("kind"))
         if heads is not None and heads != facts.heads:
@@ -76,7 +78,7 @@ class FinetunedModel:
     ) -> tuple[list[EncodedRow], list[RowOutput]]:
         """Encode the examples and run the model; return the encoded rows, and for each what ``reduce`` keeps.
 
-        ``reduce``: Takes the logits of a row; by default it keeps what the task needs, such as the best tag per word.
+        ``reduce``: Receives the logits of a batch; by default the function of the task, which keeps the best tags, say.
         """
         rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)
         unknown = number_rows(rows, dataset, attached(self.model))

@@ -56,7 +56,7 @@ class Evaluation:
 
     @property
     def owner(self) -> str:
-        """Hash of the model and the options that the predictions are of."""
+        """Hash of the model and the options that made the predictions."""
         return key_of([self.shared["checkpoint_hash"], self.shared["options"]])
 
     @property
@@ -71,7 +71,10 @@ class Evaluation:
 
     def rows(self, scores: Mapping[str, float], examples: int) -> list[Result]:
         """Make the rows of results, one per metric."""
-        return [Result(**self.shared, metric=m, value=v, examples=examples) for m, v in scores.items()]
+        rows = []
+        for metric, value in scores.items():
+            rows.append(Result(**self.shared, metric=metric, value=value, examples=examples))
+        return rows
 
     def stem(self, folder: Path, task: Task) -> Path:
         """Return the path of the predictions in a folder, without an ending."""
@@ -85,6 +88,7 @@ def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) ->
         ConfigurationError: The predictions would be overwritten.
     """
     stem = evaluation.stem(folder, task)
+    # The same model may write again, and so may an evaluation that is equal in everything.
     key, _, owner = _noted(folder, evaluation.dataset).partition(" ")
     if submission.written(stem) and owner != evaluation.owner and key != evaluation.key:
         raise ConfigurationError(
@@ -94,12 +98,12 @@ def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) ->
 
 
 def known_rows(evaluation: Evaluation, task: Task, options: EvaluateOptions) -> list[Result]:
-    """Return the rows that an earlier call wrote of the same evaluation; none if it must be measured.
+    """Return the rows that an earlier call wrote for the same evaluation; none if it must be measured.
 
     1. With ``again``, or without a file of results, everything is measured.
-    2. If the user asks for no name of the run, rows of the same checkpoint under any name count.
-    3. If predictions are asked for, they must be there, whole, and of this evaluation.
-    4. The journal must say that the rows are whole and of this evaluation.
+    2. If the user gives no name for the run, rows of the same checkpoint under any name count.
+    3. If predictions are asked for, all of this evaluation's must be there.
+    4. The journal must say that all rows of this evaluation were written.
     """
     if options.again or options.out is None:  # 1
         return []

@@ -164,6 +164,7 @@ def _examples(
     named = {name: column for name, column in columns.items() if name in read}
     values = schema_values(rows, read, named, also=()) if rows.names else {name: [] for name in read}
     count = len(rows)
+    # Placeholders: the model's first label for a text or a word, and no answer for a question.
     if "label" in schema:
         values["label"] = [labels[0]] * count
     if "tags" in schema:
@@ -193,8 +194,9 @@ def _loaded(
     column = next((name for name in names if rows.has(name)), None)
     if column is None or "language" not in loaded.column_names:
         return loaded
-    tags = [language if tag is None else str(tag) for tag in rows.column(column)]
-    return loaded.remove_columns("language").add_column("language", tags)
+    # A row that names no language is in the language of the call.
+    codes = [language if code is None else str(code) for code in rows.column(column)]
+    return loaded.remove_columns("language").add_column("language", codes)
 
 
 def _example_of(task: TrainableTask, head: FinetunedModel, probabilities: bool) -> dict[str, Any]:
@@ -237,9 +239,9 @@ def _results(
     every_probability: list[dict[str, float]] = [{} for _ in range(len(loaded))]
     # `row.example` is the number of the example that an encoded row comes from.
     for row, logits in zip(encoded, outputs, strict=True):
-        shares = _softmax(logits)
-        best_probability[row.example] = float(np.max(shares))
-        every_probability[row.example] = dict(zip(labels, shares.tolist(), strict=True))
+        probability = _softmax(logits)
+        best_probability[row.example] = float(np.max(probability))
+        every_probability[row.example] = dict(zip(labels, probability.tolist(), strict=True))
     results: dict[str, list[Any]] = {
         "prediction": [values.get(text, text) for text in predictions],
         "probability": best_probability,
@@ -260,8 +262,8 @@ def _tagged(
     # A long sentence may have several encoded rows; `row.detail` says which of its words stand where in this one.
     for row, output in zip(encoded, outputs, strict=True):
         for word, position in row.detail:
-            shares = _softmax(output[position]).tolist()
-            every_probability[row.example][word] = dict(zip(labels, shares, strict=True))
+            probability = _softmax(output[position]).tolist()
+            every_probability[row.example][word] = dict(zip(labels, probability, strict=True))
     return {"prediction": list(task.decode(loaded, encoded, best_labels)), "probabilities": every_probability}
 
 
@@ -272,5 +274,6 @@ def _all_logits(logits: Any) -> Any:
 
 def _softmax(logits: RowOutput) -> NDArray[np.float64]:
     """Turn the logits of one output into probabilities."""
-    shares = np.exp(logits - np.max(logits))  # the maximum keeps exp from overflowing
-    return np.asarray(shares / np.sum(shares))
+    # Subtracting the maximum changes no probability, and keeps exp from overflowing.
+    exponentials = np.exp(logits - np.max(logits))
+    return np.asarray(exponentials / np.sum(exponentials))

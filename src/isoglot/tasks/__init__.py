@@ -1,13 +1,19 @@
-"""Tasks: labelled data go in; a head is trained on them, or an encoder measured, and metrics come out.
+"""Tasks: labelled data of a kind, a head that is trained on them or an encoder that is measured, and metrics.
 
-    files, hub, memory ─> load ─> encode ─> (head) ─> decode ─> score
-                          rows    EncodedRow          predictions  metrics in %
+    files, hub, memory ──load──> examples ──encode──> EncodedRows ──head──> outputs ──decode──> predictions ──score──> %
 
 Open ``base.py`` first: the protocol. Tasks with a head inherit ``head_task.py``: ``tagging.py`` (POS, NER),
 ``pairs.py`` (XNLI, PAWS-X), ``text_classification.py``, ``questions.py`` (XQuAD, MLQA, TyDiQA). Probes measure an
 encoder as it is: ``retrieval.py``, ``lexicon_induction.py``, ``word_alignment.py``. Each class states its facts
 (:class:`TaskFacts`) and has a line in :data:`TASKS`. ``metrics/`` has metrics over plain values, ``submission.py``
 XTREME's files.
+
+- *example*: a row of a task's data: a text, a pair, a sentence of words, a question.
+- *encoded row*: one input of the encoder. A long example may have several.
+- *kind*: a task's own name, such as ``xnli``; its *name* in results may be another.
+- *heads*: kinds that can use each other's fine-tuned models have equal ``heads``: ``xquad`` and ``mlqa``.
+- *gold*: the right labels, answers or links, as the data give them.
+- *card*: what a checkpoint was made from, read from the files beside it (``cards.py``).
 """
 
 from __future__ import annotations
@@ -42,22 +48,22 @@ TASKS: dict[str, str] = {
     "lexicon_induction": "isoglot.tasks.lexicon_induction:LexiconInductionTask",
     "word_alignment": "isoglot.tasks.word_alignment:WordAlignmentTask",
 }
-"""Name of a task to its class."""
+"""Name of a task to its class, which is imported only when the task is asked for."""
 
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What is known of a task before any data. They stand on its class, as attributes of these names.
+    """Facts of a task that are known before any data are read. The class of a task has them as class attributes.
 
-    A custom task states those that it needs; the others have the defaults below.
+    A custom task states the facts that it needs; the others have the defaults below.
 
     Args:
         kind: The task's own name, whatever it is called in results.
         heads: Tasks of equal ``heads`` can be evaluated with each other's fine-tuned models; by default the kind.
-        languages: Languages of its data set, as XTREME has them; empty where any will do.
-        presets: Paper to its settings of fine-tuning, options of the task among them.
+        languages: Languages of the data set, as XTREME has them; empty if the task takes any language.
+        presets: Name of a paper to its settings of fine-tuning, which may hold options of the task.
         inherited: Options that an evaluation takes from the fine-tuning unless it is given others.
-        xtreme: Folder of its predictions in XTREME's submission format; by default the task's name.
+        xtreme: Folder of the predictions in XTREME's submission format; by default the task's name.
     """
 
     kind: str = ""
@@ -69,14 +75,16 @@ class TaskFacts:
 
     @classmethod
     def of(cls, task: Any) -> Self:
-        """The facts of a task or a task's class."""
-        stated = {f.name: getattr(task, f.name) for f in fields(cls) if hasattr(task, f.name)}
+        """Return the facts of a task or of a task's class."""
+        stated = {fact.name: getattr(task, fact.name) for fact in fields(cls) if hasattr(task, fact.name)}
         kind = stated.get("kind") or getattr(task, "name", "")
         return cls(**{**stated, "kind": kind, "heads": stated.get("heads") or kind})
 
 
 def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -> Any:
-    """A task by name (:data:`TASKS` or ``package.module:Name``), its data, and options of :func:`task_options`.
+    """Build a task by its name (one of :data:`TASKS`, or ``package.module:Name``), with data and options.
+
+    ``options``: Options of the task, as :func:`task_options` lists them.
 
     Raises:
         ConfigurationError: The task or an option is unknown, or a value does not fit the option's type.
@@ -100,6 +108,7 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
         raise ConfigurationError([f"task {name}: {problem}" for problem in error.problems]) from error
     source = data if isinstance(data, DataSource) else DataSource(tuple(given_texts(data, "data")))
     task = spec.make(f"task {name}", data=source)
+    # An option that is named with its default value is not replaced by the fine-tuning's (`HeadTask.with_checkpoint`).
     if hasattr(task, "named_options"):
         task.named_options = frozenset(options)
     return task
@@ -108,14 +117,22 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
 def task_with_data(
     task: str | Task, data: Any, columns: Mapping[str, Any] | None = None, /, **options: Any
 ) -> Task:
-    """A task by its name, or a copy of one, that reads data as :func:`isoglot.formats.labelled.memory.data_source`.
+    """Build a task by its name, or copy a task object, with other data.
 
-    ``options``: Of the task; one that is built already keeps its own.
+    Args:
+        task: The name, or the object; an object is copied only if ``data`` are given.
+        data: Paths, rows in memory, or a dictionary from languages to these; as
+            :func:`isoglot.formats.labelled.memory.data_source` takes them.
+        columns: Column of the task to its name in the data.
+        **options: Options of a task that is built by name. A task object has its own already.
+
+    Raises:
+        ConfigurationError: The name is unknown, has no data, or options are given for a task object.
     """
     from isoglot.formats.labelled.memory import data_source  # noqa: PLC0415 - loads the libraries
 
     if isinstance(task, str):
-        kind = task_class(task)  # an unknown name is the first to report
+        kind = task_class(task)  # first of all: reports an unknown name
         if data is None:
             raise ConfigurationError(
                 f"task {task} needs data=: a path, a datasets.Dataset, or a dict from languages"
@@ -132,17 +149,17 @@ def task_with_data(
 
 
 def task_class(name: str) -> Any:
-    """The class of a task."""
+    """Return the class of a task."""
     return resolve(TASKS, name, kind="task")
 
 
 def is_probe(name: str) -> bool:
-    """Whether a task measures an encoder as it is; the others fine-tune a head first."""
+    """Whether a task measures an encoder as it is; any other task has a head that must be fine-tuned first."""
     return hasattr(task_class(name), "measure")
 
 
 def task_options(name: str) -> type[Spec]:
-    """The options of a task."""
+    """Return the model of a task's options: the arguments of its class without ``data``."""
     from isoglot.recipe.spec import spec_of  # noqa: PLC0415 - loads the libraries
 
     return spec_of(task_class(name), "data")

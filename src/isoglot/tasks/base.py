@@ -1,4 +1,4 @@
-"""The protocol of a task, and functions of all tasks: find the data, load rows, take a part of them."""
+"""The protocol of a task, and functions for any task: find the data, load examples, take a part of them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,23 @@ from isoglot.runs.fingerprint import key_of
 from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
+"""A language code or a pair of codes: ``de``, ``zh-Hant``, ``de-en``, ``en-x-trans``."""
 
 Predictions = list[Any] | dict[str, Any]
-"""One prediction for each example, in order; of questions a dictionary from the question's id to the answer."""
+"""One prediction for each example, in order; for questions a dictionary from the question's id to the answer."""
 
 
 @runtime_checkable
 class Task(Protocol):
-    """Data of one kind and how predictions of them are scored.
+    """Labelled data of one kind, and how predictions for them are scored.
 
-    The class of a task may also state :class:`isoglot.tasks.TaskFacts`, and have two methods more:
+    The class of a task may also state :class:`isoglot.tasks.TaskFacts`, and may have these methods:
 
     - ``with_checkpoint``, as :class:`TrainableTask` has it, takes options from the checkpoint that is measured.
     - ``counts(dataset, predictions, language=...)`` maps metrics to
-      :class:`~isoglot.results.example_counts.ExampleCounts`, by which two models' predictions are compared in pairs.
+      :class:`~isoglot.results.example_counts.ExampleCounts`, by which two models are compared example by example.
+    - ``locations(language, split)`` finds the data of a task whose languages are pairs or have several files.
+    - ``require_gold(dataset)`` refuses data without the labels that training and measuring need.
 
     Attributes:
         name: Name in results and submissions.
@@ -42,12 +45,16 @@ class Task(Protocol):
     data: DataSource
 
     def load(self, language: str, split: str) -> Dataset:
-        """Examples of one language and split."""
+        """Load the examples of one language and split."""
 
 
 @runtime_checkable
 class TrainableTask(Task, Protocol):
-    """A task with a head that is fine-tuned."""
+    """A task with a head that is fine-tuned.
+
+    The methods are called in this order: ``load``, ``labels``, ``head``, ``encode`` and training; then, for an
+    evaluation, ``trained``, ``load``, ``encode``, ``reduce`` for each batch, ``decode`` and ``score``.
+    """
 
     max_length: int
     group: ClassVar[tuple[str, ...]]
@@ -57,10 +64,10 @@ class TrainableTask(Task, Protocol):
     """
 
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
-        """A copy of the task. Options that were not given have the values of the checkpoint's fine-tuning."""
+        """Copy the task, with the values of the checkpoint's fine-tuning for options that were not given."""
 
     def labels(self, dataset: Dataset) -> list[str] | None:
-        """Outputs of a head for these data; ``None`` where the head has no labels."""
+        """Return the labels that a head for these data needs an output for; ``None`` if its outputs are no labels."""
 
     def head(
         self,
@@ -70,26 +77,26 @@ class TrainableTask(Task, Protocol):
         seed: int,
         dropout: float | None = None,
     ) -> PreTrainedModel:
-        """The pre-trained encoder with a new head."""
+        """Load the pre-trained encoder with a new head."""
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
-        """A fine-tuned model. After this :meth:`load` refuses labels that the model does not have."""
+        """Load a fine-tuned model. After this, :meth:`load` refuses labels that the model does not have."""
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
     ) -> list[EncodedRow]:
-        """Rows with labels. For training, rows from which nothing can be learned are left out."""
+        """Encode the examples, with labels. For training, rows from which nothing can be learned are left out."""
 
     def reduce(self, logits: Any) -> Any:
-        """The part of a model's logits that :meth:`decode` needs, such as the best label of each token."""
+        """Return the part of a batch's logits that :meth:`decode` needs, such as the best label of each token."""
 
     def decode(
         self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
     ) -> Predictions:
-        """Predictions of the examples, from the outputs of their rows."""
+        """Return the predictions for the examples, from the outputs of their encoded rows."""
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
-        """Metrics in %."""
+        """Return the metrics in %."""
 
 
 @runtime_checkable
@@ -99,11 +106,11 @@ class Probe(Task, Protocol):
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Metrics, and the predictions: what was found for each example."""
+        """Return the metrics in %, and a prediction for each example, such as the line of the nearest sentence."""
 
 
 def locations_of(task: Task, language: str, split: str) -> list[Location]:
-    """Where :meth:`Task.load` will read a language and split: files, folders, or data sets of the hub.
+    """Find the places where :meth:`Task.load` will read a language and split: files, folders, or data sets of the hub.
 
     Nothing is read yet. A task whose languages are pairs, or have several files, has a method ``locations`` of its own.
     """
@@ -126,7 +133,7 @@ def check_locations(task: Task, parts: Sequence[tuple[str, str]]) -> dict[tuple[
             )
             continue
         try:
-            # Refuses an unknown split, for which a file without splits would be read whole.
+            # Refuse an unknown split, such as `tset`: a file without splits would be read whole for it.
             split_names(split)
             locations[language, split] = locations_of(task, language, split)
         except ConfigurationError as error:
@@ -137,16 +144,17 @@ def check_locations(task: Task, parts: Sequence[tuple[str, str]]) -> dict[tuple[
 
 
 def load_rows(task: Task, language: str, split: str) -> Dataset:
-    """The examples of a language and split, at least one, with the labels that training and measuring need.
+    """Load the examples of a language and split, and refuse data without examples or without the labels they need.
 
-    Prediction needs no labels: it calls :meth:`Task.load` itself.
+    For training and measuring. Prediction, which needs no labels, calls :meth:`Task.load` itself.
     """
     rows = task.load(language, split)
     if not len(rows):
         raise ConfigurationError(
             f"{task.name}: the {split} data of {language!r} ({task.data.describe()}) have no example; give others"
         )
-    if (require_gold := getattr(task, "require_gold", None)) is not None:
+    require_gold = getattr(task, "require_gold", None)
+    if require_gold is not None:
         require_gold(rows)
     return rows
 
@@ -154,12 +162,23 @@ def load_rows(task: Task, language: str, split: str) -> Dataset:
 def require_distinct_rows(
     datasets: Mapping[str, Dataset], locations: Mapping[str, Sequence[Location]]
 ) -> None:
-    """Refuse one file that was read as the data of two languages, with the same rows."""
-    owners: dict[str, str] = {}  # key of files and rows: the language they were read for
+    """Refuse one file that was read as the data of two languages, with the same rows.
+
+    It happens if the path lacks ``{language}``. Rows count as the same if there are as many and the first ones are
+    equal, apart from the language that was put into them.
+
+    Args:
+        datasets: Language to its rows.
+        locations: Language to the places that the rows were read from.
+    """
+    first_language_of: dict[
+        str, str
+    ] = {}  # key of the files and rows, to the language they were first read for
     for language, rows in datasets.items():
-        first = {name: value for name, value in rows[0].items() if "language" not in name}
+        first_row = {name: value for name, value in rows[0].items() if "language" not in name}
         paths = [location.path for location in locations[language]]
-        owner = owners.setdefault(key_of([paths, len(rows), first]), language)
+        key = key_of([paths, len(rows), first_row])
+        owner = first_language_of.setdefault(key, language)
         if owner != language:
             raise ConfigurationError(
                 f"{', '.join(paths)}: read for {owner!r} and for {language!r}, with the same rows; name each "
@@ -168,12 +187,12 @@ def require_distinct_rows(
 
 
 def group_column(dataset: Dataset, names: Sequence[str]) -> str | None:
-    """The first of these columns that a data set has, or ``None``."""
+    """Return the first of these columns that a data set has, or ``None``."""
     return next((name for name in names if name in dataset.column_names), None)
 
 
 def take_part(dataset: Dataset, start: float, stop: float, *, group: str | None) -> Dataset:
-    """The rows of the groups between two percentages, in their order.
+    """Take the rows between two percentages, without cutting through a group.
 
     Rows with equal values of the column ``group`` are a group; without a column each row is a group. Of ten questions
     about three articles, the part from 0 to 67 % is all questions about the first two articles.
@@ -181,8 +200,10 @@ def take_part(dataset: Dataset, start: float, stop: float, *, group: str | None)
     if group is None:
         group_numbers = np.arange(len(dataset))
     else:
+        # Groups are numbered in the order in which they first occur.
         number_of = {value: number for number, value in enumerate(dict.fromkeys(dataset[group]))}
         group_numbers = np.array([number_of[value] for value in dataset[group]], np.int64)
     count = int(group_numbers.max()) + 1 if len(group_numbers) else 0
     first, end = round(count * start / 100), round(count * stop / 100)
-    return dataset.select(np.flatnonzero((group_numbers >= first) & (group_numbers < end)).tolist())
+    is_in_part = (group_numbers >= first) & (group_numbers < end)
+    return dataset.select(np.flatnonzero(is_in_part).tolist())

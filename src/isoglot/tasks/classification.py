@@ -1,4 +1,7 @@
-"""Tasks with one label per example: the label of one text or of two, read from the first position."""
+"""Tasks with one label per example: the label of one text or of two, predicted from the encoder's first position.
+
+With ``frozen=vectors`` the label is predicted from sentence vectors instead (``vector_classifier.py``).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +23,12 @@ from isoglot.tasks.text_vectors import TextPooling
 from isoglot.tasks.vector_classifier import LASER_HIDDEN, Frozen, VectorClassifier, new_classifier
 
 _ENCODED_AT_ONCE = 10_000
+"""Examples that are tokenized at a time, so that not all encodings are in memory at once."""
 
 
 @dataclass
 class ClassificationTask(HeadTask):
-    """A label for the texts of an example, from the first position.
+    """Predict a label for the texts of an example, from the encoder's first position.
 
     Args:
         max_length: Tokens of a row; of two texts the longer is cut first.
@@ -51,11 +55,10 @@ class ClassificationTask(HeadTask):
     primary_metric: ClassVar[str] = "accuracy"
 
     def __post_init__(self) -> None:
-        """Refuse options of vectors without ``frozen``."""
+        """Refuse options of the vectors without ``frozen``."""
         super().__post_init__()
-        changed = [
-            name for name in self.recorded_if_given[1:] if getattr(self, name) != getattr(type(self), name)
-        ]
+        options_of_vectors = self.recorded_if_given[1:]  # the first is `frozen` itself
+        changed = [name for name in options_of_vectors if getattr(self, name) != getattr(type(self), name)]
         if self.frozen is None and changed:
             raise ConfigurationError(
                 f"[[{changed[0]}]]: has an effect only with [[frozen='vectors']]; add that, or leave it out"
@@ -69,7 +72,7 @@ class ClassificationTask(HeadTask):
         seed: int,
         dropout: float | None = None,
     ) -> PreTrainedModel:
-        """The encoder with a new head; with ``frozen`` a classifier of its vectors."""
+        """Load the encoder with a new head; with ``frozen``, a new classifier of the encoder's vectors."""
         if self.frozen is None:
             return super().head(checkpoint, labels=labels, seed=seed, dropout=dropout)
         self.know(labels)
@@ -83,25 +86,31 @@ class ClassificationTask(HeadTask):
         )  # fmt: skip
 
     def know(self, labels: Sequence[str] | None) -> None:
-        """Labels that data may have from now on."""
+        """Take the labels of the head; after this, data with other labels are refused. ``None`` allows any label."""
         self._allowed = None if labels is None else tuple(labels)
 
     def _require_known(self, labels: Sequence[str]) -> None:
         """Refuse labels that the model does not have."""
-        if self._allowed is not None and (lacking := set(labels) - set(self._allowed)):
+        unknown = set() if self._allowed is None else set(labels) - set(self._allowed)
+        if unknown:
             raise ConfigurationError(
-                f"{self.name}: label {min(lacking)!r} is not of the model's id2label, {', '.join(self._allowed)}"
+                f"{self.name}: label {min(unknown)!r} is not of the model's id2label, {', '.join(self._allowed or ())}"
             )
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
     ) -> list[EncodedRow]:
-        """One row per example, in the tokenizer's own template."""
+        """Encode each example as one row, with the special tokens of the tokenizer's own template.
+
+        A label that the model does not have gets the number 0. This happens where data without labels are predicted:
+        the numbers are then not read.
+        """
         del training
-        names = {label: i for i, label in enumerate(model_labels(model))}
+        number_of = {label: number for number, label in enumerate(model_labels(model))}
         if isinstance(model, VectorClassifier):
-            return self._numbered(dataset, tokenizer, model, names)
-        segments, halves = takes_segments(model, tokenizer), FIRST_LANGUAGE in dataset.column_names
+            return self._numbered(dataset, tokenizer, model, number_of)
+        segments = takes_segments(model, tokenizer)
+        has_two_languages = FIRST_LANGUAGE in dataset.column_names
         rows: list[EncodedRow] = []
         for batch in dataset.iter(_ENCODED_AT_ONCE):
             encoded = tokenizer(
@@ -111,51 +120,58 @@ class ClassificationTask(HeadTask):
                 return_token_type_ids=segments,
                 return_attention_mask=False,
             )
+            # Narrow integers: the rows of all examples stay in memory.
             for row, label in enumerate(batch["label"]):
                 inputs = {
                     "input_ids": np.array(encoded["input_ids"][row], np.int32),
-                    "labels": names.get(label, 0),
+                    "labels": number_of.get(label, 0),
                 }
                 if segments:
                     inputs["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
-                second = encoded.sequence_ids(row).index(1) if halves else 0
+                # The first position of the second text, which may be in another language.
+                second = encoded.sequence_ids(row).index(1) if has_two_languages else 0
                 rows.append(EncodedRow(inputs, len(rows), second=second))
         return rows
 
     def _numbered(
-        self, dataset: Dataset, tokenizer: Any, model: VectorClassifier, names: Mapping[str, int]
+        self, dataset: Dataset, tokenizer: Any, model: VectorClassifier, number_of: Mapping[str, int]
     ) -> list[EncodedRow]:
-        """One row an example, with the numbers of its texts' vectors."""
-        columns = [list(dataset[column]) for column in self.texts]
-        every = [text for column in columns for text in column]
-        numbers = np.array(model.number(every, tokenizer, self.max_length), np.int32)
-        rows = numbers.reshape(len(columns), len(dataset)).T
-        labels = [names.get(label, 0) for label in dataset["label"]]
-        return [
-            EncodedRow({"input_ids": row, "labels": label}, number)
-            for number, (row, label) in enumerate(zip(rows, labels, strict=True))
-        ]
+        """Encode each example as one row of the numbers of its texts' vectors: ``[3, 8]`` for two texts.
+
+        ``number_of``: Label to its number.
+        """
+        # All first texts, then all second texts, because the model computes the vectors of one list of texts.
+        texts: list[str] = []
+        for column in self.texts:
+            texts += dataset[column]
+        numbers = np.array(model.number(texts, tokenizer, self.max_length), np.int32)
+        numbers_of_example = numbers.reshape(len(self.texts), len(dataset)).T
+        rows: list[EncodedRow] = []
+        for text_numbers, label in zip(numbers_of_example, dataset["label"], strict=True):
+            inputs = {"input_ids": text_numbers, "labels": number_of.get(label, 0)}
+            rows.append(EncodedRow(inputs, len(rows)))
+        return rows
 
     def reduce(self, logits: Any) -> Any:
-        """All of them."""
+        """Keep the logits of all labels."""
         return logits
 
     def decode(
         self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
     ) -> Predictions:
-        """The best label of each example."""
-        names = list(self._allowed or self.labels(dataset))
+        """Return the best label of each example."""
+        labels = list(self._allowed or self.labels(dataset))
         predicted = [""] * len(dataset)
-        for row, output in zip(rows, outputs, strict=True):
-            predicted[row.example] = names[int(output.argmax())]
+        for row, logits in zip(rows, outputs, strict=True):
+            predicted[row.example] = labels[int(logits.argmax())]
         return predicted
 
     def labels(self, dataset: Dataset) -> list[str]:
-        """Outputs of a head for these data."""
+        """Return the labels that a head for these data needs an output for, in the order of the outputs."""
         raise NotImplementedError
 
     def gold(self, dataset: Dataset) -> list[str]:
-        """The labels of the data, in the form of predictions."""
+        """Return the labels of the data, in the form of predictions."""
         return list(dataset["label"])
 
     def confusion(self, dataset: Dataset, predictions: Predictions) -> ConfusionMatrix:
@@ -165,6 +181,6 @@ class ClassificationTask(HeadTask):
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:
-        """Accuracy."""
+        """Count accuracy for each example."""
         del language
         return {"accuracy": shares(list(map(eq, dataset["label"], predictions)))}

@@ -1,8 +1,15 @@
 """Code-switched training data from translations, as in PPA §2.3.
 
-Of an example and its original in the pivot language two are made: one sentence, or the question, is exchanged for the
-other language's. The monolingual example is dropped (footnote 2: it did not help) or kept; what one original makes
-carries its number, so that it can be put in one batch.
+The training data are translations (German, say) of originals in the pivot language (English). A translation and its
+original become two *copies*, each in both languages. For a pair of sentences:
+
+    first_de  second_de                        first_de  second_en
+                         ── code-switched ──>
+    first_en  second_en                        first_en  second_de
+
+For questions it is the question that is exchanged; the answer stays with the context. The translation itself is dropped
+(footnote 2 of PPA: it did not help) or kept behind the copies. All rows from one original carry its number, so that
+they can be put in one batch.
 
 Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*, §2.3 and Table 5 (−CS).
 """
@@ -19,21 +26,27 @@ from isoglot.tasks.features import FIRST_LANGUAGE
 
 _LOG = logging.getLogger(__name__)
 ORIGINAL = "original"
-"""Column: number of the original that a copy was made from."""
+"""Column: number of the original from which a row was made."""
 
 
 def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Dataset:
-    """Exchange one half of every example for its original's; ``keep``: the example itself comes after both copies.
+    """Make two code-switched copies of each translation and its original.
 
-    Pairs (l, en): ``(first_l, second_en)`` and ``(first_en, second_l)``. Questions: ``(question_l, context_en)`` with
-    the English answer and ``(question_en, context_l)`` with the translated one; where either answer is missing both
-    copies are dropped.
+    1. Pairs: ``(first_de, second_en)``, then ``(first_en, second_de)``.
+    2. Questions: ``(question_de, context_en)`` with the English answer, then ``(question_en, context_de)`` with the
+       German answer. If either answer is missing, the example makes no row.
 
-    Rows belong together by ``id``; see :func:`numbered`.
+    Args:
+        target: The translations.
+        pivot: The originals. A translation and its original have one ``id``; :func:`numbered` gives them ids.
+        keep: Put the translation itself after its two copies.
 
     Returns:
-        Rows of the same schema with :data:`ORIGINAL`, the language of the second half as ``language`` and that of the
-        first as :data:`FIRST_LANGUAGE`; copies of an original follow each other.
+        Rows of the same schema, those of one original one after another, with its number as :data:`ORIGINAL`.
+        ``language`` is that of the second text, :data:`FIRST_LANGUAGE` that of the first.
+
+    Raises:
+        ConfigurationError: Data of another kind than pairs or questions, or no row is left.
     """
     if all(column in target.features for column in SPAN):
         exchanged, schema = "question", SPAN
@@ -45,17 +58,20 @@ def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Datas
         )
     schema = Features({**schema, FIRST_LANGUAGE: Value("string")})
     columns: dict[str, list[Any]] = {name: [] for name in (*schema, ORIGINAL)}
-    number = 0
-    for translation, original in _matched(target, pivot):
-        row = target[translation]
-        copies = _copies(row, pivot[original], exchanged)
-        copies += [{**row, FIRST_LANGUAGE: row["language"]}] if keep and copies else []
-        for copy in copies:
+    originals = 0  # that made rows so far
+    for target_row, pivot_row in _matched(target, pivot):
+        translation = target[target_row]
+        made = _copies(translation, pivot[pivot_row], exchanged)
+        if not made:
+            continue
+        if keep:
+            made.append({**translation, FIRST_LANGUAGE: translation["language"]})
+        for row in made:
             for name in schema:
-                columns[name].append(copy[name])
-            columns[ORIGINAL].append(number)
-        number += bool(copies)
-    if not number:
+                columns[name].append(row[name])
+            columns[ORIGINAL].append(originals)
+        originals += 1
+    if not originals:
         raise ConfigurationError(
             "no example is left after code-switching; the answers of one side are missing"
         )
@@ -63,48 +79,71 @@ def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Datas
 
 
 def numbered(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
-    """Both with an ``id`` by which rows are matched, so that parts of either can be taken away.
+    """Return translations and originals with an ``id`` by which they are matched, even after rows are taken away.
 
-    Where ids are not there or not unique, the order counts.
+    Ids of the data are kept if they are unique on both sides. Otherwise row i of the one side belongs to row i of the
+    other, and the ids are row numbers.
     """
-    if all("id" in side.features and len(set(side["id"])) == len(side) for side in (target, pivot)):
+    if _has_unique_ids(target) and _has_unique_ids(pivot):
         return target, pivot
     if len(target) != len(pivot):
         raise ConfigurationError(
             f"got {len(target)} translated examples for {len(pivot)} originals without ids; add an id column"
         )
-    names = [str(i) for i in range(len(target))]
-    first, second = (
-        side.remove_columns([c for c in side.column_names if c == "id"]).add_column("id", names)
-        for side in (target, pivot)
-    )
-    return first, second
+    return _with_row_numbers(target), _with_row_numbers(pivot)
 
 
-def _copies(row: Mapping[str, Any], original: Mapping[str, Any], exchanged: str) -> list[dict[str, Any]]:
-    """Both examples with each other's column; none where an answer is missing."""
+def _has_unique_ids(rows: Dataset) -> bool:
+    """Whether rows have ids, and no two rows the same id."""
+    return "id" in rows.features and len(set(rows["id"])) == len(rows)
+
+
+def _with_row_numbers(rows: Dataset) -> Dataset:
+    """Return rows whose ``id`` is their number."""
+    if "id" in rows.column_names:
+        rows = rows.remove_columns("id")
+    return rows.add_column("id", [str(number) for number in range(len(rows))])
+
+
+def _copies(
+    translation: Mapping[str, Any], original: Mapping[str, Any], exchanged: str
+) -> list[dict[str, Any]]:
+    """Return the original with a column of the translation, and the other way round.
+
+    Nothing is returned for questions if the answer of either is missing or has no place in the context.
+
+    ``exchanged``: The column that changes sides: ``first`` of pairs, ``question`` of questions.
+    """
+    sides = (translation, original)
     if exchanged == "question":
-        if not all(side["answers"]["text"] and side["answers"]["start"][0] >= 0 for side in (row, original)):
+        has_answers = [side["answers"]["text"] and side["answers"]["start"][0] >= 0 for side in sides]
+        if not all(has_answers):
             return []
-    elif row["label"] != original["label"]:
+    elif translation["label"] != original["label"]:
         raise ConfigurationError(
-            f"{row['first'][:60]!r} is labelled {row['label']} and its original {original['first'][:60]!r} "
-            f"{original['label']}; give translations of the same examples in the same order"
+            f"{translation['first'][:60]!r} is labelled {translation['label']} and its original "
+            f"{original['first'][:60]!r} {original['label']}; give translations of the same examples in the same order"
         )
     return [
-        {**second, exchanged: first[exchanged], FIRST_LANGUAGE: first["language"]}
-        for first, second in ((row, original), (original, row))
+        {**original, exchanged: translation[exchanged], FIRST_LANGUAGE: translation["language"]},
+        {**translation, exchanged: original[exchanged], FIRST_LANGUAGE: original["language"]},
     ]
 
 
 def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:
-    """The row numbers of each translation and its original."""
-    numbers = {name: i for i, name in enumerate(pivot["id"])}
-    matches = [(i, numbers[name]) for i, name in enumerate(target["id"]) if name in numbers]
+    """Return the row numbers of each translation and its original, in the order of the translations.
+
+    Translations without an original are left out, and a warning counts them.
+    """
+    row_of = {identifier: row for row, identifier in enumerate(pivot["id"])}
+    matches = [
+        (row, row_of[identifier]) for row, identifier in enumerate(target["id"]) if identifier in row_of
+    ]
     if not matches:
         raise ConfigurationError(
             f"no id of the translations ({target['id'][0]!r}, …) is an original's ({pivot['id'][0]!r}, …)"
         )
-    if lost := len(target) - len(matches):
+    lost = len(target) - len(matches)
+    if lost:
         _LOG.warning("%d of %d translations have no original of their id: left out", lost, len(target))
     return matches

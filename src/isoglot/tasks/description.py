@@ -19,67 +19,94 @@ _NOT_OPTIONS = ("data", "allowed")
 def describe_task(task: Any) -> dict[str, Any]:
     """Describe a task: its kind and options, as plain values, without its data.
 
-    Options that a task did not always have, its ``recorded_if_given``, stand there only with other values than the
-    defaults, so that older runs and results are found again.
+    Options that were added to a task after its first release, named in its ``recorded_if_given``, are left out at their
+    default values, so that runs and results from before the option are recognised.
+
+    Example:
+        >>> from isoglot.tasks import build_task
+        >>> describe_task(build_task("pos", ["train.conllu"]))["kind"]
+        'pos'
     """
     facts, defaults = TaskFacts.of(task), _defaults(task)
-    values = {"kind": facts.kind, "heads": facts.heads} | {name: getattr(task, name) for name in defaults}
+    values: dict[str, Any] = {"kind": facts.kind, "heads": facts.heads}
+    for name in defaults:
+        values[name] = getattr(task, name)
     for name in getattr(type(task), "recorded_if_given", ()):
         if values[name] == defaults[name]:
             del values[name]
-    return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in values.items()}
+    for name, value in values.items():
+        if is_dataclass(value) and not isinstance(value, type):
+            values[name] = asdict(value)
+    return values
 
 
 def code_of(task: Any) -> dict[str, dict[str, str]]:
-    """Hashes of the files that a task's class is made of; empty for one that isoglot ships."""
+    """Return the hashes of the files that a user's own task is made of; nothing for a task of isoglot."""
     hashes = code_hashes(task)
     return {"code": hashes} if hashes else {}
 
 
 def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a task whose values are not the ``usual`` ones or else defaults; of a file its name alone."""
-    defaults = {**_defaults(task), **usual}
-    changed = {
-        name: value
-        for name, value in describe_task(task).items()
-        if name in defaults and name != "name" and value != defaults[name]
-    }
-    return {k: Path(v).name if isinstance(v, str) and Path(v).is_file() else v for k, v in changed.items()}
+    """Return the options of a task whose values differ from the expected ones: ``{"layer": 8}``.
+
+    A value that is a file is given by the name of the file, because its folder says nothing.
+
+    ``usual``: Values that are expected in place of the defaults.
+    """
+    expected = {**_defaults(task), **usual}
+    changed: dict[str, Any] = {}
+    for name, value in describe_task(task).items():
+        if name in expected and name != "name" and value != expected[name]:
+            is_file = isinstance(value, str) and Path(value).is_file()
+            changed[name] = Path(value).name if is_file else value
+    return changed
 
 
 def inherited_options(task: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that a task's :attr:`TaskFacts.inherited` options had in a fine-tuning.
+    """Return the values that a task's :attr:`TaskFacts.inherited` options had in a fine-tuning.
 
-    ``about``: Of the fine-tuned model, as :func:`isoglot.tasks.cards.origin` gives it.
+    ``about``: Card of the fine-tuned model, as :func:`isoglot.tasks.cards.origin` reads it.
     """
     trained_with = about.get("options", {})
-    return {
-        n: trained_with[n] for n in TaskFacts.of(task).inherited if n in trained_with and hasattr(task, n)
-    }
+    values = {}
+    for name in TaskFacts.of(task).inherited:
+        if name in trained_with and hasattr(task, name):
+            values[name] = trained_with[name]
+    return values
 
 
 def _defaults(task: Any) -> dict[str, Any]:
-    """Options of a task that can be read from it, and their defaults."""
-    factories = {f.name: f.default_factory for f in fields(task)} if is_dataclass(task) else {}
-    return {
-        name: factory() if (factory := factories.get(name, MISSING)) is not MISSING else parameter.default
-        for name, parameter in inspect.signature(type(task)).parameters.items()
-        if name not in _NOT_OPTIONS and hasattr(task, name)
-    }
+    """Return the options of a task and their defaults: arguments of its class that are attributes of the task too."""
+    factories: dict[str, Any] = {}
+    if is_dataclass(task):
+        factories = {field.name: field.default_factory for field in fields(task)}
+    defaults: dict[str, Any] = {}
+    for name, parameter in inspect.signature(type(task)).parameters.items():
+        if name in _NOT_OPTIONS or not hasattr(task, name):
+            continue
+        # The signature of a dataclass shows a placeholder for a default that a factory makes.
+        factory = factories.get(name, MISSING)
+        defaults[name] = parameter.default if factory is MISSING else factory()
+    return defaults
 
 
 def identify(task: Task, language: str, split: str) -> list[tuple[str, float, float]]:
-    """The content of each place of a language and split, and the part of it that is taken.
+    """Identify the data of a language and split: for each place its content, and its part as two percentages.
 
-    A moved file is the same, an edited one another. Data sets of the hub go by their names; splits of one are apart.
+    A moved file is the same data, an edited file is not. A place that holds several splits (``divided``) is identified
+    together with the split: its train and its test data differ.
     """
-    return [
-        (_content(location) + f" {split}" * location.divided, location.start, location.stop)
-        for location in locations_of(task, language, split)
-    ]
+    identities = []
+    for location in locations_of(task, language, split):
+        content = _content(location)
+        if location.divided:
+            content = f"{content} {split}"
+        identities.append((content, location.start, location.stop))
+    return identities
 
 
 def _content(location: Location) -> str:
+    """Return the hash of rows in memory or of a file or folder; of a data set on the hub its name."""
     if location.rows is not None:
         return content_hash(location.rows, location.rows.column_names)
     path = location.path

@@ -1,7 +1,10 @@
 """Heads for texts and for questions on the encoder of T5, mT5 and umT5.
 
-The library's own heads of these families for texts and for questions read a decoder as well (its head for tags does
-not). XLM-Align's Table 1 compares encoders of equal size, so mT5-base stands there with its encoder alone.
+Of these encoder-decoder models only the encoder is used: XLM-Align's Table 1 compares encoders of equal size, so
+mT5-base stands there with its encoder alone. transformers' own heads for texts and for questions also run the decoder
+(its head for tags does not), so these heads replace them; :func:`class_with_head` chooses.
+
+Each class is a head of this module (first base) and the family's base class of transformers (second base).
 """
 
 from typing import Any, ClassVar
@@ -23,7 +26,7 @@ from transformers.models.umt5.modeling_umt5 import UMT5PreTrainedModel
 
 
 class _Head:
-    """The family's encoder and a linear layer on its last states."""
+    """A family's encoder and a linear layer on the encoder's last states."""
 
     encoder_class: ClassVar[Any]
 
@@ -35,9 +38,12 @@ class _Head:
         self.post_init()
 
     def _init_weights(self: Any, module: nn.Module) -> None:
-        """Begin the head as small as the library's heads of T5 for texts and questions, and not with weights of 1."""
+        """Start the head with weights as small as those of transformers' heads of T5 for texts and questions.
+
+        The standard deviation is ``hidden_size**-0.5``, and not 1 as in transformers' head of T5 for tags.
+        """
         if isinstance(module, nn.Linear) and module is self.classifier:
-            # The library's functions leave weights alone that were loaded.
+            # These functions of transformers leave weights unchanged that were loaded from a checkpoint.
             initialization.normal_(module.weight, std=self.config.hidden_size**-0.5)
             initialization.zeros_(module.bias)
         else:
@@ -45,7 +51,7 @@ class _Head:
 
 
 class _TextHead(_Head):
-    """One label for a text, or for two: a linear layer on the mean of the encoder's last states.
+    """Predict one label for a text, or for two: a linear layer on the mean of the encoder's last states.
 
     T5 has no token at the start of a text that stands for the whole of it. The mean is what sentence-T5 reads (Ni et
     al. 2022, §3.1).
@@ -54,17 +60,18 @@ class _TextHead(_Head):
     def forward(
         self: Any, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
     ) -> SequenceClassifierOutput:
-        """Logits of the labels. **Shape** of ``input_ids`` and ``attention_mask``: (texts, tokens)."""
+        """Return logits of the labels. **Shape** of ``input_ids`` and ``attention_mask``: (texts, tokens)."""
         states = self.transformer(input_ids, attention_mask=attention_mask)[0]
-        kept = attention_mask.unsqueeze(-1).to(states.dtype)
-        mean = (states * kept).sum(1) / kept.sum(1).clamp(min=1)
+        # The mean over real tokens, without padding.
+        is_token = attention_mask.unsqueeze(-1).to(states.dtype)
+        mean = (states * is_token).sum(1) / is_token.sum(1).clamp(min=1)
         logits = self.classifier(self.dropout(mean))
         loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
 
 class _QuestionHead(_Head):
-    """The first and the last token of an answer, each a linear layer on the encoder's last states, as BERT's."""
+    """Score each token as the first and as the last of an answer: two linear layers on the last states, as BERT's."""
 
     def __init__(self: Any, config: PretrainedConfig) -> None:
         config.num_labels = 2  # a score for the first token of the answer, and one for the last
@@ -77,7 +84,7 @@ class _QuestionHead(_Head):
         start_positions: Tensor | None = None,
         end_positions: Tensor | None = None,
     ) -> QuestionAnsweringModelOutput:
-        """Scores of the tokens. **Shape** of ``input_ids`` and ``attention_mask``: (windows, tokens)."""
+        """Return two scores of each token. **Shape** of ``input_ids`` and ``attention_mask``: (windows, tokens)."""
         states = self.transformer(input_ids, attention_mask=attention_mask)[0]
         starts, ends = self.classifier(self.dropout(states)).unbind(-1)
         loss = None
@@ -137,8 +144,8 @@ _HEADS: dict[tuple[str, str], type[PreTrainedModel]] = {
 
 
 def class_with_head(auto: Any, config: PretrainedConfig) -> Any:
-    """The class that loads an encoder with a head: one of those above for T5's families, else the library's.
+    """Return the class that loads an encoder with a head: a class of this module for T5's families, else ``auto``.
 
-    ``auto``: The library's class of the head, such as ``AutoModelForQuestionAnswering``.
+    ``auto``: The class of transformers for this head, such as ``AutoModelForQuestionAnswering``.
     """
     return _HEADS.get((config.model_type, auto.__name__), auto)

@@ -1,4 +1,4 @@
-"""Encoded rows, batches of rows of like length, and running a head over them."""
+"""Encoded rows, batches of rows of similar length, and a forward pass of a head over them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ from isoglot.core.options import Precision
 from isoglot.modules.finite import require_finite
 
 RowOutput = NDArray[Any]
+"""The part of a head's logits that a task keeps for one encoded row."""
 StepProgress = Callable[[int, int], None]
 """Receives the progress of a long step: items done, and items in all."""
 
 _MODEL_COLUMNS = ("input_ids", "token_type_ids", "language_ids")
+"""Inputs of a row that a model takes for a prediction; labels are not among them."""
 
 IGNORED = -100
-"""Label of a position that does not count."""
+"""Label of a position that takes no part in the loss, as in torch's cross-entropy."""
 
 FIRST_LANGUAGE = "first_language"
-"""Column: language of the first of two texts (a pair's first sentence, a question); ``language`` is the second's."""
+"""Column: language of the first of two texts (a pair's first sentence, a question); ``language`` is of the second."""
 
 
 @dataclass(slots=True)
@@ -41,16 +43,19 @@ class EncodedRow:
     inputs: dict[str, Any]
     example: int
     detail: Any = None  # for the task's `decode`: the words of a row, the window of a context
-    second: int = 0  # position at which the second of two texts begins, for texts in two languages
+    second: int = 0  # position at which the second of two texts begins; set only for texts in two languages
 
 
 def row_lengths(inputs: Iterable[Mapping[str, Any]]) -> NDArray[np.int64]:
-    """Tokens of each input, special ones included."""
+    """Count the tokens of each input, special ones included."""
     return np.array([len(row["input_ids"]) for row in inputs], np.int64)
 
 
 class RowCollator:
-    """Pad rows to a ``multiple``. The rows of an item that is a list stay in one batch."""
+    """Collate rows to a batch, padded on the right to the longest row.
+
+    ``multiple``: Round the padded length up to a multiple of this: 13 tokens are padded to 16 with ``multiple=8``.
+    """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, multiple: int = 1) -> None:
         self.fill = {"input_ids": int(tokenizer.pad_token_id or 0), "token_type_ids": 0, "labels": IGNORED,
@@ -58,7 +63,10 @@ class RowCollator:
         self.multiple = multiple
 
     def __call__(self, items: Sequence[Mapping[str, Any] | Sequence[Mapping[str, Any]]]) -> dict[str, Tensor]:
-        """A batch: padded columns, ``attention_mask``, and scalars as vectors."""
+        """Return a batch: padded columns, scalars as vectors, and the ``attention_mask``.
+
+        An item is a row, or a list of rows that must stay in one batch.
+        """
         rows: list[Mapping[str, Any]] = []
         for item in items:
             rows += [item] if isinstance(item, Mapping) else item
@@ -66,7 +74,7 @@ class RowCollator:
         width = math.ceil(longest / self.multiple) * self.multiple
         batch: dict[str, Tensor] = {}
         for name, value in rows[0].items():
-            if np.ndim(value) == 0:
+            if np.ndim(value) == 0:  # such as the label of a text
                 batch[name] = torch.tensor([int(row[name]) for row in rows])
                 continue
             table = np.full((len(rows), width), self.fill[name], np.int64)
@@ -91,17 +99,17 @@ def device_batches(
     max_tokens: int | None = None,
     progress: StepProgress | None = None,
 ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
-    """Batches of inputs of like length on a device: the numbers of the inputs, and their padded columns.
+    """Yield batches of inputs of similar length on a device: the numbers of the inputs, and their padded columns.
 
-    ``max_tokens``: Most tokens of a batch, padding included. By default 1024 on a CPU, where the states of a larger
-    batch do not stay in the cache from layer to layer and a token takes nearly twice the time; 8192 elsewhere.
+    ``max_tokens``: Maximum tokens of a batch, padding included. By default 1024 on a CPU, where the states of a larger
+    batch do not stay in the CPU's cache from layer to layer and a token takes nearly twice the time; 8192 elsewhere.
     """
     done = 0
     budget = max_tokens or (1024 if device.type == "cpu" else 8192)
-    for batch in length_batches(row_lengths(inputs).tolist(), budget):
-        columns = collator([inputs[i] for i in batch])
-        yield batch, {name: value.to(device) for name, value in columns.items()}
-        done += len(batch)
+    for numbers in length_batches(row_lengths(inputs).tolist(), budget):
+        columns = collator([inputs[number] for number in numbers])
+        yield numbers, {name: value.to(device) for name, value in columns.items()}
+        done += len(numbers)
         if progress is not None:
             progress(done, len(inputs))
 
@@ -119,28 +127,39 @@ def predict_rows(
 ) -> list[RowOutput]:
     """Run a model with a head over rows.
 
-    ``reduce`` gets the logits, a tuple of them where a head has several, and returns what of them is kept.
+    Args:
+        model: The model.
+        rows: The rows; the results are in their order.
+        collator: Pads the rows of a batch.
+        reduce: Receives the logits of a batch (a tuple, if the head has several kinds of logits), and returns the
+            tensor or tuple of tensors to keep.
+        max_tokens: Maximum tokens of a batch, as for :func:`device_batches`.
+        precision: Type of the numbers in the forward pass.
+        progress: Receives the number of rows done and of all.
 
     Returns:
-        One array a row: of shape (length,) or, where ``reduce`` gives several tensors, (tensors, length).
+        One array a row: what ``reduce`` kept of it. Several tensors are stacked: (tensors, length).
     """
     model.eval()
     results: list[RowOutput] = [np.zeros(0)] * len(rows)
+    # Autocast, and not a copy of the model in another type: the weights stay float32.
     cast = (
         nullcontext()
         if precision == "float32"
         else torch.autocast(model.device.type, getattr(torch, precision))
     )
     inputs = [{name: row.inputs[name] for name in _MODEL_COLUMNS if name in row.inputs} for row in rows]
-    for batch, columns in device_batches(inputs, collator, model.device, max_tokens, progress):
+    for numbers, columns in device_batches(inputs, collator, model.device, max_tokens, progress):
         with cast:
             output = model(**columns)
-        # One tensor, `logits`, of most heads; a head for questions has `start_logits` and `end_logits`.
-        logits = tuple(require_finite(v, name) for name, v in output.items() if name.endswith("logits"))
-        reduced = reduce(logits[0] if len(logits) == 1 else logits)
-        parts = reduced if isinstance(reduced, tuple) else (reduced,)
-        arrays = [part.float().cpu().numpy() for part in parts]
-        for place, row in enumerate(batch):
+        # Most heads have one tensor, `logits`; a head for questions has `start_logits` and `end_logits`.
+        logits = tuple(
+            require_finite(values, name) for name, values in output.items() if name.endswith("logits")
+        )
+        kept = reduce(logits[0] if len(logits) == 1 else logits)
+        tensors = kept if isinstance(kept, tuple) else (kept,)
+        arrays = [tensor.float().cpu().numpy() for tensor in tensors]
+        for place, number in enumerate(numbers):
             outputs = [array[place] for array in arrays]
-            results[row] = outputs[0] if len(outputs) == 1 else np.stack(outputs)
+            results[number] = outputs[0] if len(outputs) == 1 else np.stack(outputs)
     return results

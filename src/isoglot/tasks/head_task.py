@@ -27,6 +27,7 @@ from isoglot.tasks.description import changed_options, inherited_options
 from isoglot.tasks.encoder_half_heads import class_with_head
 
 _PLACEHOLDER = re.compile(r"LABEL_\d+")
+"""Names that transformers gives to outputs that nobody named: ``LABEL_0``."""
 
 XTREME: Mapping[str, Any] = {"learning_rate": 2e-5, "max_length": 128}
 """Settings for tags and pairs in XTREME's scripts (Hu et al. 2020, appendix B)."""
@@ -40,21 +41,24 @@ XTREME_QUESTIONS: Mapping[str, Any] = {
     "windows": "advance",
     "select": "last",
 }
-"""Questions there: the model of SQuAD, read in windows that begin ``doc_stride`` tokens apart."""
+"""Settings for questions there: a model of SQuAD, which reads contexts in windows ``doc_stride`` tokens apart."""
 
 PPA: Mapping[str, Any] = {"epochs": 2, "warmup": 1000, "weight_decay": 0.01, "precision": "mixed"}
-"""PPA §3.3, which follows "the standard way of finetuning BERT-like models" (§2.3)."""
+"""Settings of PPA §3.3, which follows "the standard way of finetuning BERT-like models" (§2.3)."""
 
 ALIGN_MLM: Mapping[str, Any] = {"learning_rate": 2e-5, "max_length": 128, "select": "last"}
-"""ALIGN-MLM Table 11. The authors' scripts keep the last checkpoint: the dev set is the one they report."""
+"""Settings of ALIGN-MLM Table 11. The authors' scripts keep the last checkpoint: they report scores on the dev set."""
 
 XLM_ALIGN: Mapping[str, Any] = {"warmup": 0.1, "weight_decay": 0.0, "max_length": 128, "select": "joint"}
-"""XLM-Align Table 12, searched on the joint dev data of all languages. Lengths are not given: XTREME's."""
+"""Settings of XLM-Align Table 12, searched on the joint dev data of all languages.
+
+The paper does not give the lengths; they are XTREME's.
+"""
 
 
 @dataclass
 class HeadTask:
-    """Data on disk or on the hub, and one of the library's heads.
+    """A task whose data are on disk, on the hub or in memory, and whose head is one of transformers'.
 
     Args:
         data: Where the data are.
@@ -65,6 +69,7 @@ class HeadTask:
     name: str = ""
     kind: ClassVar[str]
     auto: ClassVar[Any]
+    """The ``AutoModelFor...`` class of the head."""
     hub: ClassVar[HubSpec]
     schema: ClassVar[Features]
     group: ClassVar[tuple[str, ...]] = ()
@@ -79,13 +84,17 @@ class HeadTask:
         """Take the labels of the head; after this, data with other labels are refused."""
 
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
-        """A copy of the task. Options that were not named have the values of the model's fine-tuning."""
+        """Copy the task, with the values that the model was fine-tuned with for options that were not given.
+
+        An option counts as given if it was named when the task was built by name, even with its default value, or if
+        its value is not the default.
+        """
         inherited = inherited_options(self, origin(checkpoint))
-        named = changed_options(self, {}).keys() | self.named_options
-        return replace(self, **{name: value for name, value in inherited.items() if name not in named})
+        given = changed_options(self, {}).keys() | self.named_options
+        return replace(self, **{name: value for name, value in inherited.items() if name not in given})
 
     def read_file(self, location: Location, language: str, split: str) -> Dataset:
-        """Rows of a file in one of the task's own formats."""
+        """Read the rows of a file in one of the task's own formats."""
         raise NotImplementedError
 
     def is_table(self, path: str) -> bool:
@@ -93,11 +102,14 @@ class HeadTask:
         return is_table(path)
 
     def language_of(self, language: str) -> str:
-        """The language that rows are in."""
+        """Return the language that rows are in; a subclass may also take a pair of languages."""
         return language
 
     def load(self, language: str, split: str) -> Dataset:
-        """Rows of the schema: of every place that has the language and split, the part that was asked for."""
+        """Load rows of the schema from every place that has data of the language and split.
+
+        A place may be asked for in part only, such as the last fifth of its rows as development data.
+        """
         tag = self.language_of(language)
         parts = []
         for location in self.data.find(language, split):
@@ -115,7 +127,7 @@ class HeadTask:
             parts.append(rows)
         if len(parts) == 1:
             return parts[0]
-        # Files of one task may differ in columns that no task needs, such as ids.
+        # Files of one task may differ in columns that no task needs, such as ids. Keep the columns that all have.
         shared = [name for name in parts[0].column_names if all(name in part.column_names for part in parts)]
         return concatenate_datasets([part.select_columns(shared) for part in parts])
 
@@ -127,21 +139,24 @@ class HeadTask:
         seed: int,
         dropout: float | None = None,
     ) -> PreTrainedModel:
-        """The pre-trained encoder with a new head.
+        """Load the pre-trained encoder with a new head.
 
         ``seed`` decides the weights of the head, and of a pooler that the checkpoint lacks. ``dropout`` replaces every
         rate of dropout in the configuration.
         """
         self.know(labels)
-        named: dict[str, Any] = {}
+        outputs: dict[str, Any] = {}
         if labels is not None:
             self._require_two(labels)
-            numbers = dict(enumerate(labels))
-            named = {"id2label": numbers, "label2id": {name: i for i, name in numbers.items()}}
-        config = load_config(checkpoint, **named)
+            outputs["id2label"] = dict(enumerate(labels))
+            outputs["label2id"] = {label: number for number, label in enumerate(labels)}
+        config = load_config(checkpoint, **outputs)
         if dropout is not None:
-            rates = [k for k, v in config.to_dict().items() if "dropout" in k and isinstance(v, int | float)]
-            config.update(dict.fromkeys(rates, dropout))
+            # Families name their rates differently: hidden_dropout_prob, attention_dropout, seq_classif_dropout.
+            for name, value in config.to_dict().items():
+                if "dropout" in name and isinstance(value, int | float):
+                    config.update({name: dropout})
+        # The seed decides the new weights, and torch's global generator stays where it was.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_for(seed, "head"))
             return load_checkpoint(
@@ -149,7 +164,7 @@ class HeadTask:
             )
 
     def _require_two(self, labels: Sequence[str] | None) -> None:
-        """Refuse a single label: one output is a regression to the library."""
+        """Refuse a single label: transformers takes a head with one output for a regression."""
         if labels is not None and len(labels) < 2:
             raise ConfigurationError(
                 f"{self.name} data ({self.data.describe()}): the only label of the training data is "
@@ -157,7 +172,7 @@ class HeadTask:
             )
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
-        """A fine-tuned model."""
+        """Load a fine-tuned model. After this, data with labels that the model does not have are refused."""
         without_head = (
             f"has no head for {self.kind}; run `isoglot finetune {checkpoint} --task {self.kind} ...` first and "
             "evaluate what it writes"
@@ -171,20 +186,22 @@ class HeadTask:
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:
-        """Metrics as counts of each example."""
+        """Count the metrics for each example."""
         raise NotImplementedError
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
-        """Metrics in %."""
+        """Return the metrics in %: the counts of all examples together."""
         counts = self.counts(dataset, predictions, language=language)
         return {name: count.value for name, count in counts.items()}
 
 
 def keep_label_values(model: PreTrainedModel, labels: Sequence[str], values: Mapping[str, Any]) -> None:
-    """Keep in a head's ``config.json`` which labels are numbers, or true and false, in the training data.
+    """Keep in a head's ``config.json`` the labels that are numbers, or true and false, in the training data.
 
-    transformers keeps labels as texts, so a label 1 would come back from `predict` as "1". ``values``: Text of a label
-    to its value. Labels that are texts are not kept.
+    transformers keeps labels as texts, so a label 1 would come back from `predict` as "1".
+
+    ``labels``: The labels of the head, as texts.
+    ``values``: Text of a label to its value, ``{"1": 1}``; labels that are texts are not in it.
     """
     kept = {label: values[label] for label in labels if label in values}
     if kept:
@@ -192,7 +209,7 @@ def keep_label_values(model: PreTrainedModel, labels: Sequence[str], values: Map
 
 
 def label_values(model: PreTrainedModel) -> dict[str, Any]:
-    """The labels of a head that are not texts, by their text in ``id2label``: ``{"1": 1}``."""
+    """Return the labels of a head that are not texts, by their text in ``id2label``: ``{"1": 1}``."""
     values = getattr(model.config, "label_values", None)
     return dict(values) if isinstance(values, Mapping) else {}
 
@@ -208,24 +225,38 @@ def fit_length(task: TrainableTask, model: PreTrainedModel, report: Reporter) ->
 
 
 def _require_clear_labels(config: PretrainedConfig, checkpoint: str | Path) -> None:
-    """Refuse a head whose outputs are named in two ways, or that have the same name."""
-    names = {int(number): str(name) for number, name in (config.id2label or {}).items()}
-    numbers = {str(name): int(number) for name, number in (config.label2id or {}).items()}
-    problem = ""
-    if sorted(names) != list(range(len(names))):
-        problem = f"id2label numbers the outputs {', '.join(map(str, sorted(names)))}, and they count from 0"
-    elif twice := [name for name, count in Counter(names.values()).items() if count > 1]:
-        problem = f"id2label names several outputs {twice[0]!r}"
-    elif not all(map(_PLACEHOLDER.fullmatch, numbers)):  # what transformers writes where nobody named them
-        by_name = {name: number for number, name in names.items()}
-        if differing := [name for name in by_name | numbers if by_name.get(name) != numbers.get(name)]:
-            output, label = (side.get(differing[0], "not there") for side in (by_name, numbers))
-            problem = f"{differing[0]!r} is {output} in id2label and {label} in label2id"
+    """Refuse a head whose ``config.json`` does not say clearly which output is which label.
+
+    1. ``id2label`` numbers all outputs from 0: not ``{1: "yes", 2: "no"}``.
+    2. No two outputs have one name.
+    3. ``label2id`` says the same as ``id2label``, unless it holds nothing but the names that transformers makes up,
+       such as ``LABEL_0``: then only ``id2label`` was filled in.
+    """
+    problem = _problem_of_labels(config)
     if problem:
         raise ConfigurationError(f"{checkpoint}: {problem}; correct its config.json")
 
 
+def _problem_of_labels(config: PretrainedConfig) -> str:
+    """Return the first broken rule of :func:`_require_clear_labels`, or an empty text."""
+    name_of = {int(number): str(name) for number, name in (config.id2label or {}).items()}
+    number_of = {str(name): int(number) for name, number in (config.label2id or {}).items()}
+    if sorted(name_of) != list(range(len(name_of))):  # 1
+        return f"id2label numbers the outputs {', '.join(map(str, sorted(name_of)))}, and they count from 0"
+    for name, count in Counter(name_of.values()).items():  # 2
+        if count > 1:
+            return f"id2label names several outputs {name!r}"
+    if all(_PLACEHOLDER.fullmatch(name) for name in number_of):  # 3
+        return ""
+    number_in_id2label = {name: number for number, name in name_of.items()}
+    for name in number_in_id2label | number_of:
+        first, second = number_in_id2label.get(name, "not there"), number_of.get(name, "not there")
+        if first != second:
+            return f"{name!r} is {first} in id2label and {second} in label2id"
+    return ""
+
+
 def model_labels(model: PreTrainedModel) -> list[str]:
-    """Names of the head's outputs, in order."""
+    """Return the names of a head's outputs, in order."""
     names: dict[Any, Any] = dict(model.config.id2label or {})
-    return [str(names[i]) for i in sorted(names, key=int)]
+    return [str(names[number]) for number in sorted(names, key=int)]

@@ -1,7 +1,12 @@
-"""Language embeddings beyond pre-training: an encoder that learned with them is fine-tuned and evaluated with them.
+"""Language embeddings after pre-training: an encoder that learned with them is fine-tuned and evaluated with them.
 
 XLM and DICT-MLM add a vector of the language to every input position; ALIGN-MLM's authors pass the language ids in
-fine-tuning and evaluation too (Tang et al. 2022). They stand in files of their own beside the encoder.
+fine-tuning and evaluation too (Tang et al. 2022). transformers' encoders have no place for such a table, so it stands
+in a file beside the encoder: ``objectives.safetensors`` of a pre-training run, whose ids are in the run's
+``recipe.yaml``, and ``language_embeddings.safetensors`` of a fine-tuned model, with the ids inside.
+
+- *table*: the matrix of language embeddings, a row a language.
+- *ids*: language code to row of the table: ``{"en": 0, "de": 1}``.
 """
 
 import json
@@ -30,7 +35,9 @@ _TABLE_FILE = "language_embeddings.safetensors"
 _OBJECTIVES = "objectives.safetensors"
 _RECIPE = "recipe.yaml"
 _IDS = "isoglot_language_ids"
+"""Attribute of a model that holds the ids of its table."""
 _UNKNOWN = -1
+"""Id of positions whose language has no embedding."""
 
 
 @dataclass(frozen=True)
@@ -42,33 +49,47 @@ class LanguageVectors:
 
 
 def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
-    """The language embeddings of a checkpoint, fine-tuned or of a pre-training run; ``None`` without any."""
-    if isinstance(checkpoint, str):
+    """Read the language embeddings of a checkpoint, fine-tuned or of a pre-training run; ``None`` if it has none."""
+    if isinstance(checkpoint, str):  # a name on the hub
         return None
-    table = read_table(checkpoint / _TABLE_FILE)
-    if table is not None:
-        weight, metadata = table
+    fine_tuned = read_table(checkpoint / _TABLE_FILE)
+    if fine_tuned is not None:
+        weight, metadata = fine_tuned
         return LanguageVectors(json.loads(metadata["ids"]), weight)
-    recipe, trained = checkpoint.parent / _RECIPE, read_table(checkpoint / _OBJECTIVES)
-    if trained is None or not recipe.is_file():
+    pretrained = read_table(checkpoint / _OBJECTIVES)
+    recipe = checkpoint.parent / _RECIPE
+    if pretrained is None or not recipe.is_file():
         return None
+    # Several objectives of a recipe may name ids; they share the table.
     ids: dict[str, int] = {}
-    for mapping in _named(read_document(recipe, variables=False).values, "language_ids"):
+    for mapping in _mappings_called("language_ids", read_document(recipe, variables=False).values):
         ids |= {str(code): int(number) for code, number in mapping.items()}
-    return LanguageVectors(ids, trained[0]) if ids else None
+    weight, _ = pretrained
+    return LanguageVectors(ids, weight) if ids else None
 
 
 def chosen_vectors(checkpoint: Path | str, ids: Mapping[str, int] | None) -> LanguageVectors | None:
-    """A checkpoint's language embeddings with the ids that are asked for, by default its own; empty ones mean none."""
-    vectors = None if ids == {} else read_vectors(checkpoint)
-    if not ids:
-        return vectors
+    """Read the language embeddings of a checkpoint, with the ids that the user chose.
+
+    1. ``None``: the checkpoint's own ids, if it has language embeddings.
+    2. ``{}``: no language embeddings, even if the checkpoint has them.
+    3. ``{"de": 1}``: these ids in place of the checkpoint's own.
+
+    Raises:
+        ConfigurationError: Ids for a checkpoint without language embeddings, or beyond its table.
+    """
+    if ids is None:  # 1
+        return read_vectors(checkpoint)
+    if not ids:  # 2
+        return None
+    vectors = read_vectors(checkpoint)  # 3
     if vectors is None:
         raise ConfigurationError(
             f"got language_ids {dict(ids)}, but {checkpoint} has no language embeddings; leave them out"
         )
     last = len(vectors.weight) - 1
-    if wrong := {code: number for code, number in ids.items() if not 0 <= number <= last}:
+    wrong = {code: number for code, number in ids.items() if not 0 <= number <= last}
+    if wrong:
         raise ConfigurationError(
             f"language_ids: got {wrong}, but the checkpoint's language embeddings have ids 0 to {last}; use one of them"
         )
@@ -76,37 +97,42 @@ def chosen_vectors(checkpoint: Path | str, ids: Mapping[str, int] | None) -> Lan
 
 
 def write_vectors(vectors: LanguageVectors, checkpoint: Path) -> None:
-    """Put the language embeddings beside a model."""
+    """Write language embeddings and their ids into a file beside a model."""
     table = {_WEIGHT: vectors.weight.detach().float().cpu().contiguous()}
     save_file(table, checkpoint / _TABLE_FILE, metadata={"ids": json.dumps(dict(vectors.ids))})
 
 
 def attach(model: PreTrainedModel, vectors: LanguageVectors) -> None:
-    """Have a model take ``language_ids`` (batch, length) and add each language's vector to the word embeddings.
+    """Make a model take ``language_ids`` (batch, length), and add the vector of each id to the word embedding.
 
-    The vectors are trained with the model. A position in a language that has none (−1) gets the mean of the others.
+    The vectors are trained with the model. A position whose language has no id (−1) gets the mean of the vectors that
+    have one, so a language that was never seen is not read as any one of the others.
     """
     table = nn.Embedding.from_pretrained(vectors.weight.clone().float(), freeze=False)
     model.add_module(_TABLE, table)
     known = torch.tensor(sorted(set(vectors.ids.values())))
-    ids = dict(vectors.ids)
 
-    def add(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def add_vectors(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         numbers = kwargs.pop("language_ids", None)
         if numbers is None:
             return args, kwargs
+        # The encoder then gets sums of embeddings in place of token ids.
         embedded = input_embeddings(model)(kwargs.pop("input_ids"))
-        added = add_language_embeddings(embedded, numbers.clamp(min=0), table)
+        # Row 0 stands in for −1, which the table does not have; its sum is replaced in the last step.
+        with_own = add_language_embeddings(embedded, numbers.clamp(min=0), table)
         mean = table(known.to(numbers.device)).mean(0).to(embedded.dtype)
-        kwargs["inputs_embeds"] = torch.where((numbers < 0)[..., None], embedded + mean, added)
+        kwargs["inputs_embeds"] = torch.where((numbers < 0)[..., None], embedded + mean, with_own)
         return args, kwargs
 
-    model.register_forward_pre_hook(add, with_kwargs=True)
-    setattr(model, _IDS, ids)
+    model.register_forward_pre_hook(add_vectors, with_kwargs=True)
+    setattr(model, _IDS, dict(vectors.ids))
 
 
 def attach_chosen(model: PreTrainedModel, checkpoint: Path | str, ids: Mapping[str, int] | None) -> None:
-    """Give a model the :func:`chosen_vectors` of a checkpoint, if it has any; frozen vectors are made without them."""
+    """Attach the :func:`chosen_vectors` of a checkpoint to a model, if there are any.
+
+    A classifier of frozen sentence vectors gets none: its encoder runs without language embeddings.
+    """
     if isinstance(model, VectorClassifier):
         return
     vectors = chosen_vectors(checkpoint, ids)
@@ -115,34 +141,43 @@ def attach_chosen(model: PreTrainedModel, checkpoint: Path | str, ids: Mapping[s
 
 
 def attached(model: nn.Module) -> LanguageVectors | None:
-    """What :func:`attach` gave a model, as it is after training; ``None`` without."""
+    """Return the language embeddings that :func:`attach` gave a model, as trained since; ``None`` if it has none."""
     ids, table = getattr(model, _IDS, None), getattr(model, _TABLE, None)
-    return LanguageVectors(ids, table.weight) if ids is not None and isinstance(table, nn.Embedding) else None
+    if ids is None or not isinstance(table, nn.Embedding):
+        return None
+    return LanguageVectors(ids, table.weight)
 
 
 def number_rows(rows: Sequence[EncodedRow], dataset: Dataset, vectors: LanguageVectors | None) -> set[str]:
-    """Give each position of a row the id of its text's language.
+    """Give each position of each row the id of its language, in ``row.inputs["language_ids"]``.
 
-    A row is in its example's ``language``. Where the examples have a :data:`FIRST_LANGUAGE`, it holds up to the second
-    of two texts: code-switched pairs, and questions in another language than their contexts.
+    1. A row is in the ``language`` of its example.
+    2. If examples have a :data:`FIRST_LANGUAGE`, as code-switched pairs and questions in another language than their
+       contexts have, then positions before the second text are in that one. A German question (3 tokens) about an
+       English context (4) has the ids ``[1, 1, 1, 0, 0, 0, 0]``.
+    3. A position whose language has no id gets −1.
 
-    Returns the languages without an id; their positions get −1.
+    Returns:
+        The languages without an id. Without ``vectors`` nothing is done.
     """
     if vectors is None:
         return set()
-    second = list(dataset["language"])
-    first = list(dataset[FIRST_LANGUAGE]) if FIRST_LANGUAGE in dataset.column_names else second
+    languages = list(dataset["language"])
+    has_first = FIRST_LANGUAGE in dataset.column_names
+    first_languages = list(dataset[FIRST_LANGUAGE]) if has_first else languages
+    unknown: set[str] = set()
     for row in rows:
-        begin = 0 if first is second else row.second
-        ids = [vectors.ids.get(languages[row.example], _UNKNOWN) for languages in (first, second)]
-        lengths = (begin, len(row.inputs["input_ids"]) - begin)
+        first, second = first_languages[row.example], languages[row.example]
+        unknown |= {first, second} - vectors.ids.keys()  # 3
+        ids = [vectors.ids.get(first, _UNKNOWN), vectors.ids.get(second, _UNKNOWN)]
+        begin_of_second = row.second if has_first else 0  # 2, 1
+        lengths = (begin_of_second, len(row.inputs["input_ids"]) - begin_of_second)
         row.inputs["language_ids"] = np.repeat(np.array(ids, np.int16), lengths)
-    used = {languages[row.example] for languages in (first, second) for row in rows}
-    return used - set(vectors.ids)
+    return unknown
 
 
 def read_table(path: Path) -> tuple[Tensor, dict[str, str]] | None:
-    """The language embeddings in a file of tensors, and what else it says; ``None`` without any."""
+    """Read the table of language embeddings in a file of tensors, and the file's metadata; ``None`` without a table."""
     if not path.is_file():
         return None
     try:
@@ -154,11 +189,11 @@ def read_table(path: Path) -> tuple[Tensor, dict[str, str]] | None:
         raise InputError(f"cannot be read ({error}); copy the checkpoint again", path=path) from error
 
 
-def _named(values: Any, name: str) -> Iterator[Mapping[str, Any]]:
-    """All mappings of this name, however deep."""
+def _mappings_called(name: str, values: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield all mappings under a key of this name, at any depth of mappings."""
     if isinstance(values, Mapping):
         for key, value in values.items():
             if key == name and isinstance(value, Mapping):
                 yield value
             else:
-                yield from _named(value, name)
+                yield from _mappings_called(name, value)

@@ -1,4 +1,7 @@
-"""Bilingual lexicon induction: a word's translations among all words of the other language (MUSE)."""
+"""Bilingual lexicon induction: find a word's translation among all target words of a dictionary (MUSE).
+
+The source words whose translations are looked for are *asked*; the target words of the dictionary are the *candidates*.
+"""
 
 import re
 from dataclasses import dataclass
@@ -20,9 +23,12 @@ from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import StepProgress
 from isoglot.tasks.text_vectors import TextEncoder
 
-_RANGE = re.compile(r"\.(\d+)-(\d+)\.")
+_SLICE_IN_NAME = re.compile(r"\.(\d+)-(\d+)\.")
+"""The slice in the name of a MUSE file that holds only this slice: ``en-de.5000-6500.txt``."""
+_MUSE_SLICES = {"train": (0, 5000), "test": (5000, 6500), "dev": (5000, 6500)}
+"""Split to its first source word, and the one after its last. MUSE has no dev slice: its test slice stands in."""
 _PRECISIONS = (1, 5)
-_MUSE_RANGES = {"train": (0, 5000), "test": (5000, 6500), "dev": (5000, 6500)}
+"""The k of each precision at k."""
 
 
 @dataclass
@@ -57,144 +63,187 @@ class LexiconInductionTask:
     schema: ClassVar[Features] = LEXICON
 
     def load(self, language: str, split: str) -> Dataset:
-        """LEXICON rows of the whole file, with a column ``asked``: whether a row's source word is to be translated."""
+        """Load all entries of the dictionary as LEXICON rows, with a column ``asked``.
+
+        ``asked`` is true in the rows whose source word is to be translated, by the first of these rules that fits:
+
+        1. The option ``words`` says which: ``0:1500``.
+        2. Rows of data in memory or of a table that name their split: those of the split.
+        3. Other data in memory: all.
+        4. Any other file: the split's MUSE slice, or all words if the file's name says that it is such a slice.
+        """
         source, _, target = language.partition("-")
         if not target:
             raise ConfigurationError(f"{self.name}: a language is a pair such as en-de, got {language!r}")
-        rows: dict[str, list[str]] = {"source": [], "target": []}
         (location,) = self.locations(language, split)
-        path, in_memory, of_split = location.path, location.rows, None
+        path, in_memory = location.path, location.rows
+        is_of_split: list[bool] | None = None
         if in_memory is not None or is_table(path):
-            in_memory = None if in_memory is None else with_languages(in_memory, source, target)
+            given = None if in_memory is None else with_languages(in_memory, source, target)
             role = f"{self.name} data"
-            table = read_table(path, LEXICON, language=language, split=split, role=role, rows=in_memory)
+            table = read_table(path, LEXICON, language=language, split=split, role=role, rows=given)
             table = in_languages(table, source, target, path)
-            of_split = split_mask(table, split, source=f"{self.name}: {path}")
-            rows = {side: list(table[side]) for side in rows}
+            is_of_split = split_mask(table, split, source=f"{self.name}: {path}")
+            sources, targets = list(table["source"]), list(table["target"])
         else:
             if _names(path, target, source) and not _names(path, source, target):
                 raise InputError(
                     f"is named as {target}-{source}, but {language} is requested; name that direction's dictionary",
                     path=path,
                 )
-            for number, line in filled_lines(numbered_lines(path)):
-                parts = list(map(str.strip, lexicon_entries(line)))
-                if len(parts) != 2 or not all(parts):
-                    raise InputError("a line is a source and a target word; fix it", path=path, line=number)
-                rows["source"].append(parts[0])
-                rows["target"].append(parts[1])
-        count = len(rows["source"])
-        if of_split is not None and self.words is None:
-            queried = of_split
-        elif in_memory is not None and self.words is None:
-            queried = [True] * count
-        else:
-            queried = self._in_slice(rows["source"], Path(path).name, split)
+            sources, targets = _read_lines(path)
+        if self.words is None and is_of_split is not None:  # 2
+            asked = is_of_split
+        elif self.words is None and in_memory is not None:  # 3
+            asked = [True] * len(sources)
+        else:  # 1, 4
+            asked = self._in_slice(sources, Path(path).name, split)
         columns = {
-            **rows,
-            "source_language": [source] * count,
-            "target_language": [target] * count,
-            "asked": queried,
+            "source": sources,
+            "target": targets,
+            "source_language": [source] * len(sources),
+            "target_language": [target] * len(sources),
+            "asked": asked,
         }
         return Dataset.from_dict(columns)
 
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Scores, and the nearest candidate of each source word by CSLS.
+        """Return the metrics, and for each asked word its nearest candidate by CSLS.
 
-        A word that the vocabulary does not know has none (an empty one), and is nobody's.
+        A word that the encoder's vocabulary does not know has a null vector. As an asked word it has no nearest
+        candidate (the prediction is an empty text) and counts as wrong; as a candidate it is left out.
         """
         del language
         gold = _translations(dataset)
         candidates = list(dict.fromkeys(dataset["target"]))
         encoder = TextEncoder(checkpoint, layer=self.layer, entries=True)
+        # Vectors of all source words that CSLS looks at; the asked words are among them.
         sources = list(dict.fromkeys(dataset["source"])) if self.csls_over == "all" else list(gold)
         source_vectors = unit(encoder(sources, progress=progress))
-        numbers = {word: number for number, word in enumerate(sources)}
-        queries = source_vectors[[numbers[word] for word in gold]]
-        keys = unit(encoder(candidates, progress=progress))
-        candidates = [word for word, known in zip(candidates, keys.any(1).tolist(), strict=True) if known]
-        keys, source_vectors = keys[keys.any(1)], source_vectors[source_vectors.any(1)]
-        if not len(keys) or not len(source_vectors):
-            side = "source" if len(keys) else "target"
+        row_of = {word: row for row, word in enumerate(sources)}
+        queries = source_vectors[[row_of[word] for word in gold]]
+        candidate_vectors = unit(encoder(candidates, progress=progress))
+
+        # Unknown words are nobody's neighbours.
+        is_known_candidate = candidate_vectors.any(1)
+        candidates = [
+            word for word, known in zip(candidates, is_known_candidate.tolist(), strict=True) if known
+        ]
+        candidate_vectors = candidate_vectors[is_known_candidate]
+        source_vectors = source_vectors[source_vectors.any(1)]
+        if not len(candidate_vectors) or not len(source_vectors):
+            side = "source" if len(candidate_vectors) else "target"
             raise ConfigurationError(
                 f"{checkpoint}: its vocabulary knows no {side} word of the dictionary; choose an encoder that does"
             )
+
         scores: dict[str, float] = {}
-        nearest: list[str] = []
-        for similarity, stem in (("cosine", ""), ("csls", "csls_")):
+        nearest_words: list[str] = []
+        is_known_query = queries.any(1).tolist()
+        for similarity, prefix in (("cosine", ""), ("csls", "csls_")):
             neighbours = top_neighbours(
-                queries, keys, max(_PRECISIONS), similarity=similarity, reference=source_vectors
+                queries, candidate_vectors, max(_PRECISIONS), similarity=similarity, reference=source_vectors
             )
-            known = queries.any(1).tolist()
-            top = [row if present else [] for row, present in zip(neighbours.tolist(), known, strict=True)]
+            # The nearest candidates of each asked word, best first; none for an unknown word.
+            ranked: list[list[str]] = []
+            for numbers, known in zip(neighbours.tolist(), is_known_query, strict=True):
+                ranked.append([candidates[number] for number in numbers] if known else [])
             for k in _PRECISIONS:
-                hits = [
-                    bool({candidates[i] for i in row[:k]} & right)
-                    for row, right in zip(top, gold.values(), strict=True)
-                ]
-                scores[f"{stem}precision_at_{k}"] = 100 * sum(hits) / len(hits)
-            nearest = [candidates[row[0]] if row else "" for row in top]
-        return scores, nearest
+                hits = 0
+                for words, translations in zip(ranked, gold.values(), strict=True):
+                    hits += not translations.isdisjoint(words[:k])
+                scores[f"{prefix}precision_at_{k}"] = 100 * hits / len(ranked)
+            # CSLS comes last, so its candidates are the predictions.
+            nearest_words = [words[0] if words else "" for words in ranked]
+        return scores, nearest_words
 
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:
-        """Precision at 1 by CSLS: what the predictions tell."""
+        """Count precision at 1 by CSLS for each asked word; predictions hold one candidate, so no other metric."""
         del language
         gold = _translations(dataset).values()
-        return {
-            "csls_precision_at_1": shares(
-                [word in right for word, right in zip(predictions, gold, strict=True)]
-            )
-        }
+        hits = [word in translations for word, translations in zip(predictions, gold, strict=True)]
+        return {"csls_precision_at_1": shares(hits)}
 
     def locations(self, language: str, split: str) -> list[Location]:
-        """The dictionary; a folder's file carries both codes."""
+        """Find the dictionary: a file that was named, or a file in a folder by both codes in its name.
+
+        In a folder with ``en-de.txt`` and ``en-de.5000-6500.txt`` the file of the split's slice comes first, then the
+        whole dictionary. With the option ``words``, which counts in the whole dictionary, only the latter will do.
+        """
         source, _, target = language.partition("-")
         specs = self.data.of_split(split)
         if len(specs) == 1 and Path(specs[0]).is_dir() and not is_data_set(specs[0]):
-            files = [p for p in sorted(Path(specs[0]).iterdir()) if _names(p, source, target)]
-            usual = _MUSE_RANGES.get(split) if self.words is None else None
-            sliced = [p for p in files if (m := _RANGE.search(p.name)) and (int(m[1]), int(m[2])) == usual]
-            whole = [p for p in files if not _RANGE.search(p.name)]
-            if best := sliced or whole:
-                return [Location(str(best[0]))]
+            wanted = _MUSE_SLICES.get(split) if self.words is None else None
+            of_slice: list[Path] = []
+            whole: list[Path] = []
+            for path in sorted(Path(specs[0]).iterdir()):
+                if not _names(path, source, target):
+                    continue
+                match = _SLICE_IN_NAME.search(path.name)
+                if match is None:
+                    whole.append(path)
+                elif (int(match[1]), int(match[2])) == wanted:
+                    of_slice.append(path)
+            found = of_slice or whole
+            if found:
+                return [Location(str(found[0]))]
         return [self.data.single_file(language, split)]
 
-    def _in_slice(self, source: list[str], name: str, split: str) -> list[bool]:
-        """Whether each source word is to be translated."""
-        order = {word: i for i, word in enumerate(dict.fromkeys(source))}
+    def _in_slice(self, sources: list[str], name: str, split: str) -> list[bool]:
+        """Say for each row whether its source word is in the slice of ``words``, or else of the split.
+
+        Words are counted in the order of the dictionary, each once: in the rows of ``a``, ``a``, ``b`` word 1 is ``b``.
+
+        ``name``: Name of the dictionary's file.
+        """
+        number_of = {word: number for number, word in enumerate(dict.fromkeys(sources))}
         if self.words is not None:
             match = re.fullmatch(r"(\d+):(\d+)", self.words)
             if match is None:
                 raise ConfigurationError(
                     f"words must be first:last, such as 0:1500, or 0:0 for all; got {self.words!r}"
                 )
-            low, high = int(match[1]), int(match[2]) or len(order)
-        elif _RANGE.search(name):
-            low, high = 0, len(order)
+            low, high = int(match[1]), int(match[2]) or len(number_of)
+        elif _SLICE_IN_NAME.search(name):
+            low, high = 0, len(number_of)  # the file holds nothing but its slice
         else:
-            low, high = _MUSE_RANGES.get(split, (0, len(order)))
-        queried = [low <= order[word] < high for word in source]
-        if not any(queried):
+            low, high = _MUSE_SLICES.get(split, (0, len(number_of)))
+        asked = [low <= number_of[word] < high for word in sources]
+        if not any(asked):
             raise InputError(
-                f"source words {low} to {high} requested, but the dictionary has {len(order)}; set words=0:0 for all",
+                f"source words {low} to {high} requested, but the dictionary has {len(number_of)}; "
+                "set words=0:0 for all",
                 path=name,
             )
-        return queried
+        return asked
+
+
+def _read_lines(path: str) -> tuple[list[str], list[str]]:
+    """Read the source words and the target words of a dictionary with one ``source target`` a line."""
+    sources: list[str] = []
+    targets: list[str] = []
+    for number, line in filled_lines(numbered_lines(path)):
+        words = [word.strip() for word in lexicon_entries(line)]
+        if len(words) != 2 or not all(words):
+            raise InputError("a line is a source and a target word; fix it", path=path, line=number)
+        sources.append(words[0])
+        targets.append(words[1])
+    return sources, targets
 
 
 def _translations(dataset: Dataset) -> dict[str, set[str]]:
-    """The translations of each word that is asked for."""
-    gold: dict[str, set[str]] = {}
-    for source, target, queried in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
-        if queried:
-            gold.setdefault(source, set()).add(target)
-    return gold
+    """Return the translations of each asked word, in the order of the dictionary."""
+    translations: dict[str, set[str]] = {}
+    for source, target, asked in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
+        if asked:
+            translations.setdefault(source, set()).add(target)
+    return translations
 
 
 def _names(path: str | Path, source: str, target: str) -> bool:
-    """Whether a file is named as a dictionary from one language to another."""
+    """Whether a file is named as a dictionary from one language to another: ``en-de.txt``, but not ``ten-de.txt``."""
     return re.search(rf"(?<![a-z]){source}-{target}(?![a-z])", Path(path).name) is not None

@@ -20,33 +20,39 @@ from isoglot.tasks.head_task import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
 @dataclass
 class PairTask(ClassificationTask):
-    """A label for two sentences."""
+    """Predict a label for two sentences."""
 
     schema = PAIR
     texts = ("first", "second")
     spellings: ClassVar[Mapping[str, str]]
+    """Label as data may write it to the label of the head: ``contradictory`` (XNLI's files) to ``contradiction``."""
     group: ClassVar[tuple[str, ...]] = ("first",)
 
     def load(self, language: str, split: str) -> Dataset:
-        """PAIR rows with a label, spelt as the head's, and an ``id`` where the files have one.
+        """Load PAIR rows whose labels are spelt as the head's, with an ``id`` if the files have one.
 
-        PAWS-X's untranslated ones are left out.
+        1. Rows without a label are left out.
+        2. Rows of PAWS-X with an untranslated sentence are left out, unless the option ``untranslated`` keeps them.
         """
         dataset = super().load(language, split)
-        labels, spellings = list(dataset["label"]), self.spellings
-        if unknown := set(labels) - set(spellings) - {NO_LABEL}:
+        labels = list(dataset["label"])
+        unknown = set(labels) - set(self.spellings) - {NO_LABEL}
+        if unknown:
             raise ConfigurationError(
-                f"{self.name} data ({self.data.describe()}): label {min(unknown)!r} is not of {', '.join(spellings)}"
+                f"{self.name} data ({self.data.describe()}): label {min(unknown)!r} is not of "
+                f"{', '.join(self.spellings)}"
             )
-        sides = enumerate(zip(labels, dataset["first"], dataset["second"], strict=True))
-        usable = [i for i, (label, *pair) in sides if label != NO_LABEL and self._left_out not in pair]
+        usable: list[int] = []
+        for row, (label, *pair) in enumerate(zip(labels, dataset["first"], dataset["second"], strict=True)):
+            if label != NO_LABEL and self._untranslated_text not in pair:  # 1, 2
+                usable.append(row)
         if len(usable) < len(labels):
-            dataset, labels = dataset.select(usable), [labels[i] for i in usable]
-        named = [spellings[label] for label in labels]
-        self._require_known(named)
-        if named == labels:
+            dataset, labels = dataset.select(usable), [labels[row] for row in usable]
+        labels_of_head = [self.spellings[label] for label in labels]
+        self._require_known(labels_of_head)
+        if labels_of_head == labels:
             return dataset
-        return dataset.remove_columns("label").add_column("label", named, feature=PAIR["label"])
+        return dataset.remove_columns("label").add_column("label", labels_of_head, feature=PAIR["label"])
 
     def is_table(self, path: str) -> bool:
         """Whether a path holds PAIR rows: not JSON lines with the names of XNLI's or SNLI's own files."""
@@ -55,29 +61,29 @@ class PairTask(ClassificationTask):
         return Path(path).suffix not in (".jsonl", ".ndjson") or {"first", "second"} <= jsonl_columns(path)
 
     def read_file(self, location: Location, language: str, split: str) -> Dataset:
-        """PAIR rows of the formats of XNLI, MultiNLI, SNLI and PAWS-X."""
+        """Read PAIR rows from a file in the format of XNLI, MultiNLI, SNLI or PAWS-X."""
         return read_pairs(
             location.path,
             language=language,
             labels=self.spellings,
             allowed=self._allowed,
-            untranslated=self._left_out,
+            untranslated=self._untranslated_text,
         )
 
     @property
-    def _left_out(self) -> str | None:
-        """The sentence whose rows are left out."""
+    def _untranslated_text(self) -> str | None:
+        """The text that marks an untranslated sentence, if rows with such a sentence are left out."""
         return UNTRANSLATED if getattr(self, "untranslated", "") == "drop" else None
 
     def labels(self, dataset: Dataset) -> list[str]:
-        """The labels of the kind, whether the data have them all or not."""
+        """Return all labels of the kind of task, even if the data lack some."""
         del dataset
         return list(dict.fromkeys(self.spellings.values()))
 
 
 @dataclass
 class XNLI(PairTask):
-    """Natural language inference: XNLI, MultiNLI, SNLI."""
+    """Predict whether the second sentence follows from the first: XNLI, MultiNLI, SNLI."""
 
     kind = "xnli"
     hub = HubSpec(
@@ -95,7 +101,7 @@ class XNLI(PairTask):
 
 @dataclass
 class PAWSX(PairTask):
-    """Paraphrases: PAWS-X.
+    """Predict whether two sentences are paraphrases: PAWS-X.
 
     Args:
         untranslated: Drop rows with a sentence NS, which has no translation, or keep them, as XTREME does: its

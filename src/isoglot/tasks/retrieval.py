@@ -1,4 +1,7 @@
-"""Sentence retrieval: Tatoeba, FLORES, NTREX; for each sentence its translation among all of them."""
+"""Sentence retrieval (Tatoeba, FLORES, NTREX): find each sentence's translation among all sentences of the other side.
+
+The *pivot* is the language in which the other side of each pair is written, English by default.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -25,16 +28,19 @@ from isoglot.tasks.text_vectors import TextEncoder, TextPooling
 
 _LOG = logging.getLogger(__name__)
 _FEWEST_SORTED = 5
-"""Fewer lines are often in order by chance."""
-_FEWEST_JUDGED = 20
-"""Of fewer lines the lengths correlate by chance."""
-_TRANSLATIONS_AGREE = 0.6
-"""Lengths of 1,000 translations correlate by 0.70 or more in 68 languages; with English sorted, by 0.51 at most."""
+"""Minimum lines to look for a sorted side; fewer lines are often sorted by chance."""
+_FEWEST_CORRELATED = 20
+"""Minimum lines to correlate lengths; lengths of fewer lines correlate by chance."""
+_LEAST_CORRELATION = 0.6
+"""Minimum correlation of the lengths of translations.
+
+Lengths of 1,000 translations correlate by 0.70 or more in 68 languages; with English sorted, by 0.51 at most.
+"""
 
 
 @dataclass
 class RetrievalTask:
-    """Finds translations between a language and the pivot: for each sentence its translation among all of them.
+    """Find translations between a language and the pivot: for each sentence its translation among all of them.
 
     Args:
         data: Two files of lines (one with the language's code in its name, one with the pivot's), a folder that has
@@ -64,104 +70,120 @@ class RetrievalTask:
         self.name = self.name or self.kind
 
     def load(self, language: str, split: str) -> Dataset:
-        """BITEXT rows, the language first."""
-        tag, pivot = self._languages(language)
+        """Load BITEXT rows whose source is in the language and whose target is in the pivot.
+
+        1. Two files, one a language: line i of the one translates line i of the other.
+        2. A data set of the hub with the sentences of each language apart, such as FLORES: likewise.
+        3. Rows of pairs, from the hub, a file or memory; pairs written from the pivot to the language are turned round.
+        """
+        source, pivot = self._languages(language)
         locations = self.locations(language, split)
-        first, hub = locations[0], self.hub
-        if len(locations) == 2:
-            sides = read_sides((Path(first.path), Path(locations[1].path)))
-        elif first.on_hub and "source" not in hub.columns:
-            sides = read_hub_sides(first, hub, languages=(tag, pivot), split=split)
+        location = locations[0]
+        if len(locations) == 2:  # 1
+            sides = read_sides((Path(location.path), Path(locations[1].path)))
+            return _bitext(sides, source, pivot)
+        if location.on_hub and "source" not in self.hub.columns:  # 2
+            sides = read_hub_sides(location, self.hub, languages=(source, pivot), split=split)
+            return _bitext(sides, source, pivot)
+        if location.on_hub:  # 3
+            table = read_hub(location, self.hub, BITEXT, language=source, split=split)
         else:
-            if first.on_hub:
-                table = read_hub(first, hub, BITEXT, language=tag, split=split)
-            else:
-                rows = None if first.rows is None else with_languages(first.rows, tag, pivot)
-                role = f"{self.name} data"
-                table = read_table(first.path, BITEXT, language=tag, split=split, role=role, rows=rows)
-            table = in_languages(table, tag, pivot, first.path, turn=True)
-            return rows_of_split(table, split, source=f"{self.name}: {first.path}")
-        count = len(sides[0])
-        columns = {"source": sides[0], "target": sides[1], "source_language": [tag] * count,
-                   "target_language": [pivot] * count}  # fmt: skip
-        return Dataset.from_dict(columns, features=BITEXT)
+            rows = None if location.rows is None else with_languages(location.rows, source, pivot)
+            role = f"{self.name} data"
+            table = read_table(location.path, BITEXT, language=source, split=split, role=role, rows=rows)
+        table = in_languages(table, source, pivot, location.path, turn=True)
+        return rows_of_split(table, split, source=f"{self.name}: {location.path}")
 
     def require_gold(self, dataset: Dataset) -> None:
-        """Refuse sides whose lines are not translations of each other because one of them was sorted.
+        """Refuse sides whose lines are no longer translations of each other because only one side was sorted.
 
-        XTREME's download sorts Tatoeba's English sentences, so that the gold order is withheld: every model would get
-        0 %. Translations are about as long as each other, so lengths tell whether a sorted side was sorted alone, or
-        both were sorted by it.
+        XTREME's download sorts Tatoeba's English sentences, which withholds the gold order: every model would get 0 %.
+        But a sorted side may also be right: a user sorts pairs by their English sentence. Translations are about as
+        long as each other, so the lengths tell the two cases apart. Where they tell nothing, a warning is logged.
         """
-        sides = {name: list(dataset[name]) for name in ("source", "target")}
-        is_sorted = {name: lines == sorted(lines) for name, lines in sides.items()}
-        if len(dataset) < _FEWEST_SORTED or len(set(is_sorted.values())) == 1:
+        source, target = list(dataset["source"]), list(dataset["target"])
+        source_is_sorted, target_is_sorted = source == sorted(source), target == sorted(target)
+        if len(dataset) < _FEWEST_SORTED or source_is_sorted == target_is_sorted:
             return
-        name = next(name for name, found in is_sorted.items() if found)
-        what = (
-            f"{self.name} data ({self.data.describe()}): the {name} side is sorted and the other one is not"
+        sorted_side = "source" if source_is_sorted else "target"
+        finding = (
+            f"{self.name} data ({self.data.describe()}): "
+            f"the {sorted_side} side is sorted and the other one is not"
         )
-        agreement = _length_agreement(*sides.values())
-        if agreement is not None and agreement < _TRANSLATIONS_AGREE:
+        correlation = _length_correlation(source, target)
+        if correlation is not None and correlation < _LEAST_CORRELATION:
             raise ConfigurationError(
-                f"{what}, and lines of one number are not translations (their lengths correlate by {agreement:.2f}); "
-                f"{ADVICE}"
+                f"{finding}, and lines of one number are not translations "
+                f"(their lengths correlate by {correlation:.2f}); {ADVICE}"
             )
-        _LOG.warning("%s; if line i does not translate line i, the figures are wrong", what)
+        _LOG.warning("%s; if line i does not translate line i, the figures are wrong", finding)
 
     def locations(self, language: str, split: str) -> list[Location]:
-        """A data set, or the files of both languages."""
+        """Find one data set (in memory, on the hub, a table), or two files of lines, one for each language."""
         if isinstance(self.data, MemorySource):
             return self.data.find(language, split)
         specs = self.data.of_split(split)
         if len(specs) == 1:
-            location, folder = Location(specs[0]), Path(specs[0]).is_dir()
-            if location.on_hub or (is_table(specs[0]) and (not folder or is_data_set(specs[0]))):
+            location = Location(specs[0])
+            # A plain folder may hold the two files of lines; only a saved data set is a table.
+            is_plain_folder = Path(specs[0]).is_dir() and not is_data_set(specs[0])
+            if location.on_hub or (is_table(specs[0]) and not is_plain_folder):
                 return [location]
         return [Location(str(path)) for path in find_sides(specs, self._languages(language), split)]
 
     def _languages(self, language: str) -> tuple[str, str]:
-        private = "-x-" in language  # en-x-trans is one language, not a pair
-        tag, separator, pivot = (language, "", "") if private else language.partition("-")
-        sides = (tag, pivot) if separator else (language, self.pivot)
-        if sides[0] == sides[1]:
+        """Return the language and the pivot: ``de`` is ``(de, en)`` with the pivot ``en``, ``de-fr`` is ``(de, fr)``.
+
+        ``en-x-trans`` is one language: after ``x`` stands a subtag for private use (BCP 47).
+        """
+        if "-" in language and "-x-" not in language:
+            source, _, pivot = language.partition("-")
+        else:
+            source, pivot = language, self.pivot
+        if source == pivot:
             raise ConfigurationError(
-                f"both sides are in {tag!r}; leave the pivot out of [[languages]], or name another with [[pivot=LANG]]"
+                f"both sides are in {source!r}; leave the pivot out of [[languages]], or name another with "
+                "[[pivot=LANG]]"
             )
-        return sides
+        return source, pivot
 
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Scores, and for each sentence the 0-based line of its nearest neighbour by cosine.
+        """Return the metrics, and for each sentence the 0-based line of its nearest neighbour by cosine.
 
-        A sentence without a word that the vocabulary knows has none (−1), and is nobody's.
+        A sentence without any word that the vocabulary knows has no nearest neighbour (−1), and is no other sentence's.
         """
         del language
         encoder = TextEncoder(checkpoint, layer=self.layer, pooling=self.pooling, max_length=self.max_length)
-        sides = [unit(encoder(list(dataset[side]), progress=progress)) for side in ("source", "target")]
+        source = unit(encoder(list(dataset["source"]), progress=progress))
+        target = unit(encoder(list(dataset["target"]), progress=progress))
         scores: dict[str, float] = {}
-        nearest: list[int] = []
+        predictions: list[int] = []
         for similarity in SIMILARITIES:
-            stem = "" if similarity == "cosine" else f"{similarity}_"
-            for way, (queries, keys) in (("", sides), ("reverse_", sides[::-1])):
-                ranks, best = gold_ranks(queries, keys, similarity=similarity)
-                scores[f"{way}{stem}accuracy"] = 100 * float((ranks == 1).double().mean())
-                scores[f"{way}{stem}mrr"] = 100 * float((1 / ranks.double()).mean())
-                nearest = nearest or best.tolist()
-        return scores, nearest
+            prefix = "" if similarity == "cosine" else f"{similarity}_"
+            for direction, queries, keys in (("", source, target), ("reverse_", target, source)):
+                ranks, nearest = gold_ranks(queries, keys, similarity=similarity)
+                scores[f"{direction}{prefix}accuracy"] = 100 * float((ranks == 1).double().mean())
+                scores[f"{direction}{prefix}mrr"] = 100 * float((1 / ranks.double()).mean())
+                # The first pass is the one by cosine from the language to the pivot.
+                predictions = predictions or nearest.tolist()
+        return scores, predictions
 
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:
-        """Accuracy from the language to the pivot, by cosine: what the predictions tell."""
+        """Count accuracy from the language to the pivot by cosine, the metric that the predictions belong to.
+
+        Line i translates line i, so a prediction is right if it is its own number.
+        """
         del language
         return {"accuracy": shares([line == nearest for line, nearest in enumerate(predictions)])}
 
 
 @dataclass
 class Tatoeba(RetrievalTask):
-    """Tatoeba's sentences, as XTREME has them."""
+    """Retrieve sentences of Tatoeba, as XTREME has them."""
 
     kind = "tatoeba"
     hub = HubSpec(
@@ -179,7 +201,7 @@ class Tatoeba(RetrievalTask):
 
 @dataclass
 class Flores(RetrievalTask):
-    """FLORES+."""
+    """Retrieve sentences of FLORES+."""
 
     kind = "flores"
     hub = HubSpec(
@@ -189,15 +211,31 @@ class Flores(RetrievalTask):
 
 @dataclass
 class NTREX(RetrievalTask):
-    """NTREX-128."""
+    """Retrieve sentences of NTREX-128."""
 
     kind = "ntrex"
     hub = HubSpec("mteb/NTREX", None, {"text": "{code}"}, {"dev": "test"})
 
 
-def _length_agreement(first: Sequence[str], second: Sequence[str]) -> float | None:
-    """Correlation of the lengths of lines; ``None`` where they tell nothing: few lines, or all of one length."""
-    lengths = np.array([[len(text) for text in side] for side in (first, second)], np.float64)
-    if len(first) < _FEWEST_JUDGED or not lengths.std(axis=1).all():
+def _bitext(sides: Sequence[Sequence[str]], source: str, target: str) -> Dataset:
+    """Return the lines of two sides as BITEXT rows in these languages."""
+    count = len(sides[0])
+    columns = {
+        "source": sides[0],
+        "target": sides[1],
+        "source_language": [source] * count,
+        "target_language": [target] * count,
+    }
+    return Dataset.from_dict(columns, features=BITEXT)
+
+
+def _length_correlation(source: Sequence[str], target: Sequence[str]) -> float | None:
+    """Correlate the lengths of the lines of two sides, in characters.
+
+    ``None`` if the correlation says nothing: for few lines, or if all lines of a side are equally long.
+    """
+    source_lengths = np.array([len(text) for text in source], np.float64)
+    target_lengths = np.array([len(text) for text in target], np.float64)
+    if len(source) < _FEWEST_CORRELATED or not source_lengths.std() or not target_lengths.std():
         return None
-    return float(np.corrcoef(lengths[0], lengths[1])[0, 1])
+    return float(np.corrcoef(source_lengths, target_lengths)[0, 1])

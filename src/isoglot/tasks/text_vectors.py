@@ -1,4 +1,8 @@
-"""One vector a text from an encoder's hidden states: first position or mean, of any layer; static embeddings."""
+"""Turn texts into vectors: the mean or the first position of a layer's hidden states, or static word embeddings.
+
+A text is cut into *pieces* by the tokenizer; a *word* is one or more pieces. An *unknown* word is one that the
+vocabulary cannot spell, so that the tokenizer writes its piece for unknown words.
+"""
 
 import logging
 import threading
@@ -31,16 +35,17 @@ from isoglot.tasks.features import RowCollator, StepProgress, device_batches
 _LOG = logging.getLogger(__name__)
 TextPooling = Literal["mean", "cls"]
 LEFT_OUT = "take no part in vectors"
-"""What follows for words that the vocabulary does not know."""
+"""What happens to unknown words, as the warning says it."""
 _LEAST_LENGTH = 3
-"""Tokens: [CLS], one piece, [SEP]."""
+"""Minimum of ``max_length`` in tokens: [CLS], one piece, [SEP]."""
 
 
 class TextEncoder:
-    """Turns texts into vectors, of the first ``max_length`` tokens of each. Threads may share one.
+    """Turn texts into vectors, each from the first ``max_length`` tokens of a text. Threads may share one encoder.
 
     Words that the vocabulary does not know take no part in the mean. A text without a known word has a null vector,
-    which is near to nothing; a call ends with one :class:`~isoglot.core.errors.UnknownWordsWarning`.
+    which is near to nothing. A call that met unknown words ends with one
+    :class:`~isoglot.core.errors.UnknownWordsWarning`.
 
     Args:
         model: An encoder, or the folder or hub name of one; the one that comes with isoglot by default.
@@ -82,7 +87,8 @@ class TextEncoder:
         where = {"dtype": name_of_torch(dtype), "device": name_of_torch(device)}
         self.model, self.tokenizer = load_encoder(model, tokenizer, **where)
         self._known, self.prefix = KnownPieces(self.tokenizer), prefix
-        self._tokenizing = threading.Lock()  # a tokenizer that is being used cannot be set to cut
+        # A call sets the tokenizer's truncation, which fails while another thread uses the tokenizer.
+        self._tokenizing = threading.Lock()
         if layer != "static" and not isinstance(layer, int):
             raise ConfigurationError(f"layer must be the number of a layer, or static; got {layer!r}")
         self.layer = layer if isinstance(layer, str) else layer_number(self.model, layer)
@@ -91,7 +97,8 @@ class TextEncoder:
                 f"got pooling {pooling!r}, but word embeddings have no first position; leave it out, or choose a layer"
             )
         self.pooling = pooling
-        self.written = PieceEncoder(self.tokenizer, shared=True).inside if entries else list
+        # Entries of a dictionary get the space that the tokenizer wants before a word inside a sentence.
+        self._as_encoded = PieceEncoder(self.tokenizer, shared=True).inside if entries else list
         if max_length is not None and max_length < _LEAST_LENGTH:
             raise ConfigurationError(f"max_length must be {_LEAST_LENGTH} tokens or more, got {max_length}")
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
@@ -105,7 +112,7 @@ class TextEncoder:
     def encode(
         self, texts: Iterable[str], *, normalise: bool = False, max_tokens: int | None = None
     ) -> NDArray[np.float32]:
-        """Vectors of texts as an array, on whatever device the encoder runs.
+        """Return the vectors of texts as an array, on whatever device the encoder runs.
 
         Args:
             texts: A list, a column of a data set or of a frame.
@@ -130,63 +137,86 @@ class TextEncoder:
         progress: StepProgress | None = None,
         unknown: OnUnknown | None = None,
     ) -> Tensor:
-        """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device.
+        """Return the vectors of texts. **Shape**: (texts, hidden), float32, on the model's device.
 
         ``unknown`` receives the words that the vocabulary does not know; by default a warning counts them.
         """
-        if not (texts := list(given_texts(texts))):  # which a tokenizer refuses
-            static = self.layer == "static"
-            width = input_embeddings(self.model).weight.shape[1] if static else hidden_size(self.model)
+        texts = list(given_texts(texts))
+        if not texts:  # a tokenizer refuses an empty list
+            is_static = self.layer == "static"
+            width = input_embeddings(self.model).weight.shape[1] if is_static else hidden_size(self.model)
             return torch.zeros(0, width, device=self.model.device)
+        if self.prefix:
+            texts = [self.prefix + text for text in texts]
+        texts = self._as_encoded(texts)
         with self._tokenizing:
             encoded = self.tokenizer(
-                written := self.written([self.prefix + text for text in texts] if self.prefix else texts),
+                texts,
                 truncation=True,
                 max_length=self.longest,
                 return_attention_mask=False,
                 return_token_type_ids=False,
                 return_special_tokens_mask=True,
             )
-        if cut := sum(bool(encoding.overflowing) for encoding in encoded.encodings or ()):
+        truncated = sum(bool(encoding.overflowing) for encoding in encoded.encodings or ())
+        if truncated:
             _LOG.warning(
                 "%d of %d texts are longer than %d tokens; only their beginnings count",
-                cut,
+                truncated,
                 len(texts),
                 self.longest,
             )
         ids = [np.array(row, np.int32) for row in encoded["input_ids"]]
+        # True for pieces that take part in the mean: no special tokens and, after the next step, no unknown words.
         masks = [~np.array(row, bool) for row in encoded["special_tokens_mask"]]
-        with counted(unknown, LEFT_OUT, "text") as receive:
-            nothing = self._leave_out(masks, encoded.encodings or (), written, receive)
+        with counted(unknown, LEFT_OUT, "text") as on_unknown:
+            unknown_texts = self._clear_unknown(masks, encoded.encodings or (), texts, on_unknown)
         if self.layer == "static":
-            return require_finite(self._static(ids, masks), "word embeddings")
+            return require_finite(self._word_embeddings(ids, masks), "word embeddings")
+
         result = torch.zeros(len(ids), hidden_size(self.model), device=self.model.device)
         collator = RowCollator(self.tokenizer)
-        pooled = [mask if mask.any() else ~mask for mask in masks]
-        rows = [{"input_ids": row, "pooled_mask": mask} for row, mask in zip(ids, pooled, strict=True)]
+        rows = []
+        for row, mask in zip(ids, masks, strict=True):
+            # A mean over no piece is undefined. A text without a piece takes the mean of its special tokens; it becomes
+            # a null vector below if it is unknown, and keeps the mean if it is empty.
+            rows.append({"input_ids": row, "pooled_mask": mask if mask.any() else ~mask})
         for batch, inputs in device_batches(rows, collator, self.model.device, max_tokens, progress):
             states = encode_to_layer(self.model, inputs, int(self.layer), training=False).float()
             result[batch] = pool(states, inputs["pooled_mask"], self.pooling)
-        result[nothing] = 0.0
+        result[unknown_texts] = 0.0
         return require_finite(result, f"hidden states of layer {self.layer}")
 
-    def _leave_out(
-        self, masks: Sequence[np.ndarray], encodings: Sequence[Any], texts: Sequence[str], unknown: OnUnknown
+    def _clear_unknown(
+        self,
+        masks: Sequence[np.ndarray],
+        encodings: Sequence[Any],
+        texts: Sequence[str],
+        on_unknown: OnUnknown,
     ) -> list[int]:
-        """Clear unknown words in masks of pieces; the numbers of the texts without a known word."""
-        nothing = []
-        for number, (mask, encoding, text) in enumerate(zip(masks, encodings, texts, strict=True)):
-            lost = self._known.of_text(text, encoding, len(self.prefix))
-            if lost is not None:
-                counts, words, whole = lost
-                mask[~np.array(counts) | whole] = False
-                nothing += [number] * whole
-                unknown(number + 1, words, whole)
-        return nothing
+        """Set the masks of pieces of unknown words to false, and report these words to ``on_unknown``.
 
-    def _static(self, ids: Sequence[np.ndarray], masks: Sequence[np.ndarray]) -> Tensor:
+        Returns the numbers of the texts without a known word; their whole masks are false.
+        """
+        unknown_texts = []
+        for number, (mask, encoding, text) in enumerate(zip(masks, encodings, texts, strict=True)):
+            found = self._known.of_text(text, encoding, len(self.prefix))
+            if found is None:  # all words are known
+                continue
+            is_known_piece, unknown_words, is_unknown_text = found
+            if is_unknown_text:
+                mask[:] = False
+                unknown_texts.append(number)
+            else:
+                mask[~np.array(is_known_piece)] = False
+            on_unknown(number + 1, unknown_words, is_unknown_text)
+        return unknown_texts
+
+    def _word_embeddings(self, ids: Sequence[np.ndarray], masks: Sequence[np.ndarray]) -> Tensor:
+        """Return the mean embedding of the pieces of each text; a null vector for a text without pieces."""
         table = input_embeddings(self.model).weight
         pieces = [row[mask] for row, mask in zip(ids, masks, strict=True)]
-        flat = torch.from_numpy(np.concatenate(pieces)).to(table.device)
+        # All pieces of all texts one after another, and the number of pieces of each text.
+        all_pieces = torch.from_numpy(np.concatenate(pieces)).to(table.device)
         lengths = torch.tensor([len(row) for row in pieces], device=table.device)
-        return mean_rows(table[flat].float(), lengths)
+        return mean_rows(table[all_pieces].float(), lengths)

@@ -1,4 +1,7 @@
-"""A classifier of frozen sentence vectors: the vectors of one text, or of two as [p; h; p*h; |p-h|], and an MLP.
+"""A classifier of frozen sentence vectors: an MLP on the vector of one text, or on [p; h; p*h; |p-h|] of two texts.
+
+The vectors come from an encoder that is never trained, or from a user's function. Each different text gets a number and
+one vector, computed once; the MLP then reads rows of numbers where another head reads rows of token ids.
 
 Source: Artetxe and Schwenk 2019 (*Massively Multilingual Sentence Embeddings*, LASER), whose XNLI classifier has hidden
 layers of 512 and 384 units; PPA Table 2 compares with it.
@@ -41,10 +44,9 @@ from isoglot.tasks.text_vectors import TextEncoder, TextPooling
 MODEL_TYPE = "isoglot_vector_classifier"
 LASER_HIDDEN = (512, 384)
 LASER_DROPOUT = 0.3
-_PAIR = 2
 
 Vectors = Callable[[list[str]], Any]
-"""A function from texts to their vectors, one row a text."""
+"""A function from texts to their vectors, an array with one row a text."""
 
 
 class VectorClassifierConfig(PretrainedConfig):
@@ -57,8 +59,8 @@ class VectorClassifierConfig(PretrainedConfig):
         texts: Texts of an example, 1 or 2.
         hidden: Units of the hidden layers.
         dropout: Before each layer.
-        layer: Layer of the encoder that is read.
-        pooling: How its states become a vector.
+        layer: Layer of the encoder from which vectors are read.
+        pooling: How the states of the layer become a vector.
         prefix: Text before each text.
         source: Hash of the weights or the code that make the vectors, by which they are found in the cache.
     """
@@ -87,9 +89,11 @@ class VectorClassifierConfig(PretrainedConfig):
 
 
 class VectorClassifier(PreTrainedModel):
-    """An MLP over sentence vectors, which were computed once; a row of ``input_ids`` numbers the texts of an example.
+    """An MLP over sentence vectors that are computed once.
 
-    The encoder of the vectors is saved beside the MLP, and never trained.
+    The model is called with numbers of texts in place of token ids: ``input_ids`` of ``[[3, 8]]`` is one example of two
+    texts, those that :meth:`number` gave the numbers 3 and 8. The encoder of the vectors is saved beside the MLP, and
+    never trained.
     """
 
     config_class = VectorClassifierConfig
@@ -98,42 +102,51 @@ class VectorClassifier(PreTrainedModel):
     def __init__(self, config: VectorClassifierConfig) -> None:
         super().__init__(config)
         if config.encoder is not None:
-            kind = dict(config.encoder)
-            self.encoder = AutoModel.from_config(AutoConfig.for_model(kind.pop("model_type"), **kind))
+            settings = dict(config.encoder)
+            model_type = settings.pop("model_type")
+            self.encoder = AutoModel.from_config(AutoConfig.for_model(model_type, **settings))
             self.encoder.requires_grad_(False)
-        width = config.width * (4 if config.texts == _PAIR else 1)
+        # Two texts are read as four vectors: [p; h; p*h; |p-h|].
+        width = config.width * (4 if config.texts == 2 else 1)
         layers: list[nn.Module] = []
         for units in config.hidden:
             layers += [nn.Dropout(config.dropout), nn.Linear(width, units), nn.ReLU()]
             width = units
         layers += [nn.Dropout(config.dropout), nn.Linear(width, int(config.num_labels or 0))]
         self.classifier = nn.Sequential(*layers)
-        self._numbers: dict[str, int] = {}
-        self._table: Tensor | None = None  # the library builds models on a device without memory
+        self._numbers: dict[str, int] = {}  # text to its number, the row of its vector in the table
+        # No empty table: the library first builds models on a device without memory.
+        self._table: Tensor | None = None
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
         """Leave new layers as torch starts them."""
 
     def train(self, mode: bool = True) -> VectorClassifier:
-        """Train the MLP; the encoder has no dropout."""
+        """Switch the MLP to training. The encoder stays in evaluation, without dropout."""
         super().train(mode)
         if hasattr(self, "encoder"):
             self.encoder.eval()
         return self
 
     def number(self, texts: Sequence[str], tokenizer: Any, max_length: int) -> list[int]:
-        """The numbers of texts, whose vectors are computed where they are new."""
+        """Return the numbers of texts, and compute the vectors of texts that have none yet.
+
+        The first texts ``["a", "b", "a"]`` have the numbers ``[0, 1, 0]``; later, ``["c", "b"]`` have ``[2, 1]``.
+        """
         new = list(dict.fromkeys(text for text in texts if text not in self._numbers))
         if new:
-            vectors = torch.from_numpy(self._cached(new, tokenizer, max_length))
-            known = len(self._numbers)
-            self._numbers |= {text: known + place for place, text in enumerate(new)}
+            vectors = torch.from_numpy(self._cached_vectors(new, tokenizer, max_length))
+            for text in new:
+                self._numbers[text] = len(self._numbers)
             self._table = vectors if self._table is None else torch.cat([self._table.cpu(), vectors])
         return [self._numbers[text] for text in texts]
 
-    def _cached(self, texts: list[str], tokenizer: Any, max_length: int) -> NDArray[np.float32]:
-        """Vectors from the cache, or computed and kept there."""
+    def _cached_vectors(self, texts: list[str], tokenizer: Any, max_length: int) -> NDArray[np.float32]:
+        """Read the vectors of texts from the cache on disk, or compute them and keep them there.
+
+        A file of the cache holds the vectors of exactly these texts in this order.
+        """
         config = self.config
         made_from = [
             config.source,
@@ -150,23 +163,23 @@ class VectorClassifier(PreTrainedModel):
         if config.function:
             vectors = vectors_of(function_of(config.function), texts, config.function)
         else:
-            encode = TextEncoder(
+            encoder = TextEncoder(
                 self.encoder, tokenizer=tokenizer, layer=config.layer, pooling=config.pooling, max_length=max_length,
                 prefix=config.prefix,
             )  # fmt: skip
-            vectors = encode.encode(texts)
+            vectors = encoder.encode(texts)
         with whole_path(file) as temporary, temporary.open("wb") as opened:
             np.save(opened, vectors)
         return vectors
 
     def forward(self, input_ids: Tensor, labels: Tensor | None = None, **_: Any) -> SequenceClassifierOutput:
-        """Logits of the classes. **Shape** of ``input_ids``: (examples, texts), padded behind."""
+        """Return logits of the classes. **Shape** of ``input_ids``: (examples, texts), perhaps padded on the right."""
         if self._table is None:
             raise ConfigurationError("no vectors yet; number the texts first, as isoglot.predict does")
         self._table = self._table.to(input_ids.device)  # stays where it is from the second batch on
         vectors = self._table[input_ids[:, : self.config.texts]]
         features = vectors[:, 0]
-        if self.config.texts == _PAIR:
+        if self.config.texts == 2:
             first, second = vectors[:, 0], vectors[:, 1]
             features = torch.cat([first, second, first * second, (first - second).abs()], -1)
         logits = self.classifier(features)
@@ -175,9 +188,9 @@ class VectorClassifier(PreTrainedModel):
 
 
 def include_encoder_in_saves(model: PreTrainedModel, *, include: bool) -> None:
-    """Set whether later saves of a classifier include its frozen encoder; a training leaves it out of its checkpoints.
+    """Set whether later saves of a classifier include its frozen encoder.
 
-    Other models are saved as always.
+    Training leaves the encoder, which does not change, out of its checkpoints. Other models are saved as always.
     """
     if isinstance(model, VectorClassifier):
         names = [name for name in model.state_dict() if name.startswith("encoder.")]
@@ -200,27 +213,32 @@ def new_classifier(  # noqa: PLR0913 - what a classifier is made of
     dropout: float | None,
     seed: int,
 ) -> VectorClassifier:
-    """A new classifier over the vectors of an encoder, or of a function that ``package.module:Name`` names."""
-    names = dict(enumerate(labels))
-    about: dict[str, Any] = {
-        "texts": texts, "hidden": hidden, "layer": layer, "pooling": pooling, "prefix": prefix,
-        "dropout": LASER_DROPOUT if dropout is None else dropout, "id2label": names,
-        "label2id": {name: number for number, name in names.items()},
-    }  # fmt: skip
+    """Make a classifier with new weights over the vectors of an encoder, or of a function ``package.module:Name``."""
+    settings: dict[str, Any] = {
+        "texts": texts,
+        "hidden": hidden,
+        "layer": layer,
+        "pooling": pooling,
+        "prefix": prefix,
+        "dropout": LASER_DROPOUT if dropout is None else dropout,
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: number for number, label in enumerate(labels)},
+    }
     encoder = None
     if is_function(checkpoint):
         name = str(checkpoint)
+        # Two texts, to see the width of the vectors and that there is one row a text.
         width = vectors_of(function_of(name), ["one", "two"], name).shape[1]
-        config = VectorClassifierConfig(
-            function=name, width=width, source=key_of(code_of_function(name)), **about
-        )
+        source = key_of(code_of_function(name))
+        config = VectorClassifierConfig(function=name, width=width, source=source, **settings)
     else:
         encoder = load_checkpoint(AutoModel, checkpoint, new_head=True)
         folder = checkpoint_folder(checkpoint)
         source = hash_checkpoint(folder) if isinstance(folder, Path) else str(folder)
         config = VectorClassifierConfig(
-            encoder=encoder.config.to_dict(), width=hidden_size(encoder), source=source, **about
+            encoder=encoder.config.to_dict(), width=hidden_size(encoder), source=source, **settings
         )
+    # The seed decides the new weights, and torch's global generator stays where it was.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for(seed, "head"))
         model = VectorClassifier(config)
@@ -230,7 +248,7 @@ def new_classifier(  # noqa: PLR0913 - what a classifier is made of
 
 
 def is_function(checkpoint: str | Path) -> bool:
-    """Whether vectors come from a function: ``package.module:Name``, or a classifier trained on its vectors."""
+    """Whether vectors come from a function: ``package.module:Name``, or a classifier trained on such vectors."""
     if isinstance(checkpoint, str) and ":" in checkpoint and not Path(checkpoint).exists():
         return True
     folder = Path(checkpoint)
@@ -238,18 +256,22 @@ def is_function(checkpoint: str | Path) -> bool:
 
 
 def function_of(name: str) -> Vectors:
-    """The function that ``package.module:Name`` names; of a class a new object of it."""
+    """Return the function that ``package.module:Name`` names; if it is a class, a new object of the class."""
     found = resolve({}, name, kind="function from texts to vectors")
-    made: Vectors = found() if isinstance(found, type) else found
-    if not callable(made):
+    function: Vectors = found() if isinstance(found, type) else found
+    if not callable(function):
         raise ConfigurationError(
             f"{name}: the class has no __call__(texts), which gives the vectors of texts"
         )
-    return made
+    return function
 
 
 def name_of_function(function: Vectors) -> str:
-    """``package.module:Name`` of a function or class, by which a checkpoint finds it again."""
+    """Return ``package.module:Name`` of a function, class or object, by which a checkpoint finds it again.
+
+    Raises:
+        ConfigurationError: A lambda, or a function or class inside another one, which cannot be imported by a name.
+    """
     item = function if isinstance(function, type) or inspect.isfunction(function) else type(function)
     name = f"{item.__module__}:{item.__qualname__}"
     if "<" in name or "." in item.__qualname__:
@@ -260,12 +282,12 @@ def name_of_function(function: Vectors) -> str:
 
 
 def code_of_function(name: str) -> dict[str, str]:
-    """Hashes of the code of a function, by file."""
+    """Return the hashes of the files with a function's code, by file."""
     return code_hashes(resolve({}, name, kind="function from texts to vectors"))
 
 
 def vectors_of(function: Vectors, texts: list[str], name: str) -> NDArray[np.float32]:
-    """The vectors that a function gives, checked: one for each text, of one width, and finite."""
+    """Call a function, and check its vectors: one for each text, all of one width, and finite."""
     try:
         vectors = np.asarray(function(texts), np.float32)
     except (TypeError, ValueError) as error:
@@ -277,13 +299,13 @@ def vectors_of(function: Vectors, texts: list[str], name: str) -> NDArray[np.flo
             f"{name}: gave an array of shape {vectors.shape} for {len(texts)} texts; give one row a text"
         )
     if not np.isfinite(vectors).all():
-        place = int(np.flatnonzero(~np.isfinite(vectors).all(1))[0])
-        raise ConfigurationError(f"{name}: the vector of {shortened(texts[place])} is not finite")
+        first = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise ConfigurationError(f"{name}: the vector of {shortened(texts[first])} is not finite")
     return vectors
 
 
 class NoTokenizer:
-    """In place of a tokenizer, where a function takes texts as they are."""
+    """Stand in for a tokenizer where a function takes whole texts."""
 
     pad_token_id = 0
     model_input_names: tuple[str, ...] = ()
@@ -293,8 +315,9 @@ class NoTokenizer:
 
 
 def tokenizer_for(checkpoint: str | Path) -> Any:
-    """The tokenizer of a checkpoint; of a function from texts to vectors one that does nothing."""
+    """Load the tokenizer of a checkpoint; for a function from texts to vectors, return one that does nothing."""
     return NoTokenizer() if is_function(checkpoint) else load_tokenizer(checkpoint)
 
 
 Frozen = Literal["vectors"]
+"""Values of the option ``frozen``: the parts of an encoder that are not trained."""

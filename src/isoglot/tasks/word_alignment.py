@@ -24,16 +24,17 @@ from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import StepProgress
 
 _WINDOW = 256
+"""Sentence pairs that are aligned at a time, after which progress is reported."""
 _GOLD = Features(
     {**{name: ALIGNED[name] for name in ("source_words", "target_words")},
      **dict.fromkeys(("sure", "possible"), ALIGNED["links"])}
 )  # fmt: skip
-"""Words and gold links of a pair, as data in memory have them."""
+"""Columns of words and gold links, as data in memory have them."""
 
 
 @dataclass
 class WordAlignmentTask:
-    """Alignment error rate on JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``.
+    """Measure the alignment error rate (AER) on JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``.
 
     Args:
         data: The file; a language pair is written as in its name, ``de-en``.
@@ -61,7 +62,7 @@ class WordAlignmentTask:
         EmbeddingOptions.check(method=self.method, layer=self.layer, **(self.aligner or {}))
 
     def load(self, language: str, split: str) -> Dataset:
-        """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
+        """Load rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
         (location,) = self.locations(language, split)
         path, in_memory = location.path, location.rows
         rows = self._read(path, language) if in_memory is None else self._checked(in_memory)
@@ -71,23 +72,23 @@ class WordAlignmentTask:
         return rows
 
     def _read(self, path: str, language: str) -> Dataset:
-        """Rows of a file or a folder of a corpus."""
+        """Read the rows of a file, or of a corpus in a folder."""
         source, _, target = language.partition("-")
         languages = (source, target) if target else None
         pairs = gold_pairs(path, limit=None, languages=languages, base=self.base)
-        columns = {
-            "source_words": [list(pair.source_words) for pair in pairs],
-            "target_words": [list(pair.target_words) for pair in pairs],
-            "sure": [[list(link) for link in sorted(pair.sure or ())] for pair in pairs],
-            "possible": [[list(link) for link in sorted(pair.possible)] for pair in pairs],
-        }
+        columns: dict[str, list[Any]] = {name: [] for name in _GOLD}
+        for pair in pairs:
+            columns["source_words"].append(list(pair.source_words))
+            columns["target_words"].append(list(pair.target_words))
+            columns["sure"].append([list(link) for link in sorted(pair.sure or ())])
+            columns["possible"].append([list(link) for link in sorted(pair.possible)])
         splits = [split_name(pair.more) for pair in pairs]
         if any(split is not None for split in splits):
             columns[SPLIT] = splits
         return Dataset.from_dict(columns)
 
     def _checked(self, rows: Dataset) -> Dataset:
-        """Rows in memory, whose links count words from 0."""
+        """Check rows in memory, whose links count words from 0, and add ``possible`` links (none) if they have none."""
         if self.base:
             raise ConfigurationError(
                 f"got base {self.base}, but links of data in memory count words from 0; leave it out"
@@ -96,9 +97,9 @@ class WordAlignmentTask:
             rows = rows.add_column("possible", [[] for _ in rows], feature=_GOLD["possible"])
         gold = _gold(rows)
         require_sure(any(links.sure for links in gold), self.data.describe())
-        for number, (links, source, target) in enumerate(
-            zip(gold, rows["source_words"], rows["target_words"], strict=True), 1
-        ):
+        words = zip(rows["source_words"], rows["target_words"], strict=True)
+        for number, (links, (source, target)) in enumerate(zip(gold, words, strict=True), start=1):
+            # `possible` of a pair of gold links contains its sure links.
             if link_outside(links.possible, len(source), len(target)):
                 raise ConfigurationError(
                     f"row {number} of {self.data.describe()}: a gold link points to no word; links count words from 0"
@@ -106,22 +107,32 @@ class WordAlignmentTask:
         return rows
 
     def locations(self, language: str, split: str) -> list[Location]:
-        """The file of gold links."""
+        """Find the file of gold links."""
         return [self.data.single_file(language, split)]
 
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
-        """The task with the method, layer and further options that are kept beside an encoder, but for those given."""
-        named = {"method": self.method, "layer": self.layer}
-        chosen = {name: value for name, value in named.items() if value is not None}
-        options = with_kept(checkpoint, {**chosen, **(self.aligner or {})})
+        """Copy the task, and take options that it was not given from the choice that ``isoglot tune`` left.
+
+        If the file ``aligner.json`` beside the encoder says layer 8 and method ``itermax``, a task with ``layer=6``
+        keeps layer 6 and takes ``itermax``.
+        """
+        given: dict[str, Any] = dict(self.aligner or {})
+        for name, value in (("method", self.method), ("layer", self.layer)):
+            if value is not None:
+                given.setdefault(name, value)
+        options = with_kept(checkpoint, given)
         method, layer = options.pop("method", None), options.pop("layer", None)
         return replace(self, method=method, layer=layer, aligner=options or None)
 
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Scores, and Pharaoh lines; with the task's own options, see :meth:`with_checkpoint`."""
+        """Return the metrics, and the links of each pair as a line in Pharaoh format (``0-0 1-2``).
+
+        The options are the task's own; :meth:`with_checkpoint` makes a task with those chosen for the checkpoint.
+        """
         del language
+        # Later entries replace earlier ones.
         options = {
             "method": self.method or "itermax",
             "layer": self.layer,
@@ -131,31 +142,38 @@ class WordAlignmentTask:
         aligner = EmbeddingAligner(checkpoint, **options)
         pairs = list(zip(dataset["source_words"], dataset["target_words"], strict=True))
         alignments: list[Alignment] = []
-        for links in aligner.align_pairs(pairs, window=_WINDOW):
-            alignments.append(Alignment(frozenset(links.links)))
+        for aligned in aligner.align_pairs(pairs, window=_WINDOW):
+            alignments.append(Alignment(frozenset(aligned.links)))
             if progress is not None:
                 progress(len(alignments), len(pairs))
         total = score(alignments, _gold(dataset))
-        names = ("aer", "precision", "recall", "f1")
-        return {name: getattr(total, name) for name in names}, [a.to_pharaoh() for a in alignments]
+        scores = {name: getattr(total, name) for name in ("aer", "precision", "recall", "f1")}
+        return scores, [alignment.to_pharaoh() for alignment in alignments]
 
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:
-        """The metrics, counted per sentence pair."""
+        """Count the metrics for each sentence pair.
+
+        With A the predicted, S the sure and P the possible links (Och and Ney 2003): precision = |A∩P| / |A|,
+        recall = |A∩S| / |S|, F1 their harmonic mean, AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|).
+        """
         del language
-        links = [Alignment.from_pharaoh(line).links for line in predictions]
-        pairs = [score_pair(pair, gold) for pair, gold in zip(links, _gold(dataset), strict=True)]
-        counts = np.array([astuple(pair) for pair in pairs], np.float64).reshape(-1, 4)
-        predicted, sure, sure_hits, hits = counts.T
-        both = (np.stack([hits, sure_hits], 1), np.stack([predicted, sure], 1))
+        rows = []
+        for line, gold in zip(predictions, _gold(dataset), strict=True):
+            rows.append(astuple(score_pair(Alignment.from_pharaoh(line).links, gold)))
+        # The columns are |A|, |S|, |A∩S| and |A∩P|, in the order of the fields of `score_pair`'s result.
+        predicted, sure, sure_hits, hits = np.array(rows, np.float64).reshape(-1, 4).T
+        precision_and_recall = (np.stack([hits, sure_hits], 1), np.stack([predicted, sure], 1))
         return {
             "aer": ExampleCounts(predicted + sure - hits - sure_hits, predicted + sure),
             "precision": ExampleCounts(hits, predicted),
             "recall": ExampleCounts(sure_hits, sure),
-            "f1": ExampleCounts(*both, combine="harmonic"),
+            "f1": ExampleCounts(*precision_and_recall, combine="harmonic"),
         }
 
 
 def _gold(dataset: Dataset) -> list[SentencePair]:
-    return [SentencePair.of_gold(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]
+    """Return the gold links of each row."""
+    links = zip(dataset["sure"], dataset["possible"], strict=True)
+    return [SentencePair.of_gold(sure, possible) for sure, possible in links]

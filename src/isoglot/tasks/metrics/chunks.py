@@ -1,10 +1,14 @@
 """Precision, recall and F1 of labelled chunks, as seqeval counts them.
 
-Two readings of a tag are needed. For named entities a tag is a prefix and a type, ``B-PER``. XTREME's F1 of
-part-of-speech tagging runs seqeval 0.0.12 over bare tags: the *first letter* is taken for the prefix and the *whole
-tag* for the type. So neighbours with one tag merge into one chunk (``NOUN NOUN``), except where the first letter is a
-prefix that closes or opens a chunk (``SYM SYM``: S stands for a single one). Later versions of seqeval drop the first
-letter from the type, which makes ``CCONJ`` and ``SCONJ`` equal and does not reproduce XTREME's scores.
+A *chunk* is a run of tokens with one type, such as an entity. The tags of its tokens have a *prefix*: B begins a chunk,
+I continues it, E ends it, S is a chunk of a single token; O (or ``.``) is outside. Two readings of a tag are needed:
+
+1. Named entities: a tag is a prefix and a type, ``B-PER``.
+2. Parts of speech: XTREME runs seqeval 0.0.12 over bare tags, of which the *first letter* is taken for the prefix and
+   the *whole tag* for the type. So neighbours with one tag merge into one chunk (``NOUN NOUN``), except where the first
+   letter is a prefix that closes or opens a chunk (``SYM SYM``: S is a chunk of a single token). Later versions of
+   seqeval drop the first letter from the type, which makes ``CCONJ`` and ``SCONJ`` equal and does not reproduce
+   XTREME's scores.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,40 +20,48 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.results.example_counts import ExampleCounts
 
 _OUTSIDE = ("O", ".")
-_CLOSED_BEFORE = {("B", c) for c in "BSO"} | {("I", c) for c in "BSO"}
-_OPENED_AFTER = {(p, c) for p in "ESO" for c in "EI"}
-
+_CLOSES_BETWEEN = {("B", "B"), ("B", "S"), ("B", "O"), ("I", "B"), ("I", "S"), ("I", "O")}
+"""Prefixes of two neighbours between which a chunk ends, whatever their types."""
+_OPENS_BETWEEN = {("E", "E"), ("E", "I"), ("S", "E"), ("S", "I"), ("O", "E"), ("O", "I")}
+"""Prefixes of two neighbours between which a chunk begins, whatever their types."""
 
 ChunkScores = dict[str, ExampleCounts]
 """``f1``, ``precision`` and ``recall``, counted per sentence."""
 
 
 def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str, int, int]]:
-    """Chunks of one sentence: type, first and last token.
+    """Find the chunks of one sentence: type, first and last token. The rules are those of seqeval.
 
-    The first letter of a tag is its prefix (B, I, E, S; O and ``.`` are outside).
+    1. A chunk ends after E or S, before a prefix that closes it (``B-PER B-PER`` are two), and where the type changes.
+    2. A chunk begins at B or S, at E or I after a chunk that was closed or after O, and where the type changes.
+
+    ``type_of``: Returns the type of a tag.
 
     Example:
         >>> chunks(["B-PER", "I-PER", "O", "I-LOC"], lambda tag: tag.partition("-")[2])
         [('PER', 0, 1), ('LOC', 3, 3)]
     """
-    spans = []
-    before, type_before, first = "O", "", 0
+    found = []
+    prefix_before, type_before, first = "O", "", 0
+    # An O behind the last tag closes a chunk that reaches to the end.
     for position, tag in enumerate((*tags, "O")):
         prefix, kind = tag[:1], type_of(tag)
+        neighbours = (prefix_before, prefix)
         changes = kind != type_before
-        if before in ("E", "S") or (before, prefix) in _CLOSED_BEFORE or (changes and before not in _OUTSIDE):
-            spans.append((type_before, first, position - 1))
-        if prefix in ("B", "S") or (before, prefix) in _OPENED_AFTER or (changes and prefix not in _OUTSIDE):
+        ends = prefix_before in ("E", "S") or neighbours in _CLOSES_BETWEEN  # 1
+        if ends or (changes and prefix_before not in _OUTSIDE):
+            found.append((type_before, first, position - 1))
+        begins = prefix in ("B", "S") or neighbours in _OPENS_BETWEEN  # 2
+        if begins or (changes and prefix not in _OUTSIDE):
             first = position
-        before, type_before = prefix, kind
-    return spans
+        prefix_before, type_before = prefix, kind
+    return found
 
 
 def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScores:
-    """Chunks of named entities, micro-averaged: seqeval's and conlleval's count.
+    """Score chunks of named entities, micro-averaged, as seqeval and conlleval count them.
 
-    An ``I-`` that follows nothing of its type opens a chunk.
+    An ``I-`` that does not follow a tag of the same type begins a chunk.
 
     Example:
         >>> entity_score([["B-PER", "I-PER"]], [["B-PER", "O"]])["f1"].value
@@ -59,7 +71,7 @@ def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
 
 
 def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScores:
-    """XTREME's F1 of part-of-speech tags: chunks of equal neighbours, micro-averaged (seqeval 0.0.12).
+    """Score part-of-speech tags by XTREME's F1: chunks of equal neighbours, micro-averaged (seqeval 0.0.12).
 
     Example:
         >>> gold = [["DET", "NOUN", "NOUN", "VERB", "PUNCT"]]
@@ -70,33 +82,41 @@ def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[
 
 
 def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ExampleCounts:
-    """Share of the tokens whose tag is right, counted per sentence."""
+    """Score the share of tokens whose tag is right, counted per sentence."""
     _require_parallel(gold, predicted)
-    right = [sum(map(eq, g, p)) for g, p in zip(gold, predicted, strict=True)]
+    right = []
+    for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
+        right.append(sum(map(eq, gold_tags, predicted_tags)))
     return ExampleCounts(right, [len(tags) for tags in gold])
 
 
 def _score(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], type_of: Callable[[str], str]
 ) -> ChunkScores:
+    """Count for each sentence the chunks in both, in the predicted and in the gold tags."""
     _require_parallel(gold, predicted)
-    sentences = [[{*chunks(tags, type_of)} for tags in pair] for pair in zip(gold, predicted, strict=True)]
-    counts = [(len(right & guessed), len(guessed), len(right)) for right, guessed in sentences]
-    both, guessed, right = np.array(counts, np.float64).reshape(-1, 3).T
+    counts = []
+    for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
+        gold_chunks = set(chunks(gold_tags, type_of))
+        predicted_chunks = set(chunks(predicted_tags, type_of))
+        counts.append((len(gold_chunks & predicted_chunks), len(predicted_chunks), len(gold_chunks)))
+    in_both, in_predicted, in_gold = np.array(counts, np.float64).reshape(-1, 3).T
     return {
-        "f1": ExampleCounts(2 * both, guessed + right),
-        "precision": ExampleCounts(both, guessed),
-        "recall": ExampleCounts(both, right),
+        "f1": ExampleCounts(2 * in_both, in_predicted + in_gold),
+        "precision": ExampleCounts(in_both, in_predicted),
+        "recall": ExampleCounts(in_both, in_gold),
     }
 
 
 def _require_parallel(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> None:
+    """Refuse predictions for another number of sentences, or of tokens in a sentence."""
     if len(gold) != len(predicted):
         raise ConfigurationError(
             f"{len(predicted)} predicted sentences for {len(gold)} gold ones; predict every sentence, in order"
         )
-    for number, (g, p) in enumerate(zip(gold, predicted, strict=True), 1):
-        if len(g) != len(p):
+    for number, (gold_tags, predicted_tags) in enumerate(zip(gold, predicted, strict=True), start=1):
+        if len(gold_tags) != len(predicted_tags):
             raise ConfigurationError(
-                f"sentence {number} has {len(p)} predicted tags for {len(g)} tokens; predict one tag for every token"
+                f"sentence {number} has {len(predicted_tags)} predicted tags for {len(gold_tags)} tokens; "
+                "predict one tag for every token"
             )
