@@ -83,15 +83,17 @@ def pair_of_rows(
     1. A value of the rows of a side is named by the side: ``id`` of the source rows is ``source_id``.
     2. If the rows of a side have different values, the pair has a list with the value of each row.
     3. Inline tags are joined as the texts are: a tag of the second row stands behind the first row's text and a space.
+       Other values called ``tags``, such as ``["B-PER", "O"]``, are treated by rules 1 and 2.
     """
     values: dict[str, Any] = {}
-    has_tags = any("tags" in row.more for row in (*source, *target))
+    all_tags = [row.more["tags"] for row in (*source, *target) if "tags" in row.more]
+    has_inline_tags = bool(all_tags) and all(map(_are_inline_tags, all_tags))
     for side, rows in (("source", source), ("target", target)):
-        if has_tags:
+        if has_inline_tags:
             values[f"{side}_tags"] = _joined_tags(rows)  # 3
         names = dict.fromkeys(name for row in rows for name in row.more)  # each once, in their order
         for name in names:
-            if name == "tags":
+            if name == "tags" and has_inline_tags:
                 continue
             every = [row.more.get(name) for row in rows]
             is_same = all(value == every[0] for value in every)
@@ -100,6 +102,18 @@ def pair_of_rows(
     pair = SentencePair(texts, languages=languages)
     take_row_values(pair, values)
     return pair
+
+
+def _are_inline_tags(tags: Any) -> bool:
+    """Whether all items are an offset and XML: ``[[0, "<b>"], [5, "</b>"]]``, or tags of a translation memory."""
+    if not isinstance(tags, list | tuple):
+        return False
+    for tag in tags:
+        if not isinstance(tag, list | tuple) or len(tag) < 2:
+            return False
+        if not isinstance(tag[0], int) or not isinstance(tag[1], str):
+            return False
+    return True
 
 
 def _joined_tags(rows: Sequence[TextRow]) -> list[list[Any]]:

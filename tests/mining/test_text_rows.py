@@ -1,0 +1,23 @@
+"""Sentences of one language and their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from isoglot.mining.text_rows import TextRow, pair_of_rows
+
+
+def test_pair_of_rows_joins_inline_tags() -> None:
+    source = [TextRow(1, "Hi", {"tags": [[0, "<br/>"]]}), TextRow(2, "you", {"tags": [[3, "<br/>"]]})]
+    pair = pair_of_rows(source, [TextRow(1, "du")], ("en", "de"))
+    row = pair.row()
+    assert row["source_tags"] == [[0, "<br/>"], [6, "<br/>"]] and row["target_tags"] == []
+
+
+@pytest.mark.parametrize("tags", [["B-PER", "O"], None, "news", [["a", "b"]], [[1]], {"domain": "law"}])
+def test_pair_of_rows_keeps_other_values_called_tags(tags: Any) -> None:
+    source, target = [TextRow(1, "Hi there", {"tags": tags})], [TextRow(1, "Hallo", {"tags": tags})]
+    pair = pair_of_rows(source, target, ("en", "de"))
+    assert pair.more == {"source_tags": tags, "target_tags": tags} and not any(pair.tags)
