@@ -12,8 +12,8 @@ from isoglot.mining.text_rows import TextRow, pair_of_rows
 def test_pair_of_rows_joins_inline_tags() -> None:
     source = [TextRow(1, "Hi", {"tags": [[0, "<br/>"]]}), TextRow(2, "you", {"tags": [[3, "<br/>"]]})]
     pair = pair_of_rows(source, [TextRow(1, "du")], ("en", "de"))
-    row = pair.row()
-    assert row["source_tags"] == [[0, "<br/>"], [6, "<br/>"]] and row["target_tags"] == []
+    source_tags, target_tags = (list(pair.row()[f"{side}_tags"]) for side in ("source", "target"))
+    assert source_tags == [(0, "<br/>"), (6, "<br/>")] and target_tags == []
 
 
 @pytest.mark.parametrize("tags", [["B-PER", "O"], None, "news", [["a", "b"]], [[1]], {"domain": "law"}])
