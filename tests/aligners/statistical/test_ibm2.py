@@ -12,6 +12,7 @@ from scipy.special import psi
 from small_bitext import words
 
 from isoglot.aligners.statistical.bitext import encode
+from isoglot.aligners.statistical.ibm2 import pair_sizes
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.aligners.statistical.options import DiagonalOptions
 
@@ -33,6 +34,14 @@ ein kleiner fluss
 die katze schläft am boot
 eine katze ist klein und das boot ist alt
 die katze und das haus""".splitlines()
+
+
+def test_pair_sizes_counts_pairs_of_any_length() -> None:
+    """Longer than 65,536 words, as a pair may be whose other side is short."""
+    generated = np.array([3, 70_000, 0, 3, 1, 70_000], np.int32)
+    condition = np.array([2, 2, 5, 2, 90_000, 2], np.int32)
+    found = zip(*(column.tolist() for column in pair_sizes(generated, condition)), strict=True)
+    assert list(found) == [(1, 90_000, 1), (3, 2, 2), (70_000, 2, 2)]
 
 
 def naive(source, target, options):

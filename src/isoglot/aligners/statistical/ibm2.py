@@ -38,6 +38,7 @@ from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable,
 from isoglot.aligners.statistical.positions import model_feature
 
 Floats = npt.NDArray[np.float64]
+Lengths = npt.NDArray[np.int64]
 INITIAL_PROBABILITY = 1e-9
 """Probability with which the program starts, also that of pairs and words that a model does not know."""
 MOST_PAIRS = 1 << 26
@@ -173,12 +174,8 @@ def estimate(
     # Null may generate the words of pairs whose conditioning side is not empty.
     has_condition = np.repeat(condition.lengths > 0, generated.lengths)
     null_row = _null_row(np.unique(generated.ids[has_condition]), len(null))
-    # The sizes of sentence pairs without empty sides, and how many pairs have each size: all pairs of one size have the
-    # same position probabilities. Both lengths are packed into one number, which is faster to sort than two.
-    filled = (condition.lengths > 0) & (generated.lengths > 0)
-    packed, frequency = np.unique((generated.lengths << 16 | condition.lengths)[filled], return_counts=True)
-    generated_length, condition_length = packed >> 16, packed & 0xFFFF
-    sizes = generated_length, condition_length, frequency
+    # All sentence pairs of one size have the same position probabilities.
+    sizes = generated_length, _, frequency = pair_sizes(generated.lengths, condition.lengths)
     tokens = max(int(generated_length @ frequency), 1)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
@@ -207,6 +204,20 @@ def estimate(
             diagonal.normalise(null_counts, null_row, prior, null)
     counts = (rows.counts, null_counts) if keep_counts and options.iterations > 1 else None
     return DiagonalDirection(table, translation, null, tension, counts)
+
+
+def pair_sizes(generated: Lengths, condition: Lengths) -> tuple[Lengths, Lengths, Lengths]:
+    """Return the sizes of sentence pairs, and how many pairs have each size; pairs with an empty side are left out.
+
+    Pairs of 3 and 2, 3 and 2, 1 and 4 words give the sizes (1, 4) and (3, 2), with 1 and 2 pairs.
+
+    **Shape**: both arguments (pairs,), the results (sizes,).
+    """
+    filled = (condition > 0) & (generated > 0)
+    # Both lengths are packed into one number, which is faster to sort than two.
+    packed = generated[filled].astype(np.int64) << 32 | condition[filled].astype(np.int64)
+    packed, frequency = np.unique(packed, return_counts=True)
+    return packed >> 32, packed & 0xFFFFFFFF, frequency
 
 
 def _null_row(words: npt.NDArray[np.integer], size: int) -> FlatTable:
