@@ -85,7 +85,7 @@ class PairScorer:
     def take_unknown(self) -> dict[str, dict[str, Any]]:
         """Return the counts of unknown words since the last call, and count from 0 again.
 
-        ``unlinked``: Words without links. ``left_out``: Words that are left out of sentence vectors.
+        Key ``unlinked``: words without links; key ``left_out``: words left out of sentence vectors.
         """
         taken = {}
         if self._links is not None:

@@ -269,9 +269,9 @@ def _pos_training(lab: Lab, task: StudyTask, row: str, seed: int) -> _TrainingDa
 
     Nobody translated the English treebank. So the encoder is first fine-tuned on the treebank, and tags bitext:
 
-    1. ``zero-shot``: the treebank alone, for twice the epochs: the rows with translations have twice the sentences.
-    2. ``projected``: the treebank, and translations with the tags of their English sentences carried over word links.
-    3. ``self-labelled``: the treebank, and translations with the tags that the tagger gave them directly; the control.
+    1. Row ``zero-shot``: the treebank alone, for twice the epochs: the rows with translations have twice the sentences.
+    2. Row ``projected``: the treebank, and translations with the tags of their English sentences, carried over links.
+    3. Row ``self-labelled``: the treebank, and translations with tags that the tagger gave them; the control.
     """
     epochs = task.train["epochs"]
     treebank = f"train={task.data[0]}" if lab.scale == "tiny" else task.data[0]
@@ -309,9 +309,9 @@ def _pos_training(lab: Lab, task: StudyTask, row: str, seed: int) -> _TrainingDa
 def _question_training(lab: Lab, task: StudyTask, row: str) -> _TrainingData:
     """Return the training data of a row for questions.
 
-    1. ``zero-shot``: English questions.
-    2. ``projected``: their translations, with the English answers carried over word links.
-    3. ``gold``: their translations, with the answers that translators marked: the task's own data.
+    1. Row ``zero-shot``: English questions.
+    2. Row ``projected``: their translations, with the English answers carried over word links.
+    3. Row ``gold``: their translations, with the answers that translators marked: the task's own data.
 
     With four languages the translations are four times as many as the English questions, so they are read for a
     quarter of the epochs.

@@ -90,8 +90,8 @@ def combined(
 ) -> NDArray[np.float64]:
     """Turn sums over examples into values in %. **Shape**: (..., parts) to (...).
 
-    1. ``mean``: The mean over the parts that have anything to count: of 1 / 2 and 0 / 0 it is 50.
-    2. ``harmonic``: The harmonic mean over all parts; 0 if one of them is 0.
+    1. With ``mean``, the mean over the parts that have anything to count: of 1 / 2 and 0 / 0 it is 50.
+    2. With ``harmonic``, the harmonic mean over all parts; 0 if one of them is 0.
     """
     has_any = denominators > 0
     parts = np.divide(100 * numerators, denominators, out=np.zeros_like(numerators), where=has_any)

@@ -42,7 +42,7 @@ def find_studies(names: Sequence[str | Study]) -> list[Study]:
 
     1. ``weam/table1`` is one study, ``weam`` all studies of the paper.
     2. ``mine.py`` is all studies of that file, ``mine.py/table`` one of them.
-    3. ``demo`` is the study of `isoglot demo`, which is not listed.
+    3. The name ``demo`` is the study of `isoglot demo`, which is not listed.
     4. A :class:`Study` is itself.
 
     Raises:
