@@ -197,9 +197,10 @@ class MeasuredRows:
         self.recipes: dict[str, dict[str, Any]] = {}
 
     def of(self, place: str | Path, recipe: Callable[[], dict[str, dict[str, Any]]] = dict) -> _Taken:
-        """Return a function that adds rows of one checkpoint or folder.
+        """Return a function that adds the rows measured at ``place``, a checkpoint or folder.
 
-        ``recipe``: Called when there are rows: reads the values of the checkpoint's recipe, by their hash.
+        ``recipe``: Called when there are rows: reads the values of the checkpoint's recipe, by their hash. ``dict``
+        reads none.
         """
 
         def take(rows: Sequence[Result]) -> None:

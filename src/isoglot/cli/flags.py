@@ -178,7 +178,9 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     # The functions by which the model checks the value.
     validators = [getattr(mark, "func", None) for mark in (*field.metadata, *get_args(kind)[1:])]
     if file_path in validators:
-        return str | None if optional else str, "PATH"  # a Path would have lost the slash at its end
+        # A Path would have lost the slash at its end.
+        text = str | None if optional else str
+        return text, "PATH"
     kind = _without_bounds(kind)
     origin = get_origin(kind)
     if origin in (dict, Mapping):

@@ -210,7 +210,9 @@ def evaluate(
 
     require_one_process("evaluate", "runs")
     values = tested.settings | ({} if tested.name is None else {"name": tested.name})
-    options = {**dict(measuring), "out": tested.out, "language_ids": values.pop("language_ids", None)}
+    # `--set language_ids` belongs to the measuring, and not to the task.
+    language_ids = values.pop("language_ids", None)
+    options = {**dict(measuring), "out": tested.out, "language_ids": language_ids}
     with printed() as measured, Console(quiet=running.quiet) as console:
         every = [str(checkpoint) for place in checkpoints for checkpoint in checkpoints_of(place)]
         for checkpoint, folder in zip(every, prediction_folders(every, tested.predictions), strict=True):

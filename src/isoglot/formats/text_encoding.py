@@ -29,7 +29,7 @@ _LETTERS = {
 _HEAD = 1 << 16
 _SPACES = " \n"
 _BYTES_PER_NUL = 256
-"""Text is UTF-16 only if one of so many bytes is NUL, and a fourth of the NUL bytes belong to spaces or line ends."""
+"""UTF-16 has at least one NUL in so many bytes; a fourth of them belong to spaces or line ends."""
 
 
 def encoding_of(head: bytes, path: str = "") -> str:

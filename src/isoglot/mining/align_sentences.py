@@ -213,7 +213,7 @@ def _groups_together(
     unknown: UnknownWords,
 ) -> Iterator[Group]:
     """Align the lines of several pairs of parts, which share sample lines, the cost of a skip and the length ratio."""
-    # By side, then by part.
+    # runs[side][part][size - 1] has for each line the vector of the run of `size` lines that ends there.
     runs: list[list[list[NDArray[np.float32]]]] = []
     lengths: list[list[NDArray[np.float32]]] = []
     # The vectors of all lines of a side.

@@ -91,7 +91,8 @@ def check_pair_rules(sources: Sequence[Source], options: FilterRules) -> None:
             named, or not known to lingua.
     """
     languages = {tag for source in sources for tag in source.languages("bitext")}
-    if options.min_script_share is not None and languages & {"", *UNNAMED} - options.scripts.keys():
+    unknown = {"", *UNNAMED} - options.scripts.keys()
+    if options.min_script_share is not None and languages & unknown:
         raise ConfigurationError(
             "[[min_script_share]] compares texts with the scripts of their languages, which are not known; add "
             "[[languages=('en', 'de')]]"

@@ -99,8 +99,8 @@ def fill_parent(line: LinkedLine, parent: int | None, placed: Ranges) -> Ranges:
 
     ``<p><b>Save</b> <i>the file</i></p>`` leaves no word of ``<p>`` outside ``<b>`` and ``<i>``, so its translation
     must not either. The unclaimed words between two neighbours are divided where the left one ends
-    (:func:`_end_of_left_neighbour`): words before that go to the left neighbour; the others go to a child between both
-    that was lost in projection, else to the right neighbour.
+    (:func:`_end_of_left_neighbour`): words before that go to the left neighbour; the others go to a child that
+    was lost in projection and follows the left one in the source, else to the right neighbour.
     """
     target, children = line.target_range(parent, placed), line.children.get(parent, [])
     if target is None or not _children_fill(line, children, line.source_range(parent)):

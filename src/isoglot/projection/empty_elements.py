@@ -28,7 +28,8 @@ class EmptyElement(NamedTuple):
     parent_source: Range
     parent_target: Range
     siblings: list[Range]  # target words of elements with the same parent, from left to right
-    touches_left: bool  # the tag is written together with the word before it
+    # The tag is written together with the word before it, or stands behind the end of a sentence.
+    touches_left: bool
     touches_right: bool
     follows_sentence: bool  # the word before it ends a sentence
 

@@ -46,7 +46,7 @@ class TaggedWords(LabelKind):
                 yield self.cut(line)[0]
 
     def carried(self, pair: LabelledPair) -> str:
-        """Write the words with their tags; a sentence without a translation, or without any tag, is left out."""
+        """Write the words with their tags; a sentence without a translation or without a labelled word is left out."""
         self.counts.examples += 1
         options = self.options
         words: Sequence[str] = pair.target_words

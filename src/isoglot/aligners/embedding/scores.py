@@ -60,9 +60,9 @@ def score_links(
 ) -> tuple[Tensor, Tensor]:
     """Find the links of a batch of pairs by the method of ``options``; returns links and probabilities.
 
-    A link's probability is the similarity ``(cosine + 1) / 2`` for SimAlign's methods; for all others the
-    geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
-    plan, the pointer's attention).
+    A link's probability is the similarity ``(cosine + 1) / 2`` for SimAlign's methods with ``compare=cosine``; in all
+    other cases the geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of
+    a Sinkhorn plan, the pointer's attention).
 
     **Shape**: mask of :func:`~isoglot.modules.extraction.pair_mask` (batch, n, m) -> both (batch, n, m).
     """

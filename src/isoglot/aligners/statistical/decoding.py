@@ -231,8 +231,8 @@ def agreeing(
 
     A link with the posteriors 0.9 and 0.4 has the mean √(0.9 · 0.4) = 0.6.
 
-    ``posteriors``: Computes the posteriors of a batch: those of the reverse direction, each pair as (source, target),
-    and those of the forward direction, each pair as (target, source).
+    ``posteriors``: Computes the posteriors of a batch: of one direction with each pair as (source, target), of the
+    other as (target, source). The order of the directions does not matter: the two are multiplied.
 
     Source: Liang, Taskar & Klein 2006 (*Alignment by agreement*), §4, posterior decoding.
     """
