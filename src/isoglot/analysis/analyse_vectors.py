@@ -178,7 +178,7 @@ def _figure(
 
 
 def _series(label: str, layers: Sequence[int], values: Sequence[float]) -> LineSeries:
-    """Make a line of values by layer, without values that are no number, as CKA of vectors that do not vary."""
+    """Make a line of values by layer; values that are NaN, as CKA of vectors that do not vary, are left out."""
     finite = [(layer, value) for layer, value in zip(layers, values, strict=True) if math.isfinite(value)]
     if not finite:
         raise ConfigurationError(f"{label}: the vectors do not vary at any layer; give other sentences")

@@ -86,8 +86,7 @@ class Parts:
         self._folder, self._made_from, self._what = folder, made_from, what
         self._stack = ExitStack()  # holds the lock of the folder
         self._mutex = threading.Lock()  # workers of a cluster report from threads of their own
-        self._is_locked = False
-        self._has_record = False  # the folder is locked, and its `run.json` is written
+        self._is_locked, self._has_record = False, False  # the folder; its `run.json` is written
         # False after a write failed: nothing more is kept, and earlier parts are still used.
         self._can_write = True
         self._part_of: dict[int, Path] = {}  # number of a kept block -> the file that holds it
@@ -244,10 +243,7 @@ class Parts:
         self._has_record = True
 
     def _lock(self, folder: Path) -> None:
-        """Lock the folder until :meth:`close`, unless it is locked already.
-
-        The thread in which a worker reports its result may be the first to keep something; the main thread unlocks.
-        """
+        """Lock the folder until :meth:`close`, once; a worker's report may lock it in a thread of its own."""
         if not self._is_locked:
             self._stack.enter_context(locked(folder, wait=False, bound_to_thread=False))
             self._is_locked = True
@@ -298,7 +294,6 @@ class Parts:
     def close(self) -> None:
         """Release the lock, so that other processes can use the folder."""
         self._stack.close()
-        self._is_locked = False
 
 
 def _arrow(values: Any, kind: str) -> Any:

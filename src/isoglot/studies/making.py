@@ -83,7 +83,7 @@ def measure(
         workers: Processes of the local engine, with one thread each. With 1 the steps are made in this process.
         progress: Gets a line for each step.
     """
-    # A worker process is told the number of a part: numbers over all parts are the same in every process.
+    # A worker process receives the number of a part: numbers over all parts are the same in every process.
     all_parts = [part for program in programs for part in program.parts]
     planned = set(plan.parts)
     schedule = Schedule([(i, part) for i, part in enumerate(all_parts) if part in planned], progress)
