@@ -7,7 +7,7 @@ TMX and from JSON lines. A pair has its tags beside its texts (``SentencePair.ta
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby, pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import escape
 
 from isoglot.core.checks import shortened
@@ -106,9 +106,8 @@ class MarkedText(NamedTuple):
     text: str
     tags: Tags
     elements: list[Element]  # in the order of their first tags
-    crossing: list[
-        tuple[int, int]
-    ]  # numbers of the tags of pairs of codes that cross an element or another pair
+    # Numbers of the tags of pairs of codes that cross an element or another pair.
+    crossing: list[tuple[int, int]]
 
     def segments(self) -> list[tuple[int, int]]:
         """Cut the text at its tags; words are found in each of these ranges of characters by itself.
@@ -234,6 +233,16 @@ def segment(text: str, tags: Iterable[Tag] = ()) -> str:
 def offsets_and_xml(tags: Iterable[Tag]) -> tuple[tuple[int, str], ...]:
     """Turn tags into values of a row of JSON lines: the character before which each stands, and its XML."""
     return tuple((tag.offset, tag.xml) for tag in tags)
+
+
+def are_inline_tags(value: Any) -> bool:
+    """Whether a value of a row holds inline tags: a list ``[[0, "<b>"], [5, "</b>"]]``, or a tuple, as TMX is read."""
+    return isinstance(value, tuple) or (isinstance(value, list) and all(map(_is_offset_and_xml, value)))
+
+
+def _is_offset_and_xml(item: Any) -> bool:
+    # Not isinstance: True is an int too, but no offset.
+    return isinstance(item, list) and list(map(type, item)) == [int, str]
 
 
 def different_tags(source: Sequence[Tag], target: Sequence[Tag]) -> list[tuple[str, str]]:

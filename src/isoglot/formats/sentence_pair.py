@@ -12,7 +12,7 @@ from isoglot.core.checks import shortened
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.frames import Tabular
 from isoglot.formats.given_row import GivenRow, with_values
-from isoglot.formats.inline_tags import Tags, offsets_and_xml
+from isoglot.formats.inline_tags import Tags, are_inline_tags, offsets_and_xml
 from isoglot.formats.links import Alignment, Link, link_set
 from isoglot.formats.markup_lines import tags_of_items
 from isoglot.formats.sources import UNNAMED
@@ -352,10 +352,10 @@ def _tags(value: Any, text: str) -> Tags | None:
 
     The offsets must ascend and be inside the text, and the tags together must be well-formed XML.
     """
-    if isinstance(value, tuple):  # a tuple of Tag, as the reader of TMX makes it
-        return value
-    if not isinstance(value, list) or not all(map(_is_offset_and_xml, value)):
+    if not are_inline_tags(value):
         return None
+    if isinstance(value, tuple):
+        return value
     offsets = [offset for offset, _ in value]
     if offsets != sorted(offsets):
         return None
@@ -367,8 +367,3 @@ def _tags(value: Any, text: str) -> Tags | None:
     except ElementTree.ParseError:
         return None
     return tags_of_items(value)
-
-
-def _is_offset_and_xml(item: Any) -> bool:
-    # Not isinstance: True is an int too, but no offset.
-    return isinstance(item, list) and list(map(type, item)) == [int, str]

@@ -7,6 +7,7 @@ from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.languages import same_language
 from isoglot.corpus.filter.filters import clean
 from isoglot.formats.foreign import foreign
+from isoglot.formats.inline_tags import are_inline_tags
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import UNNAMED, by_suffix
@@ -87,7 +88,7 @@ def pair_of_rows(
     """
     values: dict[str, Any] = {}
     all_tags = [row.more["tags"] for row in (*source, *target) if "tags" in row.more]
-    has_inline_tags = bool(all_tags) and all(map(_are_inline_tags, all_tags))
+    has_inline_tags = bool(all_tags) and all(map(are_inline_tags, all_tags))
     for side, rows in (("source", source), ("target", target)):
         if has_inline_tags:
             values[f"{side}_tags"] = _joined_tags(rows)  # 3
@@ -102,18 +103,6 @@ def pair_of_rows(
     pair = SentencePair(texts, languages=languages)
     take_row_values(pair, values)
     return pair
-
-
-def _are_inline_tags(tags: Any) -> bool:
-    """Whether all items are an offset and XML: ``[[0, "<b>"], [5, "</b>"]]``, or tags of a translation memory."""
-    if not isinstance(tags, list | tuple):
-        return False
-    for tag in tags:
-        if not isinstance(tag, list | tuple) or len(tag) < 2:
-            return False
-        if not isinstance(tag[0], int) or not isinstance(tag[1], str):
-            return False
-    return True
 
 
 def _joined_tags(rows: Sequence[TextRow]) -> list[list[Any]]:
