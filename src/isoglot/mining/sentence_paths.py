@@ -61,9 +61,8 @@ class Band(NamedTuple):
 
     low: Numbers  # the smallest j of each row i. Shape: (source lines + 1)
     high: Numbers  # the largest j of each row. Shape: (source lines + 1)
-    first_cells: (
-        Numbers  # number of each row's first cell; then the number of all cells. Shape: (source lines + 2)
-    )
+    # Number of each row's first cell; then the number of all cells. Shape: (source lines + 2)
+    first_cells: Numbers
 
 
 class Runs(NamedTuple):

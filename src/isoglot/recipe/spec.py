@@ -36,9 +36,8 @@ class Spec(Options):
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
     maker: ClassVar[Any] = None
-    supplied: ClassVar[
-        tuple[str, ...]
-    ] = ()  # parameters that isoglot passes itself; a recipe cannot set them
+    # Parameters that isoglot passes itself; a recipe cannot set them.
+    supplied: ClassVar[tuple[str, ...]] = ()
     corpora: ClassVar[frozenset[str]] = frozenset()
     """Options whose parameter takes a corpus. A recipe gives the name of a stream; :meth:`make` gives its corpus."""
 

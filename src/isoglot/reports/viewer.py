@@ -172,9 +172,8 @@ class Word(NamedTuple):
     """A word as a button of the page, with the word's links."""
 
     text: str
-    links: (
-        str  # for the page's script: position in the other sentence and class of each link, `0:sure 2:error`
-    )
+    # For the page's script: position in the other sentence and class of each link, `0:sure 2:error`.
+    links: str
     worst: str  # the worst class of the links, which colours the word; empty without links
     label: str  # for screen readers: `Haus: house (found, a sure gold link)`
 

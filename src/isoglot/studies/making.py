@@ -142,9 +142,8 @@ class Schedule:
            the group are ordered better.
         4. Otherwise the order is the one in which the study asks for the steps.
         """
-        ready: dict[
-            Work, int
-        ] = {}  # steps that can be made now -> number of the first part that needs the step
+        # Steps that can be made now -> number of the first part that needs the step.
+        ready: dict[Work, int] = {}
         waiting: dict[Work, set[Work]] = defaultdict(set)  # step -> the steps that wait for it
         for number, part in self._parts.items():
             todo = part.todo

@@ -270,9 +270,8 @@ class WriteGold(Step):
     The first pairs of the corpus named ``en-de`` become ``en-de.jsonl``; all their links are sure.
     """
 
-    corpora: Annotated[
-        dict[str, str], Field(min_length=1)
-    ]  # aligned corpora by the names of the files to write
+    # Aligned corpora by the names of the files to write.
+    corpora: Annotated[dict[str, str], Field(min_length=1)]
     limit: Count = 400  # pairs of each corpus
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:

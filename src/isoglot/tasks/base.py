@@ -171,9 +171,8 @@ def require_distinct_rows(
         datasets: Language to its rows.
         locations: Language to the places that the rows were read from.
     """
-    first_language_of: dict[
-        str, str
-    ] = {}  # key of the files and rows, to the language they were first read for
+    # Key of the files and rows, to the language they were first read for.
+    first_language_of: dict[str, str] = {}
     for language, rows in datasets.items():
         first_row = {name: value for name, value in rows[0].items() if "language" not in name}
         paths = [location.path for location in locations[language]]

@@ -148,9 +148,8 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
                 f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs "
                 f"{self.batches_per_step}: lower train.gradient_accumulation_steps"
             )
-        self._steps_up_to = self._count_steps(
-            steps
-        )  # of each window: the steps from the run's start to its end
+        # Of each window: the steps from the run's start to its end.
+        self._steps_up_to = self._count_steps(steps)
         self.steps = int(self._steps_up_to[-1]) if steps is None else steps
         if self.steps == 0:
             raise ConfigurationError(

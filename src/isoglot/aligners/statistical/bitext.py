@@ -52,9 +52,8 @@ class BitextSide:
     words: Vocabulary  # word number ``k`` is ``words[k]``
     # Word numbers of all sentences, one after the other; −1 for a word that is not in ``words``. Shape: (tokens)
     ids: npt.NDArray[np.int32]
-    offsets: (
-        Ints  # the words of sentence ``s`` are ``ids[offsets[s]:offsets[s + 1]]``. Shape: (sentences + 1)
-    )
+    # The words of sentence ``s`` are ``ids[offsets[s]:offsets[s + 1]]``. Shape: (sentences + 1)
+    offsets: Ints
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

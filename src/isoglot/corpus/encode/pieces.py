@@ -34,9 +34,8 @@ class SidePieces(NamedTuple):
     word_ids: NDArray[np.int32]  # word of each piece, numbered in its sentence; −1 for none
     lengths: NDArray[np.int64]  # number of pieces of each sentence
     word_counts: NDArray[np.int64]  # number of words of each sentence, with or without pieces
-    not_located: (
-        int  # number of sentences whose given words do not spell their text, so the words were encoded
-    )
+    # Number of sentences whose given words do not spell their text, so the words were encoded.
+    not_located: int
 
 
 def fast_backend(tokenizer: PreTrainedTokenizerBase, *, shared: bool = False) -> Any:

@@ -31,9 +31,8 @@ class HubSpec:
     name: str
     config: str | None
     columns: Mapping[str, str]  # column of the schema to column of the data set
-    splits: Mapping[str, str] = field(
-        default_factory=dict
-    )  # our split to theirs, if theirs has no usual name
+    # Our split to theirs, if theirs has no usual name.
+    splits: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_hub(location: Location, spec: HubSpec, schema: Features, *, language: str, split: str) -> Dataset:
