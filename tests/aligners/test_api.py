@@ -218,6 +218,7 @@ def test_threads_get_the_links_of_many_pairs(encoder):
     assert found == [iso.align_many(part, model=encoder) for part in parts]
 
 
+@pytest.mark.slow
 def test_a_statistical_model_loads_no_torch_and_an_encoder_no_numba(tmp_path, encoder):
     StatisticalAligner().fit(tiny_aligned(20)).save(tmp_path / "model")
     code = (
@@ -330,6 +331,7 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="forks")
 def test_processes_that_are_forked_later_have_the_same_links(tmp_path):
     (tmp_path / "forked.py").write_text(FORKED)

@@ -85,6 +85,7 @@ def test_its_links_are_those_of_the_unpacked_folder() -> None:
     assert found == list(EmbeddingAligner(checkpoint_folder("box"), options=kept).align_pairs(pairs))
 
 
+@pytest.mark.slow
 def test_aligning_loads_neither_transformers_nor_datasets_and_unpacks_nothing(tmp_path) -> None:
     (tmp_path / "pairs.txt").write_text(f"{ENGLISH} ||| {SENTENCES['de'][0]}\n")
     program = (

@@ -174,7 +174,7 @@ def test_questions_by_syntax_with_parses(isoglot: Isoglot, data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", ["byte_bpe", pytest.param("unigram", marks=pytest.mark.slow), "wordpiece"]
+    "algorithm", ["byte_bpe", *(pytest.param(a, marks=pytest.mark.slow) for a in ("unigram", "wordpiece"))]
 )
 def test_vocabulary_overlap_of_any_tokenizer(isoglot: Isoglot, tmp_path: Path, algorithm: str) -> None:
     """What is written is read by the plain tokenizer in the folder as the shifted ids of the original."""
@@ -355,6 +355,7 @@ def test_a_model_or_treebank_that_does_not_do(isoglot: Isoglot, data: Path) -> N
     assert done.returncode == 2 and "bad.conllu:1" in done.stderr
 
 
+@pytest.mark.slow
 def test_derived_text_needs_no_torch(data: Path) -> None:
     arguments = [
         "derive",

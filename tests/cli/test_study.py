@@ -88,6 +88,7 @@ def test_a_dry_run_shows_every_value_of_a_cell(tmp_path: Path) -> None:
     assert "--show: has an effect only with --dry-run" in str(alone.exception)
 
 
+@pytest.mark.slow
 def test_a_dry_run_invents_no_number_and_counts_figures(tmp_path: Path) -> None:
     cell = ["study", "align_mlm/table3", "--only", "ALIGN-MLM / trans:pos.zs", "--set", "seeds=[1]"]
     done = invoke(*cell, "--out", tmp_path / "o", "--dry-run", "--show")

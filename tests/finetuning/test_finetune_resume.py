@@ -57,7 +57,11 @@ def task(tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize(
     ("every", "last"),
-    [({"select": "last"}, 8), ({"evaluate_every": 3}, 9), ({"adapter": {"rank": 2, "dropout": 0.1}}, 8)],
+    [
+        ({"select": "last"}, 8),
+        pytest.param({"evaluate_every": 3}, 9, marks=pytest.mark.slow),
+        pytest.param({"adapter": {"rank": 2, "dropout": 0.1}}, 8, marks=pytest.mark.slow),
+    ],
     ids=["epochs", "inside an epoch", "adapter"],
 )
 def test_a_killed_run_goes_on_as_if_nothing_had_been(
@@ -150,9 +154,9 @@ class _Notes:
     [
         ([], 8),
         (["checkpoint-8/model.safetensors"], 4),
-        (["checkpoint-8/optimizer.pt"], 4),
-        (["checkpoint-8/trainer_state.json"], 4),
-        (["checkpoint-8/rng_state.pth"], 4),
+        pytest.param(["checkpoint-8/optimizer.pt"], 4, marks=pytest.mark.slow),
+        pytest.param(["checkpoint-8/trainer_state.json"], 4, marks=pytest.mark.slow),
+        pytest.param(["checkpoint-8/rng_state.pth"], 4, marks=pytest.mark.slow),
         (["checkpoint-8/.isoglot.json"], 4),
         (["checkpoint-4/model.safetensors"], 0),  # the best: without it the later one is of no use
         (["checkpoint-8/model.safetensors", "checkpoint-4/scheduler.pt"], 0),

@@ -117,7 +117,7 @@ def test_rows_may_lack_the_last_sentences_and_others_may_not(tmp_path: Path) -> 
             list(matched(LinkReader(tmp_path / wrong), LinkReader(tmp_path / other)))
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "txt"])
+@pytest.mark.parametrize("suffix", [pytest.param("jsonl", marks=pytest.mark.slow), "txt"])
 def test_no_more_than_some_lines_are_held(tmp_path: Path, suffix: str) -> None:
     """Links as objects take fifty times as much memory as in their file."""
     links, count, size = [[n % 60, (7 * n) % 60] for n in range(100)], 400, 0

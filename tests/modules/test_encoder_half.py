@@ -94,6 +94,7 @@ def test_mining_and_tatoeba_read_the_encoder(name: str, tmp_path: Path) -> None:
     assert rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["T5ForConditionalGeneration", "MT5EncoderModel"])
 def test_an_export_is_what_sentence_transformers_loads(name: str, tmp_path: Path) -> None:
     library = pytest.importorskip("sentence_transformers")

@@ -15,7 +15,10 @@ FULL = [f"Our full system ({pairs})" for pairs in ("250k", "600k", "2M")]
 @pytest.mark.parametrize(
     ("study", "label", "size", "rows"),
     [
-        ("align_mlm/table3", " / trans", "dictionary", {"DICT-MLM / trans", "ALIGN-MLM / trans"}),
+        pytest.param(
+            *("align_mlm/table3", " / trans", "dictionary", {"DICT-MLM / trans", "ALIGN-MLM / trans"}),
+            marks=pytest.mark.slow,
+        ),
         ("ppa/table5", "", "queue", {"- CS", "- TLM", "repl TLM w/ MLM", *FULL}),
     ],
 )

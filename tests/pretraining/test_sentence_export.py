@@ -37,7 +37,8 @@ def vectors_of(folder: Path) -> np.ndarray:
     return session.run(["sentence_embedding"], {n: given[n] for n in ("input_ids", "attention_mask")})[0]
 
 
-@pytest.mark.parametrize("family", ["bert", *(pytest.param(f, marks=pytest.mark.slow) for f in OTHERS)])
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["bert", *OTHERS])
 def test_both_libraries_give_the_vectors_of_isoglot(family: str, tmp_path: Path) -> None:
     library, _ = pytest.importorskip("sentence_transformers"), pytest.importorskip("onnxscript")
     source = saved(tmp_path / "encoder", family)
@@ -52,6 +53,7 @@ def test_both_libraries_give_the_vectors_of_isoglot(family: str, tmp_path: Path)
     np.testing.assert_allclose(vectors_of(tmp_path / "onnx"), unit, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_texts_that_are_empty_or_spell_a_special_token_differ_as_documented(tmp_path: Path) -> None:
     library = pytest.importorskip("sentence_transformers")
     source = saved(tmp_path / "encoder", "xlm-roberta")

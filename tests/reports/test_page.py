@@ -41,7 +41,9 @@ def lit(driver: Any) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("width", [1280, 768, 390, 320])
+@pytest.mark.parametrize(
+    "width", [1280, *(pytest.param(narrow, marks=pytest.mark.slow) for narrow in (768, 390)), 320]
+)
 def test_the_page_never_scrolls_sideways_and_logs_nothing(show: Show, demo_page: Path, width: int) -> None:
     driver = show(demo_page, width=width)
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
@@ -64,6 +66,7 @@ def test_pointing_at_a_word_lights_its_links_in_their_colours(show: Show, demo_p
     assert lit(driver) == {} and not all_of(driver, ".pair-view.lit")
 
 
+@pytest.mark.slow
 def test_tapping_pins_a_word_and_tapping_again_lets_it_go(show: Show, demo_page: Path) -> None:
     driver = show(demo_page, width=390)
     chosen = word(driver, "Fluss")
@@ -74,6 +77,7 @@ def test_tapping_pins_a_word_and_tapping_again_lets_it_go(show: Show, demo_page:
     assert lit(driver) == {}
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_every_word_and_follows_links(show: Show, demo_page: Path) -> None:
     driver = show(demo_page)
     first = word(driver, "Wir")
@@ -123,12 +127,14 @@ def test_wires_join_the_words_also_after_the_window_has_changed(show: Show, demo
     assert len(all_of(driver, ".wires path")) == 11 + 7 + 3 + 4
 
 
+@pytest.mark.slow
 def test_pairs_without_errors_can_be_hidden(show: Show, demo_page: Path) -> None:
     driver = show(demo_page)
     driver.execute_script("document.querySelector('.only-errors').click()")
     assert [view.is_displayed() for view in all_of(driver, ".pair-view")] == [True, True, False, False]
 
 
+@pytest.mark.slow
 def test_results_are_filtered_by_text(show: Show, demo_page: Path) -> None:
     driver = show(demo_page)
     assert driver.find_element(By.CSS_SELECTOR, ".count").text == "252 rows"
@@ -141,6 +147,7 @@ def test_results_are_filtered_by_text(show: Show, demo_page: Path) -> None:
     assert len(shown) == 3 and all("weam" in text and " zh " in text for text in shown)
 
 
+@pytest.mark.slow
 def test_results_are_sorted_by_number_and_by_text(show: Show, demo_page: Path) -> None:
     driver = show(demo_page)
     button = next(b for b in all_of(driver, ".all-results thead button") if b.text.startswith("value"))

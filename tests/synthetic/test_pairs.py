@@ -21,12 +21,12 @@ def test_labels_agree_with_an_independent_reader() -> None:
     """Every family is read back from the text and evaluated in models of their own."""
     reader = Reader(WORLD)
     checked: Counter[str] = Counter()
-    for row in require(WORLD.nli(800), PAIR, role="pairs"):
+    for row in require(WORLD.nli(400), PAIR, role="pairs"):
         found = reader.read(row["first"], row["second"])
         if found is not None:
             assert label_of(*found) == row["label"], row
             checked[row["label"]] += 1
-    assert min(checked.values()) > 80 and len(checked) == 3
+    assert min(checked.values()) > 40 and len(checked) == 3
 
 
 def test_the_reader_can_disagree() -> None:

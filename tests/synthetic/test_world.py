@@ -32,16 +32,16 @@ def test_world_rows_have_their_schemas() -> None:
 
 @pytest.mark.parametrize("method", ["text", "treebank", "pos", "ner"])
 def test_world_of_one_seed_has_the_same_rows_and_prefixes(method: str) -> None:
-    long = getattr(WORLD, method)(1500).to_list()
-    assert getattr(SAME, method)(1500).to_list() == long
-    assert getattr(WORLD, method)(300).to_list() == long[:300]
-    assert getattr(OTHER, method)(300).to_list() != long[:300]
+    long = getattr(WORLD, method)(400).to_list()
+    assert getattr(SAME, method)(400).to_list() == long
+    assert getattr(WORLD, method)(100).to_list() == long[:100]
+    assert getattr(OTHER, method)(100).to_list() != long[:100]
 
 
 def test_splits_share_no_sentence_across_tasks() -> None:
     found: dict[str, set[str]] = {}
     for split in SPLITS:
-        texts = set(WORLD.text(3000, split=split)["text"])
+        texts = set(WORLD.text(1000, split=split)["text"])
         found[split] = texts
     for one, other in combinations(SPLITS, 2):
         assert not found[one] & found[other]

@@ -27,7 +27,7 @@ PLAIN = {"queue": False, "normalisation": "token"}
 @pytest.mark.parametrize(
     "words", [pytest.param(False, marks=pytest.mark.slow), True], ids=["known-items", "own-links"]
 )
-@pytest.mark.parametrize("normalisation", ["token", "joint_token"])
+@pytest.mark.parametrize("normalisation", ["token", pytest.param("joint_token", marks=pytest.mark.slow)])
 def test_accumulation_equals_a_larger_batch(tmp_path: Path, normalisation: str, words: bool) -> None:
     settings = {"queue": False, "words": words, "normalisation": normalisation}
     large = trained(tmp_path / "a", {"examples": 16}, **settings)
@@ -37,8 +37,6 @@ def test_accumulation_equals_a_larger_batch(tmp_path: Path, normalisation: str, 
 
 
 CONCATENATED = {"queue": False, "normalisation": "joint_token", "examples": 12, "text": 36}
-SEVERAL_READERS = {**PLAIN, "dictionary": True}
-"""Several readers of the embeddings add to one gradient."""
 WAITING = {**PLAIN, "parts": PartsSection(head=3, layer_decay=0.5, freeze_encoder_steps=2)}
 ALL_USED = {"ddp_find_unused_parameters": False}
 
@@ -48,22 +46,30 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """What each of two ranks found in several runs, which share the time that two processes take to begin."""
     runs = {
         "one reader": ({"examples": 4}, PLAIN),
-        "several readers": ({"examples": 4}, SEVERAL_READERS),
         "waiting": ({"examples": 4}, {**WAITING, **ALL_USED}),
         "concatenated": ({"examples": 2}, {**CONCATENATED, **ALL_USED}),
     }
     return two_ranks(tmp_path_factory.mktemp("ranks"), runs)
 
 
-@pytest.mark.parametrize(("name", "settings"), [("one reader", PLAIN), ("several readers", SEVERAL_READERS)])
-def test_two_ranks_equal_a_double_batch(
-    tmp_path: Path, both: dict[str, list[Any]], name: str, settings: dict[str, Any]
-) -> None:
+def same_as_a_double_batch(tmp_path: Path, ranks: list[Any], settings: dict[str, Any]) -> None:
     one = trained(tmp_path / "one", {"examples": 8}, **settings)
-    first, second = both[name]
+    first, second = ranks
     same(one, first)
     same(one, second)
     assert all(torch.equal(first[2][n], second[2][n]) for n in first[2])  # ranks end identical
+
+
+def test_two_ranks_equal_a_double_batch(tmp_path: Path) -> None:
+    """Several readers of the embeddings add to one gradient."""
+    settings = {**PLAIN, "dictionary": True}
+    ranks = two_ranks(tmp_path, {"several readers": ({"examples": 4}, settings)})["several readers"]
+    same_as_a_double_batch(tmp_path, ranks, settings)
+
+
+@pytest.mark.slow
+def test_two_ranks_equal_a_double_batch_with_one_reader(tmp_path: Path, both: dict[str, list[Any]]) -> None:
+    same_as_a_double_batch(tmp_path, both["one reader"], PLAIN)
 
 
 @pytest.mark.slow
@@ -75,6 +81,7 @@ def test_two_ranks_with_an_encoder_that_waits(tmp_path: Path, both: dict[str, li
         same(one, rank)
 
 
+@pytest.mark.slow
 def test_concatenated_streams_accumulate_as_a_larger_batch(tmp_path: Path) -> None:
     """Most parts of four examples have no pair at all; what they divide by is the whole step's."""
     large = trained(tmp_path / "a", {"examples": 16}, **CONCATENATED)

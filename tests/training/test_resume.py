@@ -57,7 +57,7 @@ LORA = AdapterOptions(rank=2, dropout=0.1)
 @pytest.mark.parametrize(
     "settings",
     [
-        {"dataloader_num_workers": 2, "gradient_accumulation_steps": 2},
+        pytest.param({"dataloader_num_workers": 2, "gradient_accumulation_steps": 2}, marks=pytest.mark.slow),
         pytest.param({"bf16": True, "gradient_accumulation_steps": 3}, marks=pytest.mark.slow),
         {**SHORT, "bf16": True, "contrast": True},
         pytest.param({"text": 48, "examples": 16, "dataloader_num_workers": 2}, marks=pytest.mark.slow),

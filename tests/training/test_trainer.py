@@ -90,6 +90,7 @@ def test_other_ways_to_compute_are_close(tmp_path: Path, settings: dict[str, Any
     assert all(p.dtype == torch.float32 for p in trainer.model.parameters())
 
 
+@pytest.mark.slow
 def test_compiled_encoder_and_hooks(tmp_path: Path) -> None:
     from isoglot.modules.encoder import encode, encode_to_layer
 
