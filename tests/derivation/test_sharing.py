@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from refusals import refused
-from small_vocabularies import LINES, WORLD_LINES, tokenizer_of
+from small_vocabularies import LINES, tokenizer_of, world_lines
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from isoglot.core.errors import ConfigurationError
@@ -47,7 +47,7 @@ def test_shared_ids_stay_and_are_an_exact_part(algorithm: str, overlap: float, t
     assert len(doubled) == 2 * len(original)
     transform = TokenTransliteration(copy)
     shared_seen = 0
-    for line in LINES + WORLD_LINES:
+    for line in LINES + world_lines():
         ids = original(line)["input_ids"]
         assert doubled(line)["input_ids"] == ids
         found = doubled(" ".join(transform(Sentence.of(line)).words))["input_ids"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
-from small_vocabularies import LINES, WORLD_LINES, tokenizer_of
+from small_vocabularies import LINES, tokenizer_of, world_lines
 from tokenizers import pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
@@ -71,7 +71,7 @@ def test_overlap_with_the_tokenizers_of_known_encoders(family: str, tmp_path: Pa
     copy.save(tmp_path)
     doubled = AutoTokenizer.from_pretrained(tmp_path)
     transform = TokenTransliteration(copy)
-    for line in [*LINES, "the old captain never forgets zebras .", *WORLD_LINES[:10]]:
+    for line in [*LINES, "the old captain never forgets zebras .", *world_lines()[:10]]:
         derived = transform(Sentence.of(line))
         ids = original(line)["input_ids"]
         assert doubled(" ".join(derived.words))["input_ids"] == copy.shift(ids).tolist()

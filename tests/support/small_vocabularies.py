@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.synthetic.world import World
 from isoglot.testing import tiny_bitext
-
-WORLD_LINES: list[str] = World(seed=1).text(30)["text"][:]
-
 
 LINES = [
     "The quiet teacher's horse, at last, sees 3.5 rivers!",
@@ -18,7 +17,13 @@ LINES = [
 ]
 
 
+@cache
+def world_lines() -> list[str]:
+    """Thirty sentences of a synthetic world, made when they are first needed: it takes seconds."""
+    return list(World(seed=1).text(30)["text"])
+
+
 def tokenizer_of(algorithm: str) -> PreTrainedTokenizerBase:
-    texts = [str(row["source"]) for row in tiny_bitext(64)] + LINES[:2] + WORLD_LINES
+    texts = [str(row["source"]) for row in tiny_bitext(64)] + LINES[:2] + world_lines()
     family = "roberta" if algorithm == "byte_bpe" else "bert"
     return train_tokenizer(texts, algorithm=algorithm, vocab_size=400, family=family, min_frequency=1)

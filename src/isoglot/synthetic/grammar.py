@@ -15,7 +15,7 @@ words are drawn again for every sentence.
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from random import Random
 from typing import NamedTuple
@@ -233,8 +233,12 @@ def expand(random: Random, symbol: str, number: str | None = None, argument: str
     return _SYMBOL.sub(lambda match: expand(random, *match.groups()), line)
 
 
-def sample_patterns(count: int, seed: int) -> list[Pattern]:
-    """Make ``count`` patterns of random derivations; sentences longer than 40 words are left out."""
+@lru_cache(maxsize=8)
+def sample_patterns(count: int, seed: int) -> tuple[Pattern, ...]:
+    """Make ``count`` patterns of random derivations; sentences longer than 40 words are left out.
+
+    Patterns are remembered, because worlds of one seed share them and they take seconds to make.
+    """
     random = Random(seed)
     patterns: list[Pattern] = []
     while len(patterns) < count:
@@ -242,4 +246,4 @@ def sample_patterns(count: int, seed: int) -> list[Pattern]:
         words = parse_wording(expand(random, "sentence"), variables)
         if len(words) <= _LONGEST:
             patterns.append(Pattern(tuple(variables.values()), (words,)))
-    return patterns
+    return tuple(patterns)
