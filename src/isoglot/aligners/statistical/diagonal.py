@@ -291,7 +291,7 @@ def _decode(text, part, model, positions, best, room):
                     top, at = room.joint[i * m + j], i
             best.word[generated.offsets[s] + j] = at
             best.probability[generated.offsets[s] + j] = top / room.total[j]
-            best.score[s] += math.log(room.total[j])
+            best.log_likelihood[s] += math.log(room.total[j])
 
 
 def posteriors(text: DirectionText, model: Probabilities, options: Positions) -> Doubles:

@@ -267,7 +267,7 @@ def _best(
     positions = text.positions(options.positions, model.tension)
     decode = partial(diagonal.decode, text, model.learned, positions, best)
     in_threads(decode, parts(condition, generated), words=len(generated.ids))
-    require_possible(best.score)
+    require_possible(best.log_likelihood)
     return best
 
 

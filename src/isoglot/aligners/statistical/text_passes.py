@@ -141,7 +141,7 @@ def _look_up(condition, generated, slots, turned, tables, result):
 
     **Shape** of ``slots``: each pair's (source, target); of the result: each pair's (generated, condition).
     """
-    emission, silent = result
+    emissions, silents = result
     before = 0
     for s in range(len(condition.offsets) - 1):
         n, m = (
@@ -153,10 +153,10 @@ def _look_up(condition, generated, slots, turned, tables, result):
         for j in range(m):
             for i in range(n):
                 slot = slots[before + i * condition_step + j * generated_step]
-                emission[before + j * n + i] = tables.translation[slot]
+                emissions[before + j * n + i] = tables.translation[slot]
         before += n * m
-    for k in range(len(silent)):
-        silent[k] = tables.null[generated.ids[k]]
+    for k in range(len(silents)):
+        silents[k] = tables.null[generated.ids[k]]
 
 
 @compiled
@@ -268,10 +268,12 @@ def visit(
             contributed.null.forward[batch.target_tokens], contributed.null.reverse[batch.source_tokens]
         )
         posteriors = _probabilities(batch, slots, learned, links, null)
-        score = np.zeros(len(batch.source.offsets) - 1)
+        log_likelihood = np.zeros(len(batch.source.offsets) - 1)
         for k, (condition, generated, _) in enumerate(batch.directions):
-            forward_backward(condition, generated, *posteriors[k], jumps[k], expected.jumps[k], score)
-            require_possible(score)
+            forward_backward(
+                condition, generated, *posteriors[k], jumps[k], expected.jumps[k], log_likelihood
+            )
+            require_possible(log_likelihood)
             _keep_null(condition, generated, posteriors[k].null, null[k])
         # Compiled loops run in threads side by side, so only one at a time adds to the shared links.
         with expected.adding:
@@ -312,9 +314,10 @@ def decode(
         for k, (condition, generated, tokens) in enumerate(batch.directions):
             # forward_backward also counts jumps, which nobody reads here.
             expected = JumpCounts(np.zeros(len(jumps[k].width)), np.zeros(len(jumps[k].start)))
-            score = best[k].score[batch.sentences]
-            forward_backward(condition, generated, *posteriors[k], jumps[k], expected, score)
-            require_possible(score)
+            # A view: what is written to it is written to `best`.
+            log_likelihood = best[k].log_likelihood[batch.sentences]
+            forward_backward(condition, generated, *posteriors[k], jumps[k], expected, log_likelihood)
+            require_possible(log_likelihood)
             best_words(
                 condition, generated, *posteriors[k], best[k].word[tokens], best[k].probability[tokens]
             )
