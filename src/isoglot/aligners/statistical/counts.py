@@ -66,12 +66,12 @@ class CountSum:
         return Vocabulary(self._numbers[0]), Vocabulary(self._numbers[1])
 
     @property
-    def types(self) -> Pairs:
+    def word_pairs(self) -> Pairs:
         """Source and target word of each pair, sorted by source, then target word."""
         return (self._keys >> 32).astype(np.int32), (self._keys & 0xFFFFFFFF).astype(np.int32)
 
-    def unknown(
-        self, words: Vocabularies, types: Pairs, forward: Counts, reverse: Counts
+    def unknown_shares(
+        self, words: Vocabularies, word_pairs: Pairs, forward: Counts, reverse: Counts
     ) -> tuple[float, float]:
         """Measure, for each side, how little a model has in common with this sum, from 0 to 1.
 
@@ -85,8 +85,8 @@ class CountSum:
         for side, new, before in ((0, reverse, self.reverse), (1, forward, self.forward)):
             known = self._numbers[side]
             number = np.array([known.get(word, -1) for word in words[side]], np.int64)
-            links = sums(types[side], new.pairs, len(number))
-            links_before = sums(self.types[side], before.pairs, len(known))
+            links = sums(word_pairs[side], new.pairs, len(number))
+            links_before = sums(self.word_pairs[side], before.pairs, len(known))
             unknown_to_sum = float(links[number < 0].sum())
             unknown_to_model = float(links_before.sum() - links_before[number[number >= 0]].sum())
             of_model = unknown_to_sum / max(float(links.sum()), _TINY)
@@ -94,12 +94,12 @@ class CountSum:
             shares.append(min(of_model, of_sum))
         return shares[0], shares[1]
 
-    def add(self, words: Vocabularies, types: Pairs, forward: Counts, reverse: Counts) -> None:
+    def add(self, words: Vocabularies, word_pairs: Pairs, forward: Counts, reverse: Counts) -> None:
         """Add the counts of a model.
 
         Args:
             words: Its source and its target vocabulary.
-            types: Source and target word of each of its pairs.
+            word_pairs: Source and target word of each of its pairs.
             forward: Counts of the direction that generates target words.
             reverse: Counts of the direction that generates source words.
         """
@@ -107,7 +107,7 @@ class CountSum:
             np.array([known.setdefault(word, len(known)) for word in side], np.int64)
             for known, side in zip(self._numbers, words, strict=True)
         )
-        keys = (source[types[0]] << 32) | target[types[1]]
+        keys = (source[word_pairs[0]] << 32) | target[word_pairs[1]]
         self._keys, slots = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
         self.forward = self._added(self.forward, forward, slots, target, len(self._numbers[1]))
         self.reverse = self._added(self.reverse, reverse, slots, source, len(self._numbers[0]))

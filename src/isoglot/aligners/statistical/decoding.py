@@ -140,16 +140,16 @@ Decoded = tuple[BestWords, BestWords, LinkTable | None]
 """Both directions' best words, and the links whose posteriors agree where they were asked for."""
 
 
-def require_possible(sums: npt.NDArray[np.float64] | float) -> None:
+def require_possible(values: npt.NDArray[np.float64] | float) -> None:
     """Refuse a text in which all links of some sentence pair have the probability 0.
 
-    ``sums``: Log-likelihoods of sentence pairs, or another sum to which every sentence pair adds a value divided by, or
-    a logarithm of, its likelihood. With a likelihood of 0 the sum is not finite.
+    ``values``: Log-likelihoods of sentence pairs, or a sum over sentence pairs that divides by their likelihoods. A
+    likelihood of 0 makes them infinite or no number.
 
     Raises:
-        ConfigurationError: A sum is not finite.
+        ConfigurationError: A value is not finite.
     """
-    if not np.isfinite(sums).all():
+    if not np.isfinite(values).all():
         raise ConfigurationError(
             "all links of a sentence pair have the probability 0: alpha is too small for this text; raise it "
             "([[alpha=0.01]])"

@@ -139,38 +139,40 @@ class HmmDirection:
 
     def probabilities(self, condition: Words, generated: Words) -> Doubles:
         """Compute p(generated | condition) of pairs of known words."""
-        return self.project(self.words, (condition, generated))[0]
+        return self.probabilities_of_text(self.words, (condition, generated))[0]
 
-    def project(self, new: Vocabularies, pairs: tuple[Words, Words]) -> tuple[Doubles, Doubles]:
+    def probabilities_of_text(
+        self, text_words: Vocabularies, pairs: tuple[Words, Words]
+    ) -> tuple[Doubles, Doubles]:
         """Compute p(generated | condition) of the pairs of a text, and p(generated | null) of its generated words.
 
         Applies the formula on top of this file with q = 0. Unknown words and pairs have no counts, so their prefixes
         decide; if the prefixes are unknown too, every pair has the same small probability, by α.
 
-        ``new``: Vocabularies of the text. ``pairs``: Its pairs of words.
+        ``text_words``: Vocabularies of the text. ``pairs``: Its pairs of words, as numbers in these vocabularies.
         """
-        known = self.known(new, pairs)
+        counts = self.counts_of_text(text_words, pairs)
         # c(e, f) + α + β · p_base, divided by c(e) + α·V + β.
-        translation = known.links + known.alpha
-        if len(known.share):
-            base = (known.classes + known.alpha) / (known.class_totals[pairs[0]] + known.class_smooth)
-            translation += known.share[pairs[1]] * base
-        translation /= known.totals[pairs[0]] + known.smooth
-        return translation, (known.null + known.alpha) / known.null_total
+        translation = counts.links + counts.alpha
+        if len(counts.share):
+            base = (counts.classes + counts.alpha) / (counts.class_totals[pairs[0]] + counts.class_smooth)
+            translation += counts.share[pairs[1]] * base
+        translation /= counts.totals[pairs[0]] + counts.smooth
+        return translation, (counts.null + counts.alpha) / counts.null_total
 
-    def known(self, new: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
-        """Look up the counts of the pairs and words of a text.
+    def counts_of_text(self, text_words: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
+        """Look up the counts of the pairs and words of a text. Arguments as in :meth:`probabilities_of_text`.
 
         Where :class:`WordCounts` says "of each slot" the arrays have a value for each of ``pairs``, in their order.
         """
         alpha, size = self.options.alpha, len(self.words[1])
         # The number that each word of the text has in this model, -1 if it is unknown.
-        condition = locate_words(self.words[0], new[0])
-        generated = locate_words(self.words[1], new[1])
+        condition = locate_words(self.words[0], text_words[0])
+        generated = locate_words(self.words[1], text_words[1])
         classes = class_totals = share = np.zeros(0)
         class_smooth = 0.0
         if self.options.prefix_length:
-            classes, class_totals, share = self._base(new, pairs, generated)
+            classes, class_totals, share = self._base_measure(text_words, pairs, generated)
             class_smooth = alpha * len(self._classes[0].generated)
         return WordCounts(
             links=at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]])),
@@ -207,16 +209,19 @@ class HmmDirection:
         classes = PrefixPairs.of(self.words, (condition, generated), self.options.prefix_length)
         return classes, classes.links(self.counts[slots]), classes.condition.sums(self._totals)
 
-    def _base(
-        self, new: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
+    def _base_measure(
+        self, text_words: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
     ) -> tuple[Doubles, Doubles, Doubles]:
-        """Compute what the base measure needs for a text.
+        """Compute the three factors of the base measure for a text.
 
         Returns the counts of each pair's classes, the counts of each conditioning word's class, and
-        β · p(f | prefix(f)) of each generated word.
+        β · p(f | prefix(f)) of each generated word. ``generated``: The number of each generated word in this model.
         """
         classes, links, totals = self._classes
-        condition_class, generated_class = classes.condition.locate(new[0]), classes.generated.locate(new[1])
+        condition_class, generated_class = (
+            classes.condition.locate(text_words[0]),
+            classes.generated.locate(text_words[1]),
+        )
         class_slots = classes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]])
         class_links = at_index(links, class_slots)
         frequency, strength = at_index(self.frequency, generated), self.options.strength

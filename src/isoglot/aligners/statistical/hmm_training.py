@@ -79,7 +79,7 @@ def _trained(
         if start is not None:
             # This iteration only finds the share of the text in the counts of `start`: the new counts are replaced.
             training.iterate(pool)
-            training.recall(start)
+            training.take_counts_of(start)
         for _ in range(options.iterations):
             training.iterate(pool)
     return training
@@ -171,7 +171,7 @@ class _Training:
             _DirectionState(target, source, options, sides and sides[::-1]),
         )
         # What was learned last and the next E-step reads: word tables in the first one, counts in all others.
-        self.learned = self._warm_up() if start is None else self._known(start)
+        self.learned = self._warm_up() if start is None else self._word_tables_of(start)
         for state, model in zip(self.states, start or (), strict=False):
             state.jumps = model.jumps
         # Both directions have the same pairs of classes, and agreement gives these the same counts.
@@ -200,25 +200,25 @@ class _Training:
             WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null)
         )
 
-    def _known(self, start: tuple[HmmDirection, HmmDirection]) -> BothDirections:
-        """Return the word tables of a model that was learned before."""
+    def _word_tables_of(self, start: tuple[HmmDirection, HmmDirection]) -> BothDirections:
+        """Return the word tables of this text by a model that was learned before."""
         source, target, slots = self.table.pairs()
         tables = []
         for state, model, pairs in zip(self.states, start, ((source, target), (target, source)), strict=True):
-            translation, null = model.project(state.vocabularies, pairs)
+            translation, null = model.probabilities_of_text(state.vocabularies, pairs)
             tables.append(WordTables(self._by_slot(slots, translation), null))
         return BothDirections(*tables)
 
-    def recall(self, known: tuple[HmmDirection, HmmDirection]) -> None:
+    def take_counts_of(self, start: tuple[HmmDirection, HmmDirection]) -> None:
         """Let the next iteration read the counts and jumps of a model; it leaves out the share of this text."""
         source, target, slots = self.table.pairs()
-        counts = []
-        for state, model, pairs in zip(self.states, known, ((source, target), (target, source)), strict=True):
-            counted = model.known(state.vocabularies, pairs)
-            classes = self._by_slot(slots, counted.classes) if len(counted.classes) else counted.classes
-            counts.append(counted._replace(links=self._by_slot(slots, counted.links), classes=classes))
+        both = []
+        for state, model, pairs in zip(self.states, start, ((source, target), (target, source)), strict=True):
+            counts = model.counts_of_text(state.vocabularies, pairs)
+            classes = self._by_slot(slots, counts.classes) if len(counts.classes) else counts.classes
+            both.append(counts._replace(links=self._by_slot(slots, counts.links), classes=classes))
             state.jumps = model.jumps
-        self.learned = BothDirections(*counts)
+        self.learned = BothDirections(*both)
 
     def _by_slot(self, slots: Ints, values: Doubles) -> Doubles:
         """Put the value of each pair at its slot."""

@@ -208,11 +208,11 @@ class StatisticalAligner:
                 f"start: got method {start.method!r} with lowercase={start.lowercase}, but this aligner has "
                 f"{self.method!r} with lowercase={self.lowercase}; start from a model with the same settings"
             )
-        known: Any = None
+        start_model: Any = None
         if start is not None:
             start.require_languages(self.languages)
-            known = start.trained()
-        self.model = METHODS[self.method].estimate(source, target, self.options, known)
+            start_model = start.trained()
+        self.model = METHODS[self.method].estimate(source, target, self.options, start_model)
 
     @overload
     def align(self, bitext: Iterable[SentencePair]) -> Iterator[SentencePair]: ...
@@ -261,7 +261,7 @@ class StatisticalAligner:
 
     def foreign_text(self) -> ForeignText:
         """Return an object that warns of text whose words are mostly unknown to the model."""
-        return ForeignText(self.trained().known, lowercase=self.lowercase)
+        return ForeignText(self.trained().word_sets, lowercase=self.lowercase)
 
     def align_pairs(
         self,
