@@ -272,7 +272,7 @@ class LinkFormat(Options):
         return self
 
 
-def own_class(options: Mapping[str, Any]) -> str | None:
+def own_class_option(options: Mapping[str, Any]) -> str | None:
     """Return which option, ``method`` or ``model``, names an aligner of the user's as ``package.module:Name``."""
     for name in ("method", "model"):
         value = options.get(name)
@@ -371,7 +371,7 @@ def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
                 "[[layers]]: scores an encoder, and [[links]] is a file; leave one of the two out"
             )
         return validated(FileScoring, options, owner="scoring a file")
-    own = own_class(options)
+    own = own_class_option(options)
     if own is not None:
         values = {"model": options.pop(own)}
         if "sentences" in options:

@@ -36,14 +36,14 @@ class EncoderAligner(Aligner):
 
     def __init__(self, encoder: EmbeddingAligner, use: Use, request: Encoder | None = None) -> None:
         self.values = encoder.values
-        self.words: WordMode = use.words or use.default_words or "unicode"
+        self.words: WordMode = use.word_mode or use.default_word_mode or "unicode"
         self._encoder, self._use, self._request = encoder, use, request
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Link the words of each pair; some hundred pairs are read ahead."""
         mode, use = self.words, self._use
-        words = (pair.cut(mode) for pair in pairs)
-        linked = align_running(self._encoder, words, mode=mode, unknown=use.unknown)
+        with_words = (pair.cut(mode) for pair in pairs)
+        linked = align_running(self._encoder, with_words, mode=mode, unknown=use.unknown)
         return linked if self._request is None else with_reports(linked, self._request, use)
 
 
@@ -52,7 +52,9 @@ def with_reports(linked: Iterator[SentencePair], request: Encoder, use: Use) -> 
     if use.in_files:
         linked = report_poor_fit(linked, request.model, request.options)
     if request.lexicon is not None:
-        linked = with_lexicon(linked, request, pieces=use.pieces, unit_pieces=use.lexicon_pieces)
+        linked = with_lexicon(
+            linked, request, piece_tokenizers=use.piece_tokenizers, unit_tokenizers=use.unit_tokenizers
+        )
     return linked
 
 

@@ -226,7 +226,7 @@ class EmbeddingAligner:
             layers=layers,
             joint=self.options.encode == "joint",
             max_tokens=self.options.max_tokens,
-            max_pieces=self.options.window(),
+            max_pieces=self.options.max_pieces(),
         )
         return states, pieces
 

@@ -93,11 +93,11 @@ def _encode_alike(first: EmbeddingOptions, second: EmbeddingOptions, pieces: Seq
     """
     if first.encode != second.encode:
         return False
-    limits = {first.window(), second.window()}
+    limits = {first.max_pieces(), second.max_pieces()}
     if len(limits) == 1:
         return True
-    least = min(limit for limit in limits if limit is not None)
-    return max(map(len, pieces)) <= least
+    lowest = min(limit for limit in limits if limit is not None)
+    return max(map(len, pieces)) <= lowest
 
 
 def score_layers(gold: Gold, chosen: LayerScoring) -> list[tuple[int, AlignmentScore]]:
@@ -120,7 +120,7 @@ def best_choice(
     progress: Callable[[str, int, int], None] | None = None,
     **options: Any,
 ) -> list[RatedChoice]:
-    """Try every method at every layer; returns all choices, from the least mean AER over the sets to the largest.
+    """Try every method at every layer; returns all choices, from the lowest mean AER over the sets to the highest.
 
     Of choices with the same error rate the one tried first comes first.
 

@@ -102,7 +102,7 @@ class EmbeddingOptions(LinkFilter):
         if unknown:
             raise ConfigurationError(unknown)
 
-    def window(self) -> int | None:
+    def max_pieces(self) -> int | None:
         """Maximum of pieces that are encoded together of a long sentence; None: as many as the encoder takes."""
         return None
 
@@ -174,7 +174,7 @@ class Threshold(Similarity):
             raise ValueError("adjacent compares words; also give word_weights=true, or leave it out")
         return self
 
-    def window(self) -> int | None:
+    def max_pieces(self) -> int | None:
         """Maximum of pieces that are encoded together of a long sentence.
 
         Aligners that were trained by the cosine have learned from sentences, and their states get worse in longer text.

@@ -114,7 +114,7 @@ def _by_threshold(
     # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the softmax of the cosine.
     scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
     similarity = similarity / scale
-    max_pieces = options.window()
+    max_pieces = options.max_pieces()
     if max_pieces is not None and max(similarity.shape[1:]) > max_pieces:
         # A word that occurs several times in a long text is as similar each time; the nearest occurrence should win.
         similarity = near_path(similarity, mask, longer_than=max_pieces)

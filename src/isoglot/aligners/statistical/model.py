@@ -236,10 +236,10 @@ class StatisticalAligner:
         from isoglot.aligners.words import add_links, bitext_languages  # noqa: PLC0415 - `datasets` is slow to import
 
         self.require_languages(bitext_languages(bitext))
-        unknown = self.foreign_text()
+        foreign_text = self.foreign_text()
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
-            unknown.look(source, target)
+            foreign_text.look(source, target)
             result = self.tables(source, target)
             probability = result.links.probability
             values = [] if probability is None else probability.tolist()
