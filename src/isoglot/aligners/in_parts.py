@@ -105,7 +105,7 @@ class BlockLinker:
         else:
             linked = self._aligner.align_pairs(
                 block.pairs,
-                unknown=_NoForeignText(),
+                foreign_text=_NoForeignText(),
                 warn=lambda number, message: self._note(block.first + number, message),
                 min_probability=self._request.min_probability,
                 min_score=self._request.min_score,

@@ -312,7 +312,7 @@ class SavedAligner(Aligner):
             options = {"min_probability": request.min_probability, "min_score": request.min_score}
         cut = (pair.cut(self.words) for pair in pairs)
         warn = self._use.warn or Warnings()
-        linked = self.model.align_pairs(cut, unknown=self._foreign_text, warn=warn, **options)
+        linked = self.model.align_pairs(cut, foreign_text=self._foreign_text, warn=warn, **options)
         return linked if request is None else with_counted_lexicon(linked, request, self._use)
 
     def keep_asked(self) -> None:

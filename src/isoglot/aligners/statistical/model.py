@@ -268,7 +268,7 @@ class StatisticalAligner:
         pairs: Iterable[SentencePair | WordPair],
         *,
         window: int | None = None,
-        unknown: ForeignText | None = None,
+        foreign_text: ForeignText | None = None,
         warn: Callable[[int, str], None] | None = None,
         min_probability: float = 0.0,
         min_score: float = 0.0,
@@ -280,13 +280,13 @@ class StatisticalAligner:
         Args:
             pairs: Pairs of which the words are known.
             window: Pairs in memory; 8,192 by default.
-            unknown: Counts unknown words, and warns of many; given where these pairs continue a text.
+            foreign_text: Counts unknown words, and warns of many; given where these pairs continue a text.
             warn: Called with the 1-based number of a pair that cannot be aligned and a message; by default logged.
             min_probability: Minimum probability of a link.
             min_score: Minimum score of a pair; other pairs get no links.
         """
         iterator, warn = map(require_words, pairs), warn or partial(_LOG.warning, "pair %d: %s")
-        unknown = unknown or self.foreign_text()
+        foreign_text = foreign_text or self.foreign_text()
         first, checked_languages = 0, set[tuple[str, str]]()
         while chunk := list(islice(iterator, window or WINDOW)):
             for tags in {pair.languages for pair in chunk} - checked_languages:
@@ -294,7 +294,7 @@ class StatisticalAligner:
                 self.require_languages(tags)
             usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
             source, target = [words[0] for words in usable], [words[1] for words in usable]
-            unknown.look(source, target)
+            foreign_text.look(source, target)
             table = self.tables(source, target).links.above(min_probability)
             lengths = list(map(len, source)), list(map(len, target))
             yield from give_links(chunk, table, *lengths, min_score=min_score)
