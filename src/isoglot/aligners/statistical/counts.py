@@ -163,7 +163,7 @@ class LinkSums(NamedTuple):
 
     condition: Doubles  # of each conditioning word
     generated: Doubles  # of each generated word
-    classes: Doubles  # of the pair of classes of each slot; empty without classes
+    class_links: Doubles  # of the pair of classes of each slot; empty without classes
 
     @classmethod
     def of(cls, links: Doubles, table: PairTable, words: int, classes: SlotClasses) -> LinkSums:

@@ -154,9 +154,9 @@ class HmmDirection:
         counts = self.counts_of_text(text_words, pairs)
         # c(e, f) + α + β · p_base, divided by c(e) + α·V + β.
         translation = counts.links + counts.alpha
-        if len(counts.share):
-            base = (counts.classes + counts.alpha) / (counts.class_totals[pairs[0]] + counts.class_smooth)
-            translation += counts.share[pairs[1]] * base
+        if len(counts.of_prefix):
+            base = (counts.class_links + counts.alpha) / (counts.class_totals[pairs[0]] + counts.class_smooth)
+            translation += counts.of_prefix[pairs[1]] * base
         translation /= counts.totals[pairs[0]] + counts.smooth
         return translation, (counts.null + counts.alpha) / counts.null_total
 
@@ -169,17 +169,17 @@ class HmmDirection:
         # The number that each word of the text has in this model, -1 if it is unknown.
         condition = locate_words(self.words[0], text_words[0])
         generated = locate_words(self.words[1], text_words[1])
-        classes = class_totals = share = np.zeros(0)
+        class_links = class_totals = of_prefix = np.zeros(0)
         class_smooth = 0.0
         if self.options.prefix_length:
-            classes, class_totals, share = self._base_measure(text_words, pairs, generated)
-            class_smooth = alpha * len(self._classes[0].generated)
+            class_links, class_totals, of_prefix = self._base_measure(text_words, pairs, generated)
+            class_smooth = alpha * len(self._prefix_pairs[0].generated)
         return WordCounts(
             links=at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]])),
             totals=at_index(self._totals, condition),
-            classes=classes,
+            class_links=class_links,
             class_totals=class_totals,
-            share=share,
+            of_prefix=of_prefix,
             null=at_index(self.null_counts, generated),
             alpha=alpha,
             smooth=alpha * size + self.options.strength,
@@ -194,7 +194,7 @@ class HmmDirection:
     @cached_property
     def _class_frequency(self) -> Doubles:
         """Occurrences of the words of each generated class."""
-        return self._classes[0].generated.sums(self.frequency)
+        return self._prefix_pairs[0].generated.sums(self.frequency)
 
     @cached_property
     def _totals(self) -> Doubles:
@@ -203,11 +203,11 @@ class HmmDirection:
         return sums(condition, self.counts[slots], len(self.words[0]))
 
     @cached_property
-    def _classes(self) -> tuple[PrefixPairs, Doubles, Doubles]:
-        """The prefix classes, the expected links of each pair of classes, and those of each conditioning class."""
+    def _prefix_pairs(self) -> tuple[PrefixPairs, Doubles, Doubles]:
+        """The pairs of prefix classes, the expected links of each pair, and those of each conditioning class."""
         condition, generated, slots = self.table.pairs()
-        classes = PrefixPairs.of(self.words, (condition, generated), self.options.prefix_length)
-        return classes, classes.links(self.counts[slots]), classes.condition.sums(self._totals)
+        prefixes = PrefixPairs.of(self.words, (condition, generated), self.options.prefix_length)
+        return prefixes, prefixes.links(self.counts[slots]), prefixes.condition.sums(self._totals)
 
     def _base_measure(
         self, text_words: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
@@ -217,22 +217,22 @@ class HmmDirection:
         Returns the counts of each pair's classes, the counts of each conditioning word's class, and
         β · p(f | prefix(f)) of each generated word. ``generated``: The number of each generated word in this model.
         """
-        classes, links, totals = self._classes
+        prefixes, links, totals = self._prefix_pairs
         condition_class, generated_class = (
-            classes.condition.locate(text_words[0]),
-            classes.generated.locate(text_words[1]),
+            prefixes.condition.locate(text_words[0]),
+            prefixes.generated.locate(text_words[1]),
         )
-        class_slots = classes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]])
+        class_slots = prefixes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]])
         class_links = at_index(links, class_slots)
         frequency, strength = at_index(self.frequency, generated), self.options.strength
         class_frequency = at_index(self._class_frequency, generated_class)
-        # The share of an unknown word in its class is that of a word seen once, in a class that is larger by it.
-        share = np.where(
+        # An unknown word has as much of its class as a word seen once, in a class that is larger by this word.
+        of_prefix = np.where(
             frequency > 0,
             strength * frequency / np.maximum(class_frequency, 1.0),
             strength / (class_frequency + 1.0),
         )
-        return class_links, at_index(totals, condition_class), share
+        return class_links, at_index(totals, condition_class), of_prefix
 
     def arrays(self, condition: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
         """Return everything but words and options as arrays to be saved, with the counts of these pairs."""

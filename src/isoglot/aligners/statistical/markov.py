@@ -48,7 +48,7 @@ def _weights(n, width):
     """Return the weights of all jumps in a sentence of ``n`` words, the same backwards, and 1 / Σ for each word.
 
     The weight of jump d, from −(n − 1) to n − 1, is at ``_LANES + n - 1 + d``.
-    ``share[i]`` is 1 / Σ of the weights of all jumps that word i can make without leaving the sentence. All arrays are
+    ``scale[i]`` is 1 / Σ of the weights of all jumps that word i can make without leaving the sentence. All arrays are
     filled up with zeros.
     """
     limit = len(width) // 2
@@ -57,14 +57,14 @@ def _weights(n, width):
         jump = min(max(k - (n - 1), -limit), limit)
         weight[_LANES + k] = width[jump + limit]
         backward[_LANES + 2 * n - 2 - k] = width[jump + limit]
-    share = np.zeros(n + _LANES)
+    scale = np.zeros(n + _LANES)
     for i in range(n):
         # From word i the jumps −i to n − 1 − i stay inside the sentence.
         total = 0.0
         for k in range(n - 1 - i, 2 * n - 1 - i):
             total += weight[_LANES + k]
-        share[i] = 1.0 / total
-    return weight, backward, share
+        scale[i] = 1.0 / total
+    return weight, backward, scale
 
 
 @compiled
@@ -144,7 +144,7 @@ def _forward(emission, silent, start, weights, state, quiet):
     Each row is divided by its sum, which keeps long sentences from underflow; ``emission`` and ``silent`` are divided
     by it too. Returns the log-likelihood, the sum of the logarithms of these sums.
     """
-    weight, _, share = weights
+    weight, _, scale = weights
     m, n = emission.shape
     log_likelihood = start_total = 0.0
     mass = np.zeros(n + _LANES)
@@ -160,7 +160,7 @@ def _forward(emission, silent, start, weights, state, quiet):
             # Null stays where the last word was; a link jumps from there.
             for i in range(n):
                 quiet_now[i] = state[j - 1, i]
-                mass[i] = quiet_now[i] * share[i]
+                mass[i] = quiet_now[i] * scale[i]
             _spread_out(n, mass, weight, state_now)
         total = 0.0
         for i in range(n):
@@ -183,7 +183,7 @@ def _backward(emission, silent, weights, state, beta, moved):
     ``moved`` lacks the weight of each jump, which is the same for all generated words: the caller multiplies by it.
     ``emission`` is overwritten.
     """
-    _, backward, share = weights
+    _, backward, scale = weights
     m, n = emission.shape
     mass = np.zeros(n + _LANES)
     for i in range(n):
@@ -195,7 +195,7 @@ def _backward(emission, silent, weights, state, beta, moved):
         # To come to `before` is to jump from there to any i, or to stay there with null.
         _spread_out(n, mass, backward, beta[j - 1])
         for before in range(n):
-            beta[j - 1, before] = beta[j - 1, before] * share[before] + silent[j] * beta[j, before]
-            from_here, row = state[j - 1, before] * share[before], moved[before]
+            beta[j - 1, before] = beta[j - 1, before] * scale[before] + silent[j] * beta[j, before]
+            from_here, row = state[j - 1, before] * scale[before], moved[before]
             for i in range(n):
                 row[i] += from_here * emission[j, i]
