@@ -82,11 +82,11 @@ class _LearnedModel(_Model):
     start: Path | None = option(None, _START, group=_LEARNING)
     any_language: bool = option(False, _ANY_LANGUAGE, group=_LEARNING, only_with="start")
     _one_or_more = field_validator("train_on", mode="before")(one_or_more)
-    usual: ClassVar[str] = "grow-diag-final-and"
+    default_symmetrisation: ClassVar[str] = "grow-diag-final-and"
 
     @model_validator(mode="after")
     def _has_threshold(self) -> Self:
-        if self.threshold is not None and (self.symmetrisation or self.usual) != "agreement":
+        if self.threshold is not None and (self.symmetrisation or self.default_symmetrisation) != "agreement":
             raise ValueError(
                 "[[threshold]]: only [[symmetrisation='agreement']] has a threshold; leave it out, or choose that"
             )
@@ -105,7 +105,7 @@ class Hmm(_LearnedModel):
 
     kind: Literal["hmm"] = internal("hmm")
     options: HmmOptions = HmmOptions()
-    usual: ClassVar[str] = "agreement"
+    default_symmetrisation: ClassVar[str] = "agreement"
 
 
 class SavedModel(_Model):

@@ -72,9 +72,10 @@ Softmax comes from awesome-align, whose own options compare dot products. These 
 they suit an encoder that was trained with them. ``docs/results/untuned_methods.md`` has the error rates of both.
 """
 _DENSITY = "links_per_word"
+"""Key of the density in ``aligner.json``: links per word on the development set with the fewest."""
 _REMEMBERED = 8
 """Files whose choices are kept in memory."""
-WHERE = ("device", "dtype", "max_tokens")
+HARDWARE_OPTIONS = ("device", "dtype", "max_tokens")
 """Options for speed and memory, which are not part of a choice."""
 
 
@@ -89,9 +90,9 @@ def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
     Also None if ``options`` are not the kept choice, for then another number is usual.
     """
     choice, density = _read(model)
-    where: Any = set(WHERE)
-    chosen = EmbeddingOptions.build(**choice).model_dump(exclude=where)
-    return density if chosen == options.model_dump(exclude=where) else None
+    hardware: Any = set(HARDWARE_OPTIONS)
+    chosen = EmbeddingOptions.build(**choice).model_dump(exclude=hardware)
+    return density if chosen == options.model_dump(exclude=hardware) else None
 
 
 def _read(model: str | Path) -> tuple[Choice, float | None]:
@@ -163,12 +164,16 @@ def untuned(options: Mapping[str, Any]) -> Choice:
         >>> untuned({"method": "softmax", "compare": "dot"})
         {'method': 'softmax', 'compare': 'dot'}
     """
-    usual = {} if options.get("compare") == "dot" else UNTUNED.get(options.get("method", ""), {})
-    return {**usual, **options}
+    defaults = {} if options.get("compare") == "dot" else UNTUNED.get(options.get("method", ""), {})
+    return {**defaults, **options}
 
 
 def choice_file(model: str | Path) -> Path:
-    """Return the file in which the choice of an encoder is kept."""
+    """Return the file in which the choice of an encoder is kept.
+
+    Raises:
+        ConfigurationError: An encoder beside which nothing can be kept.
+    """
     if (file := packed_file(model)) is not None:
         from isoglot.checkpoints.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
 

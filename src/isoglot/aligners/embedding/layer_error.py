@@ -10,9 +10,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, RatedChoice
+from isoglot.aligners.embedding.choice import CANDIDATES, HARDWARE_OPTIONS, Choice, RatedChoice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.aligners.embedding.piece_states import Pieces
+from isoglot.aligners.embedding.piece_states import Pieces, PieceStates
 from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.options import Gold, LayerScoring, layer_numbers
 from isoglot.aligners.scoring import score_pair
@@ -63,22 +63,24 @@ def layer_errors(
         for start in range(0, len(pairs), window):
             gold = pairs[start : start + window]
             words = [pair.words for pair in gold]
-            # Options and what `encode` gave for them; an aligner looks here for one that encodes as it does.
-            encoded: list[tuple[EmbeddingOptions, Any]] = []
+            # Options, and the states and pieces that `encode` gave for them. An aligner first looks here for options
+            # that encode as its own do.
+            encoded: list[tuple[EmbeddingOptions, dict[int, PieceStates], list[Pieces]]] = []
             for aligner, total in zip(aligners, totals, strict=True):
-                states = None
-                for options, found in encoded:
-                    if _encode_alike(options, aligner.options, found[1]):
-                        states = found
+                found = None
+                for options, states, pieces in encoded:
+                    if _encode_alike(options, aligner.options, pieces):
+                        found = states, pieces
                         break
-                if states is None:
+                if found is None:
                     # The same words are unknown to all aligners, so only the first one reports them.
                     receiver = ignored if encoded else receive
-                    states = aligner.encode(words, numbers, first=start, unknown=receiver)
-                    encoded.append((aligner.options, states))
-                for layer, table in aligner.extract(*states).items():
+                    found = aligner.encode(words, numbers, first=start, unknown=receiver)
+                    encoded.append((aligner.options, *found))
+                states, pieces = found
+                for layer, table in aligner.extract(states, pieces).items():
                     unlinked = [SentencePair(words=pair) for pair in words]
-                    linked = aligner.with_links(unlinked, table, states[1])
+                    linked = aligner.with_links(unlinked, table, pieces)
                     for pair, answer in zip(linked, gold, strict=True):
                         total[layer] += score_pair(frozenset(pair.links), answer)
             if progress is not None:
@@ -89,7 +91,7 @@ def layer_errors(
 def _encode_alike(first: EmbeddingOptions, second: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
     """Test whether two options give the same states of these sentences.
 
-    Options that cut long sentences at other lengths do so too, as long as none of the sentences is long enough.
+    Options with another ``max_pieces`` do so too, as long as no sentence has more pieces than the lower maximum.
     """
     if first.encode != second.encode:
         return False
@@ -139,7 +141,7 @@ def best_choice(
         raise ConfigurationError(f"this command chooses {', '.join(chosen)} itself; leave it out")
     options = {**MEASURED, **options}
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
-    fixed = {name: value for name, value in options.items() if name not in WHERE}
+    fixed = {name: value for name, value in options.items() if name not in HARDWARE_OPTIONS}
     shares = [(weights or {}).get(name, 1.0) for name in gold]
     shares = [share / max(shares) for share in shares]  # the sum of very large weights would be infinite
     unknown = UnknownWords(UNLINKED)
