@@ -139,7 +139,8 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
 
     1. Options that are given stay.
     2. Without ``method``, or with the one that the encoder keeps, its other options are added.
-    3. With another method only its layer is added, and :data:`UNTUNED`.
+    3. With another method only its layer is added, and :data:`UNTUNED`. So it is with another ``compare``, because a
+       temperature that suits cosines does not suit dot products.
     4. A pointer network reads the layer that it was trained on, so no layer is added.
 
     An encoder keeps softmax at layer 8 with ``min_probability=0.3``: ``{"method": "argmax"}`` becomes ``{"layer": 8,
@@ -147,12 +148,19 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
     """
     choice = kept_choice(model)
     method = options.get("method", choice.get("method"))
-    if method == choice.get("method"):
+    if method == choice.get("method") and not _compares_otherwise(options, choice):
         return {**choice, **options}
-    completed = untuned(options)
+    completed = untuned(options if method is None else {"method": method, **options})
     if "layer" in choice and method != "pointer":
         return {"layer": choice["layer"], **completed}
     return completed
+
+
+def _compares_otherwise(options: Mapping[str, Any], choice: Choice) -> bool:
+    """Whether options that are given compare states in another way than the kept ones: by dot products, not cosines."""
+    if "compare" not in options:
+        return False
+    return options["compare"] != getattr(EmbeddingOptions.build(**choice), "compare", None)
 
 
 def untuned(options: Mapping[str, Any]) -> Choice:
