@@ -323,6 +323,7 @@ class ModelScoring(Options):
     """A saved statistical model or a user's aligner, which links the words of the gold file, against its gold links."""
 
     model: str = option(..., _ENCODER_NAME, group=_ENCODER)
+    # Of a user's aligner everything that was given: the class, under "method" or "model", and options of the class.
     settings: dict[str, Any] = internal({})
     sentences: OutputFile | None = option(None, _SENTENCES)
 
@@ -373,13 +374,18 @@ def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
         return validated(FileScoring, options, owner="scoring a file")
     own = own_class_option(options)
     if own is not None:
-        values = {"model": options.pop(own)}
+        values = {"model": options[own]}
         if "sentences" in options:
             values["sentences"] = options.pop("sentences")
         scoring = validated(ModelScoring, values, owner="an aligner")
         return scoring.model_copy(update={"settings": options})
     if is_saved_model(options.get("model")):
         return validated(ModelScoring, options, owner="a saved statistical model")
+    if "sentences" in options:
+        raise ConfigurationError(
+            "[[sentences]]: an encoder is scored layer by layer, not sentence by sentence; leave it out, or score a "
+            "file of the encoder's links"
+        )
     values = {"method": "itermax", **with_kept(options.get("model", BOX), options)}
     # A `layer` that the user gives beside `layers` stays, and is refused by `LayerScoring`.
     if "layers" not in options and "layer" in values:

@@ -171,7 +171,7 @@ def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
     from isoglot.aligners.load_aligner import load_aligner  # noqa: PLC0415 - the readers of links do without
 
     pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
-    aligner = load_aligner(options.model, **options.settings)
+    aligner = load_aligner(**(options.settings or {"model": options.model}))
     # Copies, because an aligner sets the links of the pairs that it is given.
     linked = list(aligner.align(replace(pair) for pair in pairs))
     return score_sentences(
