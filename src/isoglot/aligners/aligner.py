@@ -76,7 +76,7 @@ class Use:
     """How the text of ``train_on`` is cut, if the verb has cut the pairs itself."""
     in_files: bool = False
     """Whether the verb reads files. Then text that suits an encoder badly is reported."""
-    is_kept: bool = False
+    stays_in_memory: bool = False
     """Whether an encoder that is named stays in memory, where the next call finds it."""
     warn: Warn | None = None
     """Receives the number of a pair and what is wrong with it; by default it is logged."""

@@ -180,7 +180,7 @@ class AlignerInParts(Aligner):
         if not isinstance(self._request, Encoder):
             from isoglot.aligners.with_statistics import with_counted_lexicon  # noqa: PLC0415 - loads numba
 
-            self._saved.keep_asked()
+            self._saved.write_outputs()
             return with_counted_lexicon(linked, self._request, self._use)
         from isoglot.aligners.with_encoder import with_reports  # noqa: PLC0415 - loads torch
 

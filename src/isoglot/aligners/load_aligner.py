@@ -89,7 +89,7 @@ def load_aligner(
 
     if words is not None:
         require_mode(words)
-    use = Use(word_mode=words, is_kept=True, overwrite=overwrite)
+    use = Use(word_mode=words, stays_in_memory=True, overwrite=overwrite)
     if model is not None and not isinstance(model, str | Path) and not _is_aligner(model):
         # An encoder in memory: it has no name or folder that options could be kept beside.
         given = options if method is None else {"method": method, **options}

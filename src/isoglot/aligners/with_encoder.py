@@ -71,16 +71,16 @@ def load_encoder_aligner(
     model = request.model if model is None else model
     if use.in_files:
         keep_few_primitives()
-    if isinstance(model, str | Path) and tokenizer is None and use.is_kept:
-        return EncoderAligner(_kept(model, request.options), use, request)
+    if isinstance(model, str | Path) and tokenizer is None and use.stays_in_memory:
+        return EncoderAligner(_from_memory(model, request.options), use, request)
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=request.options, warn=use.warn)
     return EncoderAligner(encoder, use, request)
 
 
-def _kept(model: str | Path, options: EmbeddingOptions) -> EmbeddingAligner:
-    """Return the encoder of a name or folder, from memory if it was loaded and its files have not changed."""
+def _from_memory(model: str | Path, options: EmbeddingOptions) -> EmbeddingAligner:
+    """Return the encoder of a name or folder from memory; load it first if it is missing or its files have changed."""
     path = packed_file(model) or checkpoint_folder(model)
     # Part of the key: another model may have replaced the one that was loaded from the same place.
     identity = tuple(states(files_of(path))) if isinstance(path, Path) else ()

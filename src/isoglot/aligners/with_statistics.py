@@ -56,7 +56,7 @@ class _Text(NamedTuple):
 
     source: BitextSide
     target: BitextSide
-    pairs: int  # to be aligned
+    pair_count: int  # pairs to be aligned, without those of `train_on`
     languages: tuple[str, str]  # empty where there are several or none is named
     word_mode: WordMode
 
@@ -96,7 +96,7 @@ class _Learner(Aligner):
             tables = kept_or_learned(self, text, kept_links)
         linked: Iterator[SentencePair]
         if self._use.links_alone:
-            linked = (SentencePair() for _ in range(text.pairs))
+            linked = (SentencePair() for _ in range(text.pair_count))
         else:
             linked = _unchanged((pair.cut(text.word_mode) for pair in pairs), text)
         return self._with_learned_links(linked, tables, text)
@@ -167,7 +167,7 @@ class EflomalLearner(_Learner):
     def learn(self, text: _Text) -> Iterator[LinkTable]:
         """Run the program on the text."""
         table = self._program.table(text.source.sentences(), text.target.sentences())
-        return table.windows(text.pairs)
+        return table.windows(text.pair_count)
 
 
 class ModelLearner(_Learner):
@@ -189,7 +189,7 @@ class ModelLearner(_Learner):
 
     def learn(self, text: _Text) -> Iterator[LinkTable]:
         """Learn from the text, align it, and write the model and its lexicon if they were asked for."""
-        return self._alignments(text).windows(text.pairs)
+        return self._alignments(text).windows(text.pair_count)
 
     @property
     def writes_model(self) -> bool:
@@ -218,7 +218,7 @@ class ModelLearner(_Learner):
             learned = text.source.digest(), text.target.digest(), start and start.trained().digest()
             made_from = _key_of_model(learner, request.save, learned, self._use.overwrite)
         result = learner.fit_align_sides(text.source, text.target, keep=self.writes_model, start=start)
-        _keep(learner, request, made_from)
+        _write_outputs(learner, request, made_from)
         return result
 
 
@@ -230,8 +230,8 @@ def kept_or_learned(learner: _Learner, text: _Text, kept_links: Parts) -> Iterat
     3. Links that were learned within seconds are not kept.
     4. Links that could not be kept, because the disk is full, stay in memory.
     """
-    content = content_of([text.source.digest(), text.target.digest(), text.pairs, text.word_mode])
-    numbers = range(len(list(windows(text.pairs))))
+    content = content_of([text.source.digest(), text.target.digest(), text.pair_count, text.word_mode])
+    numbers = range(len(list(windows(text.pair_count))))
     unkept: dict[int, LinkTable] = {}
     if any(kept_links.kept(number, content) is None for number in numbers):
         began = time.monotonic()
@@ -285,7 +285,7 @@ def _mode_of(pairs: Iterable[SentencePair]) -> WordMode:
 def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentencePair]:
     """Yield the pairs of the second loop; refuse one that is missing, added or of another length than in the first."""
     lengths = zip(text.source.lengths.tolist(), text.target.lengths.tolist(), strict=True)
-    learned = islice(lengths, text.pairs)
+    learned = islice(lengths, text.pair_count)
     for number, (pair, expected) in enumerate(zip_longest(pairs, learned), 1):
         if pair is None or tuple(map(len, usable_words(pair.words, number, silent))) != expected:
             raise InputError(f"pair {number} was changed while the input was aligned; align it again")
@@ -308,14 +308,14 @@ class SavedAligner(Aligner):
         """Link the words of each pair with the model as it is; some thousand pairs are read ahead."""
         request, options = self._request, dict[str, Any]()
         if request is not None:
-            self.keep_asked()
+            self.write_outputs()
             options = {"min_probability": request.min_probability, "min_score": request.min_score}
         cut = (pair.cut(self.words) for pair in pairs)
         warn = self._use.warn or Warnings()
         linked = self.model.align_pairs(cut, foreign_text=self._foreign_text, warn=warn, **options)
         return linked if request is None else with_counted_lexicon(linked, request, self._use)
 
-    def keep_asked(self) -> None:
+    def write_outputs(self) -> None:
         """Write the model and the lexicon that the request asks for."""
         request, made_from = self._request, None
         if request is None:
@@ -323,7 +323,7 @@ class SavedAligner(Aligner):
         if request.save is not None:
             learned = [self.model.trained().digest()]
             made_from = _key_of_model(self.model, request.save, learned, self._use.overwrite)
-        _keep(self.model, request, made_from)
+        _write_outputs(self.model, request, made_from)
 
 
 def load_saved_aligner(request: SavedModel, use: Use) -> SavedAligner:
@@ -369,11 +369,13 @@ def _key_of_model(aligner: StatisticalAligner, folder: Path, learned: Sequence[A
     return made_from
 
 
-def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, made_from: str | None) -> None:
+def _write_outputs(
+    aligner: StatisticalAligner, request: FastAlign | Hmm | SavedModel, made_from: str | None
+) -> None:
     """Write the model, and the lexicon of the model's own probabilities, if they were asked for."""
-    if settings.save is not None:
-        aligner.save(settings.save, made_from=made_from)
-    if settings.lexicon is not None and not settings.counts_links and aligner.model is not None:
+    if request.save is not None:
+        aligner.save(request.save, made_from=made_from)
+    if request.lexicon is not None and not request.counts_links and aligner.model is not None:
         if aligner.words == "unicode" and any(
             has_unspaced(word) for side in aligner.model.words for word in side
         ):
@@ -381,8 +383,8 @@ def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, m
                 "%s: words of scripts without spaces stand as single characters there, as the model learned them; "
                 "segment the text first, or take [[phrases]], which joins them to pieces"
             )
-            _LOG.warning(note, settings.lexicon)
-        aligner.model.write_lexicon(settings.lexicon)
+            _LOG.warning(note, request.lexicon)
+        aligner.model.write_lexicon(request.lexicon)
 
 
 def with_counted_lexicon(

@@ -142,8 +142,10 @@ def best_choice(
     options = {**MEASURED, **options}
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
     fixed = {name: value for name, value in options.items() if name not in HARDWARE_OPTIONS}
-    shares = [(weights or {}).get(name, 1.0) for name in gold]
-    shares = [share / max(shares) for share in shares]  # the sum of very large weights would be infinite
+    weight_of_sets = [(weights or {}).get(name, 1.0) for name in gold]
+    # Relative to the largest weight, because the sum of very large ones would be infinite.
+    largest = max(weight_of_sets, default=1.0)
+    weight_of_sets = [weight / largest for weight in weight_of_sets]
     unknown = UnknownWords(UNLINKED)
 
     def count_unknown(name: str) -> OnUnknown:
@@ -167,16 +169,16 @@ def best_choice(
         for number, candidate in enumerate(candidates):
             for layer in layers:
                 scores = {name: by_aligner[number][layer] for name, by_aligner in errors.items()}
-                mean = fmean((score.aer for score in scores.values()), shares)
+                mean = fmean((score.aer for score in scores.values()), weight_of_sets)
                 tried.append(RatedChoice({**candidate, **fixed, "layer": layer}, mean, scores))
         return tried
 
     tried = measure(candidates, wanted_layers(encoder.model, layers), count_unknown)
     unknown.warn()
-    more = [choice for choice in with_best if not set(choice) & set(options)]
-    if more:
+    extra = [choice for choice in with_best if not set(choice) & set(options)]
+    if extra:
         best = min(tried, key=attrgetter("aer")).choice
-        tried += measure([{**best, **choice} for choice in more], [best["layer"]], lambda _: ignored)
+        tried += measure([{**best, **choice} for choice in extra], [best["layer"]], lambda _: ignored)
     return sorted(tried, key=attrgetter("aer"))
 
 

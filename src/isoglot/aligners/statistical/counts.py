@@ -27,8 +27,9 @@ _TINY = 1e-12
 class Counts(NamedTuple):
     """One direction's expected counts."""
 
-    pairs: Doubles  # links of each pair of words. Shape: (pairs)
-    words: Doubles  # counts of each generated word; how many, the method says. Shape: (rows, generated vocabulary)
+    links: Doubles  # of each pair of words. Shape: (pairs)
+    # Counts of each generated word; how many a word has, the method says. Shape: (rows, generated vocabulary)
+    of_words: Doubles
     rest: Doubles  # everything else that adds up: jumps, or the tension. Shape: (any)
 
     @classmethod
@@ -85,8 +86,8 @@ class CountSum:
         for side, new, before in ((0, reverse, self.reverse), (1, forward, self.forward)):
             known = self._numbers[side]
             number = np.array([known.get(word, -1) for word in words[side]], np.int64)
-            links = sums(word_pairs[side], new.pairs, len(number))
-            links_before = sums(self.word_pairs[side], before.pairs, len(known))
+            links = sums(word_pairs[side], new.links, len(number))
+            links_before = sums(self.word_pairs[side], before.links, len(known))
             unknown_to_sum = float(links[number < 0].sum())
             unknown_to_model = float(links_before.sum() - links_before[number[number >= 0]].sum())
             of_model = unknown_to_sum / max(float(links.sum()), _TINY)
@@ -129,11 +130,11 @@ class CountSum:
             words: Number in the sum of each generated word of the model.
             size: Number of generated words in the sum.
         """
-        pairs = sums(slots, np.concatenate([before.pairs, new.pairs]), len(self._keys))
-        rows = np.zeros((len(new.words), size))
-        rows[:, : before.words.shape[1]] = before.words
-        rows[:, words] += new.words
-        return Counts(pairs, rows, before.rest + new.rest)
+        links = sums(slots, np.concatenate([before.links, new.links]), len(self._keys))
+        of_words = np.zeros((len(new.of_words), size))
+        of_words[:, : before.of_words.shape[1]] = before.of_words
+        of_words[:, words] += new.of_words
+        return Counts(links, of_words, before.rest + new.rest)
 
 
 class SlotClasses(NamedTuple):

@@ -47,7 +47,7 @@ class Jumps(NamedTuple):
     """Weights of jumps, not normalised, shared by sentences of all lengths."""
 
     # weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1)
-    width: Doubles
+    by_width: Doubles
     start: Doubles  # weight of the first link at word 0…limit. Shape: (limit + 1)
     null: float = NULL_PROBABILITY
 
@@ -240,7 +240,7 @@ class HmmDirection:
             "counts": self.counts[self.table.slots(condition, generated)],
             "null_counts": self.null_counts,
             "frequency": self.frequency,
-            "jump_width": self.jumps.width,
+            "jump_width": self.jumps.by_width,
             "jump_start": self.jumps.start,
         }
 
@@ -262,7 +262,7 @@ class HmmDirection:
     def additive(self, condition: Words, generated: Words) -> Counts:
         """Return what adds up over parts of a text, of these pairs: all counts, without the prior of the jumps."""
         links = self.counts[self.table.slots(condition, generated)]
-        jumps = np.concatenate([self.jumps.width, self.jumps.start]) - JUMP_ALPHA
+        jumps = np.concatenate([self.jumps.by_width, self.jumps.start]) - JUMP_ALPHA
         return Counts(links, np.stack([self.null_counts, self.frequency]), jumps)
 
     @classmethod
@@ -270,8 +270,8 @@ class HmmDirection:
         cls, counts: Counts, words: Vocabularies, pairs: tuple[Words, Words], options: HmmOptions
     ) -> HmmDirection:
         """Make the model of sums of :meth:`additive`."""
-        null_counts, frequency = counts.words
+        null_counts, frequency = counts.of_words
         limit = len(counts.rest) // 3  # 2 · limit + 1 widths, and limit + 1 first links
-        width, start = np.split(counts.rest + JUMP_ALPHA, [2 * limit + 1])
-        arrays = {"counts": counts.pairs, "null_counts": null_counts, "frequency": frequency}
-        return cls.from_arrays({**arrays, "jump_width": width, "jump_start": start}, words, pairs, options)
+        by_width, start = np.split(counts.rest + JUMP_ALPHA, [2 * limit + 1])
+        arrays = {"counts": counts.links, "null_counts": null_counts, "frequency": frequency}
+        return cls.from_arrays({**arrays, "jump_width": by_width, "jump_start": start}, words, pairs, options)

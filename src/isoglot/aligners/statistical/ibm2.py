@@ -136,8 +136,8 @@ class DiagonalDirection:
         """Make the model of sums of :meth:`additive`: an M-step from the counts of all parts."""
         table = PairTable.of_pairs(*pairs, len(words[0]))
         translation, null = (np.full(size, INITIAL_PROBABILITY) for size in (len(table.key), len(words[1])))
-        links, null_links = np.zeros(len(table.key)), counts.words[0]
-        links[table.slots(*pairs)] = counts.pairs
+        links, null_links = np.zeros(len(table.key)), counts.of_words[0]
+        links[table.slots(*pairs)] = counts.links
         prior = options.variational_bayes, float(options.alpha)
         diagonal.normalise(links, table.flat, prior, translation)
         diagonal.normalise(null_links, _null_row(np.unique(pairs[1]), len(null)), prior, null)

@@ -44,19 +44,21 @@ class JumpCounts(NamedTuple):
 
 
 @helper
-def _weights(n, width):
+def _weights(n, by_width):
     """Return the weights of all jumps in a sentence of ``n`` words, the same backwards, and 1 / Σ for each word.
+
+    ``by_width``: Weights of jumps by −limit…limit words, as :class:`~isoglot.aligners.statistical.hmm.Jumps` has them.
 
     The weight of jump d, from −(n − 1) to n − 1, is at ``_LANES + n - 1 + d``.
     ``scale[i]`` is 1 / Σ of the weights of all jumps that word i can make without leaving the sentence. All arrays are
     filled up with zeros.
     """
-    limit = len(width) // 2
+    limit = len(by_width) // 2
     weight, backward = np.zeros(2 * (n + _LANES)), np.zeros(2 * (n + _LANES))
     for k in range(2 * n - 1):
         jump = min(max(k - (n - 1), -limit), limit)
-        weight[_LANES + k] = width[jump + limit]
-        backward[_LANES + 2 * n - 2 - k] = width[jump + limit]
+        weight[_LANES + k] = by_width[jump + limit]
+        backward[_LANES + 2 * n - 2 - k] = by_width[jump + limit]
     scale = np.zeros(n + _LANES)
     for i in range(n):
         # From word i the jumps −i to n − 1 − i stay inside the sentence.
@@ -78,7 +80,7 @@ def forward_backward(condition, generated, emissions, silents, jumps, expected, 
     **Shape**: of ``emissions`` each pair's (generated, condition), one pair after the other; of ``silents`` all
     generated words; of ``log_likelihood`` the pairs.
     """
-    start, p0, limit = jumps.start, jumps.null, len(jumps.width) // 2
+    start, p0, limit = jumps.start, jumps.null, len(jumps.by_width) // 2
     before = 0
     for s in range(len(condition.offsets) - 1):
         n = condition.offsets[s + 1] - condition.offsets[s]
@@ -88,7 +90,7 @@ def forward_backward(condition, generated, emissions, silents, jumps, expected, 
         m = last - first
         emission, silent = emissions[before : before + n * m].reshape((m, n)), silents[first:last]
         before += n * m
-        weights = _weights(n, jumps.width)
+        weights = _weights(n, jumps.by_width)
         padded = (n + _LANES - 1) // _LANES * _LANES
         state, quiet, beta = np.empty((m, padded)), np.empty((m, n)), np.empty((m, padded))
         # Expected jumps from word to word, by width only afterwards: sums that do not share cells are made faster.

@@ -313,7 +313,7 @@ def decode(
         posteriors = _probabilities(batch, slots, learned, no_links, no_null)
         for k, (condition, generated, tokens) in enumerate(batch.directions):
             # forward_backward also counts jumps, which nobody reads here.
-            expected = JumpCounts(np.zeros(len(jumps[k].width)), np.zeros(len(jumps[k].start)))
+            expected = JumpCounts(np.zeros(len(jumps[k].by_width)), np.zeros(len(jumps[k].start)))
             # A view: what is written to it is written to `best`.
             log_likelihood = best[k].log_likelihood[batch.sentences]
             forward_backward(condition, generated, *posteriors[k], jumps[k], expected, log_likelihood)
