@@ -173,9 +173,12 @@ class _Training:
             _DirectionState(target, source, options, prefix_classes and prefix_classes[::-1]),
         )
         # The next E-step reads what was learned last: word tables in the first one, counts in all others.
-        self.learned = self._warm_up() if start is None else self._word_tables_of(start)
-        for state, model in zip(self.states, start or (), strict=False):
-            state.jumps = model.jumps
+        if start is None:
+            self.learned = self._warm_up()
+        else:
+            self.learned = self._word_tables_of(start)
+            for state, model in zip(self.states, start, strict=True):
+                state.jumps = model.jumps
         # Both directions have the same pairs of classes, and agreement gives these the same counts.
         self.slot_classes = SlotClasses.none()
         if prefix_classes is not None:
@@ -226,7 +229,7 @@ class _Training:
         self.learned = BothDirections(*both)
 
     def _by_slot(self, slots: Ints, values: Doubles) -> Doubles:
-        """Put the value of each pair at its slot."""
+        """Return an array by slot that has the value of each pair at the pair's slot."""
         placed = np.zeros(len(self.table.key))
         placed[slots] = values
         return placed
