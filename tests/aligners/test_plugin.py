@@ -101,3 +101,14 @@ def test_links_are_checked(copies):
         iso.align("a", "b", model=type("object", (), {"align": print})())
     with refused(ConfigurationError, "`mots`: own_copies:Copies ", "'most'"):
         iso.load_aligner(method=copies, mots=1)
+
+
+def test_an_encoder_beside_a_class_is_an_option_of_the_class(tmp_path, copies):
+    """It ended in a TypeError."""
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text(json.dumps({"src": ["a"], "tgt": ["a"], "sure": [[0, 0]]}) + "\n")
+    for command in (("score", "--gold", gold), ("align", gold, "-o", tmp_path / "links")):
+        said = run(*command, "--method", copies, "--model", "box", fails=ConfigurationError)
+        assert "model: own_copies:Copies does not have this option" in said
+    said = run("score", "--gold", gold, "--model", copies, "--method", "hmm", fails=ConfigurationError)
+    assert "method: own_copies:Copies does not have this option" in said

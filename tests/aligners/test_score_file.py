@@ -113,3 +113,10 @@ def test_all_pairs_of_a_folder_are_scored(tmp_path, encoder, monkeypatch):
     monkeypatch.setattr("isoglot.aligners.embedding.layer_error.layer_error", layer_error)
     run("score", "--gold", tmp_path / "aligned", "--layers", "1", "--model", encoder)
     assert seen == [501]
+
+
+def test_an_encoder_has_no_scores_of_sentences(tmp_path, gold, encoder):
+    """The message said that the method did not have the option."""
+    for flags in ((), ("--model", encoder), ("--model", encoder, "--layers", "all")):
+        said = run("score", "--gold", gold, "--sentences", tmp_path / "s", *flags, fails=ConfigurationError)
+        assert "--sentences: an encoder is scored layer by layer" in said

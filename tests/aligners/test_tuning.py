@@ -131,3 +131,18 @@ def test_a_set_given_twice_has_no_clear_weight(own, tmp_path, monkeypatch):
         iso.tune(own, [file, "./gold.jsonl"], layers=[1])
     told = run("tune", own, "--gold", file, "--gold", f"{file}=3", fails=ConfigurationError)
     assert "twice" in told and not kept_choice(own)
+
+
+def test_a_file_under_two_names_is_one_set(own, tmp_path):
+    """It counted twice in the mean."""
+    file = write(tmp_path / "gold.jsonl", pairs(0, 2))
+    with refused(ConfigurationError, "gold.jsonl: ", "twice"):
+        iso.tune(own, {"one": file, "two": tmp_path / "gold.jsonl"}, layers=[1])
+
+
+@pytest.mark.parametrize("name", ["with_best", "tokenizer", "how"])
+def test_arguments_that_are_no_options_are_refused(own, tmp_path, name):
+    """`with_best` ended in a TypeError."""
+    file = write(tmp_path / "gold.jsonl", pairs(0, 2))
+    said = run("tune", own, "--gold", file, "--set", f"{name}=1", fails=ConfigurationError)
+    assert name in said

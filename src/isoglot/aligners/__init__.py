@@ -20,6 +20,8 @@ The words of this room, each for one thing:
 - *gold links*: links that people made: *sure* ones, and *possible* ones, among which the sure ones are.
 - *piece*: what a tokenizer cuts a word into. A *unit* is a word, or the piece that takes the place of single characters
   of scripts without spaces.
+- *word mode*: how text is cut into words, ``whitespace`` (tokenised text) or ``unicode`` (running text). The option and
+  the attribute of an aligner that name it are called ``words``, the argument of functions that cut text ``mode``.
 - *window*: so many consecutive pairs that are linked at a time, to save memory. A *block* is a window of pairs whose
   links are kept beside the output, so that a stopped run can go on.
 - *direction*: an alignment in which one side's words are linked to at most one word of the other side each.

@@ -140,29 +140,29 @@ def _linked_pairs(
 ) -> Iterator[Iterator[SentencePair]]:
     """Yield the pairs of a corpus with their links; the other outputs are written as the pairs pass."""
     # Pairs that have words are taken as they are unless the user says how text is cut.
-    pairs = PairsInFiles(partial(read_pairs, corpus, split=form.words is None))
+    pairs = PairsInFiles(partial(read_pairs, corpus, accept_words=form.words is None))
     # Tokenizers whose pieces take the place of single Chinese or Japanese characters in phrases and lexicons.
-    pieces = form.pieces or [getattr(request, "model", BOX)]
+    unit_tokenizers = form.pieces or [getattr(request, "model", BOX)]
     use = Use(
-        words=form.words,
-        default_words="whitespace",
+        word_mode=form.words,
+        default_word_mode="whitespace",
         in_files=True,
         warn=pairs.warnings,
         links_alone=not _needs_words(request, form),
-        lexicon_pieces=pieces,
-        pieces=form.pieces,
+        unit_tokenizers=unit_tokenizers,
+        piece_tokenizers=form.pieces,
         overwrite=overwrite,
     )
     aligner = aligner_in_parts(request, use, parts, paused=corpus.paused)
     # A saved model says how its text was cut, so the text here is cut in the same way.
-    pairs.words = aligner.words or pairs.words
-    yield _with_other_outputs(aligner.align(pairs), form, pieces, progress, corpus.row_count())
+    pairs.word_mode = aligner.words or pairs.word_mode
+    yield _with_other_outputs(aligner.align(pairs), form, unit_tokenizers, progress, corpus.row_count())
 
 
 def _with_other_outputs(
     linked: Iterator[SentencePair],
     form: LinkFormat,
-    pieces: Sequence[str],
+    unit_tokenizers: Sequence[str],
     progress: Reporter,
     total: int,
 ) -> Iterator[SentencePair]:
@@ -177,7 +177,7 @@ def _with_other_outputs(
             phrases=form.phrases,
             longest=form.phrase_length,
             moses=form.phrases_format == "moses",
-            pieces=pieces,
+            unit_tokenizers=unit_tokenizers,
         )
     if form.pieces:
         linked = piece_links(linked, form.pieces)

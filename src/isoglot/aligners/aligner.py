@@ -60,19 +60,23 @@ class Aligner(Protocol):
 class Use:
     """Settings that a verb gives an aligner, beside the options of the user.
 
-    The user's ``words`` decide how text is cut; without them a saved model or the user's aligner, then
-    ``default_words``, then the aligner.
+    How text is cut into words, the *word mode*, is decided by the first of these that names one:
+
+    1. The user, with the option ``words``: ``word_mode``.
+    2. A saved model, whose text was cut so, or an aligner of the user's own: the attribute ``words`` of either.
+    3. The verb: ``default_word_mode``.
+    4. The aligner that is loaded.
     """
 
-    words: WordMode | None = None
+    word_mode: WordMode | None = None
     """How text is cut into words, if the user says so."""
-    default_words: WordMode | None = None
+    default_word_mode: WordMode | None = None
     """How text is cut into words, if neither the user nor the aligner says so."""
-    train_on_words: WordMode | None = None
+    train_on_word_mode: WordMode | None = None
     """How the text of ``train_on`` is cut, if the verb has cut the pairs itself."""
     in_files: bool = False
     """Whether the verb reads files. Then text that suits an encoder badly is reported."""
-    is_kept: bool = False
+    stays_in_memory: bool = False
     """Whether an encoder that is named stays in memory, where the next call finds it."""
     warn: Warn | None = None
     """Receives the number of a pair and what is wrong with it; by default it is logged."""
@@ -80,13 +84,13 @@ class Use:
     """Receives words that an encoder's vocabulary does not know; by default one warning counts them."""
     links_alone: bool = False
     """Whether only links are written. Then a method that learns need not read the words a second time."""
-    lexicon_pieces: Sequence[str] = ()
-    """Tokenizers whose pieces stand for single Chinese or Japanese characters in a lexicon of words."""
-    pieces: Sequence[str] = ()
-    """Tokenizers of a translation model whose pieces are linked; a lexicon for Moses or Marian then has pieces too."""
+    unit_tokenizers: Sequence[str] = ()
+    """Names of tokenizers whose pieces stand for single Chinese or Japanese characters in a lexicon of words."""
+    piece_tokenizers: Sequence[str] = ()
+    """Names of a translation model's tokenizers, whose pieces are linked and stand in a lexicon for Moses or Marian."""
     overwrite: bool = False
     """Whether to replace a model that was saved from another text or with other options."""
-    parts: Parts | None = None
+    kept_links: Parts | None = None
     """Store for the links of a method that has learned, so that a stopped run need not learn again."""
 
 

@@ -28,7 +28,7 @@ from isoglot.runs.files import whole_file
 
 _LOG = logging.getLogger(__name__)
 COLUMNS = ("source", "target", "count", "probability", "target_given_source", "source_given_target")
-LEAST = 0.1
+MIN_PROBABILITY = 0.1
 """Minimum probability of an entry; words that stand beside each other by chance have less."""
 _ENGLISH_SHARE = 0.25
 """Share of function words from which a side is taken as English.
@@ -100,8 +100,8 @@ class Glossary:
                 spelling = f"{' '.join(pair.words[0][a:b])}\t{' '.join(pair.words[1][c:d])}"
                 self._terms.add(keys[0][a:b], keys[1][c:d], spelling)
 
-    def write(self, path: str | Path, *, least: int) -> None:
-        """Write terms that were linked at least ``least`` times as CSV, the most frequent first.
+    def write(self, path: str | Path, *, min_count: int) -> None:
+        """Write terms that were linked at least ``min_count`` times as CSV, the most frequent first.
 
         A row has the most frequent spelling of both sides, the count, √(p(target | source) · p(source | target)),
         p(target | source) and p(source | target). Rows with equal counts are in alphabetical order.
@@ -109,7 +109,7 @@ class Glossary:
         is_source_function_word, is_target_function_word = self._function_words()
         entries: list[tuple[Any, ...]] = []
         for source, target, spelling, count, source_count, target_count in self._terms.by_form():
-            if count < least:
+            if count < min_count:
                 continue
             source_words, target_words = source.split(" "), target.split(" ")
             if is_source_function_word(source_words[0]) or is_source_function_word(source_words[-1]):
@@ -118,7 +118,7 @@ class Glossary:
                 continue
             forward, backward = count / source_count, count / target_count
             probability = sqrt(forward * backward)
-            if probability >= LEAST:
+            if probability >= MIN_PROBABILITY:
                 values = (f"{value:.4f}" for value in (probability, forward, backward))
                 entries.append((*spelling.split("\t"), count, *values))
         entries.sort(key=lambda entry: (-entry[2], *entry[:2]))

@@ -61,7 +61,7 @@ class LinkSettings:
     """The settings with which a worker links blocks."""
 
     request: Encoder | SavedModel
-    words: WordMode
+    word_mode: WordMode
 
 
 class BlockLinker:
@@ -72,7 +72,7 @@ class BlockLinker:
     """
 
     def __init__(self, settings: LinkSettings) -> None:
-        self._words = settings.words
+        self._word_mode = settings.word_mode
         self._request = request = settings.request
         self._warnings: list[tuple[int, str]] = []
         self._aligner: Any  # an EmbeddingAligner or a StatisticalAligner
@@ -100,12 +100,12 @@ class BlockLinker:
             from isoglot.aligners.embedding.running_text import align_running  # noqa: PLC0415 - loads torch
 
             linked = align_running(
-                self._aligner, block.pairs, mode=self._words, first=block.first, unknown=unknown.add_pair
+                self._aligner, block.pairs, mode=self._word_mode, first=block.first, unknown=unknown.add_pair
             )
         else:
             linked = self._aligner.align_pairs(
                 block.pairs,
-                unknown=_NoForeignText(),
+                foreign_text=_NoForeignText(),
                 warn=lambda number, message: self._note(block.first + number, message),
                 min_probability=self._request.min_probability,
                 min_score=self._request.min_score,
@@ -172,7 +172,7 @@ class AlignerInParts(Aligner):
             self._saved = loaded(request, use)
             self.languages, self.words = self._saved.languages, self._saved.words
         else:
-            self.words = use.words or use.default_words or "unicode"
+            self.words = use.word_mode or use.default_word_mode or "unicode"
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Link the words of each pair, and write the lexicon if one is asked for; a block of pairs is read ahead."""
@@ -180,7 +180,7 @@ class AlignerInParts(Aligner):
         if not isinstance(self._request, Encoder):
             from isoglot.aligners.with_statistics import with_counted_lexicon  # noqa: PLC0415 - loads numba
 
-            self._saved.keep_asked()
+            self._saved.write_outputs()
             return with_counted_lexicon(linked, self._request, self._use)
         from isoglot.aligners.with_encoder import with_reports  # noqa: PLC0415 - loads torch
 
@@ -251,21 +251,23 @@ def aligner_in_parts(
     """
     if isinstance(request, Encoder | SavedModel):
         return AlignerInParts(request, use, parts, paused)
-    return loaded(request, replace(use, parts=parts))
+    return loaded(request, replace(use, kept_links=parts))
 
 
 def links_made_from(
-    request: AnyAligner, words: WordMode | None, inputs: Sequence[str | Path]
+    request: AnyAligner, word_mode: WordMode | None, inputs: Sequence[str | Path]
 ) -> dict[str, Any]:
     """Record what the links of files depend on; kept links of another record are not used.
 
     The text of the pairs is not recorded here: it is compared block by block, by :meth:`PairBlock.content`.
 
+    ``word_mode``: How the user has text cut into words.
+
     ``inputs``: Files and folders that are read; their sizes are recorded, which shows most changes before any work.
     """
     recorded: dict[str, Any] = {
         "aligner": request.model_dump(mode="json", exclude=_CHANGE_NO_LINK),
-        "words": words,
+        "words": word_mode,
         "inputs": input_sizes(inputs),
         **made_of(request),
     }

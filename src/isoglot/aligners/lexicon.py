@@ -22,7 +22,7 @@ from isoglot.aligners.alignment import column
 from isoglot.aligners.embedding.running_text import PieceBounds, with_units
 from isoglot.aligners.glossary import Glossary
 from isoglot.aligners.lexicon_options import LexiconOptions
-from isoglot.aligners.phrases import LEAST, NULL, PairCounts, count_links, spaceless
+from isoglot.aligners.phrases import MIN_PROBABILITY, NULL, PairCounts, count_links, spaceless
 from isoglot.aligners.pieces import as_pieces, load_bounds, load_cut
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import has_unspaced
@@ -36,48 +36,48 @@ def with_lexicon(
     linked: Iterable[SentencePair],
     options: LexiconOptions,
     *,
-    pieces: Sequence[str] = (),
-    unit_pieces: Sequence[str] = (),
+    piece_tokenizers: Sequence[str] = (),
+    unit_tokenizers: Sequence[str] = (),
 ) -> Iterator[SentencePair]:
     """Pass pairs on unchanged, count the words that they link, and write the lexicon after the last pair.
 
     Args:
         linked: Pairs with links.
         options: File and format of the lexicon.
-        pieces: Tokenizers of the translation model, one for both sides or one for each: a lexicon for Moses or Marian
-            is then one of their pieces, as the links that are written beside it are.
-        unit_pieces: Tokenizers whose pieces take the place of the single characters of running Chinese or Japanese in
-            a lexicon of words. They are loaded at the first text that has such characters.
+        piece_tokenizers: Names of the translation model's tokenizers, one for both sides or one for each. A lexicon for
+            Moses or Marian is then one of their pieces, as the links that are written beside it are.
+        unit_tokenizers: Names of tokenizers whose pieces take the place of the single characters of running Chinese or
+            Japanese in a lexicon of words. They are loaded at the first text that has such characters.
     """
     form = options.lexicon_format or "tsv"
-    cuts = [load_cut(name) for name in pieces] if form in ("moses", "marian") else []
-    words = PairCounts()
+    cuts = [load_cut(name) for name in piece_tokenizers] if form in ("moses", "marian") else []
+    word_counts = PairCounts()
     glossary = Glossary(options.term_length or TERM_LENGTH) if form == "csv" else None
     bounds: list[PieceBounds] = []
     for pair in linked:
         unit_pair = pair
         if cuts:
             unit_pair = as_pieces(pair, cuts)
-        elif unit_pieces and form in ("tsv", "csv") and any(map(has_unspaced, pair.texts)):
-            bounds = bounds or [load_bounds(name) for name in unit_pieces]
+        elif unit_tokenizers and form in ("tsv", "csv") and any(map(has_unspaced, pair.texts)):
+            bounds = bounds or [load_bounds(name) for name in unit_tokenizers]
             unit_pair = with_units(pair, bounds[0], bounds[-1])
         if glossary is not None:
             glossary.add(unit_pair)
         elif form == "tsv":
             source, target = ([column(word) for word in side] for side in unit_pair.words)
-            count_links(words, source, target, unit_pair.links, unlinked=False)
+            count_links(word_counts, source, target, unit_pair.links, unlinked=False)
         else:  # moses, marian: columns are separated by spaces, and words without a link count
             source, target = (spaceless(side) for side in unit_pair.words)
-            count_links(words, source, target, unit_pair.links, unlinked=True)
+            count_links(word_counts, source, target, unit_pair.links, unlinked=True)
         yield pair
     if options.lexicon is None:
         return
     if glossary is not None:
-        glossary.write(options.lexicon, least=options.min_count or MIN_COUNT)
+        glossary.write(options.lexicon, min_count=options.min_count or MIN_COUNT)
     elif form == "tsv":
-        words.write(options.lexicon, minimum=LEAST)
+        word_counts.write(options.lexicon, minimum=MIN_PROBABILITY)
     else:
-        write_directions(words, options)
+        write_directions(word_counts, options)
 
 
 def write_directions(counts: PairCounts, options: LexiconOptions) -> None:

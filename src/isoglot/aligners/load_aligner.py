@@ -30,7 +30,7 @@ from isoglot.aligners.options import (
     Plugin,
     SavedModel,
     is_saved_model,
-    own_class,
+    own_class_option,
     paths_of,
 )
 from isoglot.checkpoints.folder import BOX, checkpoint_folder
@@ -89,7 +89,7 @@ def load_aligner(
 
     if words is not None:
         require_mode(words)
-    use = Use(words=words, is_kept=True, overwrite=overwrite)
+    use = Use(word_mode=words, stays_in_memory=True, overwrite=overwrite)
     if model is not None and not isinstance(model, str | Path) and not _is_aligner(model):
         # An encoder in memory: it has no name or folder that options could be kept beside.
         given = options if method is None else {"method": method, **options}
@@ -140,7 +140,7 @@ def aligner_request(**values: Any) -> AnyAligner:
         ('hmm', 'box')
     """
     # 1. The user's own aligner.
-    own = "model" if _is_aligner(values.get("model")) else own_class(values)
+    own = "model" if _is_aligner(values.get("model")) else own_class_option(values)
     if own is not None:
         return _plugin(values.pop(own), values)
     # 2. A saved model.

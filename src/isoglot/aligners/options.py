@@ -82,11 +82,11 @@ class _LearnedModel(_Model):
     start: Path | None = option(None, _START, group=_LEARNING)
     any_language: bool = option(False, _ANY_LANGUAGE, group=_LEARNING, only_with="start")
     _one_or_more = field_validator("train_on", mode="before")(one_or_more)
-    usual: ClassVar[str] = "grow-diag-final-and"
+    default_symmetrisation: ClassVar[str] = "grow-diag-final-and"
 
     @model_validator(mode="after")
     def _has_threshold(self) -> Self:
-        if self.threshold is not None and (self.symmetrisation or self.usual) != "agreement":
+        if self.threshold is not None and (self.symmetrisation or self.default_symmetrisation) != "agreement":
             raise ValueError(
                 "[[threshold]]: only [[symmetrisation='agreement']] has a threshold; leave it out, or choose that"
             )
@@ -105,7 +105,7 @@ class Hmm(_LearnedModel):
 
     kind: Literal["hmm"] = internal("hmm")
     options: HmmOptions = HmmOptions()
-    usual: ClassVar[str] = "agreement"
+    default_symmetrisation: ClassVar[str] = "agreement"
 
 
 class SavedModel(_Model):
@@ -272,7 +272,7 @@ class LinkFormat(Options):
         return self
 
 
-def own_class(options: Mapping[str, Any]) -> str | None:
+def own_class_option(options: Mapping[str, Any]) -> str | None:
     """Return which option, ``method`` or ``model``, names an aligner of the user's as ``package.module:Name``."""
     for name in ("method", "model"):
         value = options.get(name)
@@ -323,6 +323,7 @@ class ModelScoring(Options):
     """A saved statistical model or a user's aligner, which links the words of the gold file, against its gold links."""
 
     model: str = option(..., _ENCODER_NAME, group=_ENCODER)
+    # Of a user's aligner everything that was given: the class, under "method" or "model", and options of the class.
     settings: dict[str, Any] = internal({})
     sentences: OutputFile | None = option(None, _SENTENCES)
 
@@ -371,15 +372,20 @@ def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
                 "[[layers]]: scores an encoder, and [[links]] is a file; leave one of the two out"
             )
         return validated(FileScoring, options, owner="scoring a file")
-    own = own_class(options)
+    own = own_class_option(options)
     if own is not None:
-        values = {"model": options.pop(own)}
+        values = {"model": options[own]}
         if "sentences" in options:
             values["sentences"] = options.pop("sentences")
         scoring = validated(ModelScoring, values, owner="an aligner")
         return scoring.model_copy(update={"settings": options})
     if is_saved_model(options.get("model")):
         return validated(ModelScoring, options, owner="a saved statistical model")
+    if "sentences" in options:
+        raise ConfigurationError(
+            "[[sentences]]: an encoder is scored layer by layer, not sentence by sentence; leave it out, or score a "
+            "file of the encoder's links"
+        )
     values = {"method": "itermax", **with_kept(options.get("model", BOX), options)}
     # A `layer` that the user gives beside `layers` stays, and is refused by `LayerScoring`.
     if "layers" not in options and "layer" in values:

@@ -40,19 +40,19 @@ class PairsInFiles(Iterable[SentencePair]):
             for reports, or None in later loops.
 
     Attributes:
-        words: How text is cut; may be set before the first loop.
+        word_mode: How text is cut into words; may be set before the first loop.
         warnings: Reports what is wrong with pairs; an aligner uses it too.
     """
 
     def __init__(self, read: Callable[..., Iterator[SentencePair]]) -> None:
-        self.words: WordMode = "whitespace"
+        self.word_mode: WordMode = "whitespace"
         self.warnings = Warnings()
         self._read = read
         self._is_first = True
 
     def __iter__(self) -> Iterator[SentencePair]:
         warn, self._is_first = self.warnings if self._is_first else None, False
-        yield from self._read(mode=self.words, warn=warn)
+        yield from self._read(mode=self.word_mode, warn=warn)
 
 
 def read_pairs(
@@ -60,7 +60,7 @@ def read_pairs(
     *,
     mode: WordMode,
     warn: Warn | None = None,
-    split: bool = False,
+    accept_words: bool = False,
     start: int = 0,
     stop: int | None = None,
 ) -> Iterator[SentencePair]:
@@ -73,18 +73,18 @@ def read_pairs(
         corpus: The inputs.
         mode: How text is cut. Rows that have words keep them.
         warn: Receives what is wrong with a pair; without it nothing is reported, as in a second loop over a corpus.
-        split: Accept rows that have words with ``mode="unicode"`` too, which otherwise refuses them.
+        accept_words: Accept rows that have words with ``mode="unicode"`` too, which otherwise refuses them.
         start: First row of a prepared folder.
         stop: Row of a prepared folder after the last one.
     """
     notices = _Notices() if warn is not None and mode == "whitespace" else None
-    refuse_split = mode == "unicode" and not split
+    refuse_words = mode == "unicode" and not accept_words
     read = _readable_or_not(corpus, warn, start, stop)
     pairs = read if warn is None else tags_noticed(read)
     for number, pair in enumerate(pairs, 1):
         # Only rows that have words or an id can be wrong in themselves.
         if pair.has_words or pair.id is not None:
-            problem = _problem(pair, refuse_split)
+            problem = _problem(pair, refuse_words)
             if problem is not None:
                 raise InputError(problem, path=pair.path, line=pair.line)
         if notices is not None and pair.line is not None and not any(pair.words):
@@ -219,9 +219,9 @@ class _Notices:
             )
 
 
-def _problem(pair: SentencePair, refuse_split: bool) -> str | None:
+def _problem(pair: SentencePair, refuse_words: bool) -> str | None:
     """Say what is wrong with the words or the id of a row, None if nothing is; readers accept more than aligners."""
-    if any(pair.words) and refuse_split:
+    if any(pair.words) and refuse_words:
         return "is already split into words; leave [[words]] out"
     source, target = pair.words
     if not all(word.strip() for word in (*source, *target)):

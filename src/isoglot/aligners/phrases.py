@@ -25,7 +25,7 @@ WordProbabilities = Callable[[str, str], tuple[float, float]]
 
 _MOST_IN_MEMORY = 1_000_000
 """Distinct pairs that are counted in memory before they go to the database."""
-LEAST = 0.05
+MIN_PROBABILITY = 0.05
 """Minimum of √(p(target | source) · p(source | target)) for an entry of a lexicon."""
 NULL = "\t"
 """The partner of a word without a link. No word of a column is a tab, so it cannot be mistaken for one."""
@@ -276,7 +276,7 @@ def with_phrases(
     phrases: str | Path,
     longest: int = 7,
     moses: bool = False,
-    pieces: Sequence[str] = (),
+    unit_tokenizers: Sequence[str] = (),
 ) -> Iterator[SentencePair]:
     """Pass pairs on unchanged, count the phrase pairs that their links allow, and write the counts after the last pair.
 
@@ -285,15 +285,16 @@ def with_phrases(
         phrases: File to write.
         longest: Maximum words of a phrase.
         moses: Write the file as a phrase table of Moses, not as TSV.
-        pieces: Tokenizers, one for both sides or one for each, whose pieces take the place of the single characters of
-            running Chinese or Japanese. They are loaded at the first text that has such characters.
+        unit_tokenizers: Names of tokenizers, one for both sides or one for each, whose pieces take the place of the
+            single characters of running Chinese or Japanese. They are loaded at the first text that has such
+            characters.
     """
     phrase_counts, word_counts = PairCounts(), PairCounts()
     bounds: list[PieceBounds] = []
     for pair in linked:
         unit_pair = pair
-        if pieces and any(map(has_unspaced, pair.texts)):
-            bounds = bounds or [load_bounds(name) for name in pieces]
+        if unit_tokenizers and any(map(has_unspaced, pair.texts)):
+            bounds = bounds or [load_bounds(name) for name in unit_tokenizers]
             unit_pair = with_units(pair, bounds[0], bounds[-1])
         source = [column(word) for word in unit_pair.words[0]]
         target = [column(word) for word in unit_pair.words[1]]

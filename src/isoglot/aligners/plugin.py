@@ -19,7 +19,7 @@ class PluginAligner(Aligner):
 
     def __init__(self, aligner: Aligner, name: str, use: Use) -> None:
         self.languages, self.learns, self.values = aligner.languages, aligner.learns, aligner.values
-        self.words = use.words or aligner.words or use.default_words or "unicode"
+        self.words = use.word_mode or aligner.words or use.default_word_mode or "unicode"
         self.name = name
         self._aligner = aligner
 

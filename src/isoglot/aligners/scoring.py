@@ -88,7 +88,7 @@ def score(
         >>> found
         AlignmentScore(precision=100.00, recall=66.67, f1=80.00, aer=16.67, links=3, sure=3)
     """
-    files = _reading_of(links, gold, reading)
+    checked = _checked_reading(links, gold, reading)
     # A loop over models or thresholds scores the same sentences many times. Numbers that the program made itself
     # cannot be misread, so the readings that `score_sentences` also tries are left out.
     if isinstance(links, list | tuple) and isinstance(gold, list | tuple) and sentences is None:
@@ -102,8 +102,8 @@ def score(
         refuse_overwriting(out, [file for file in (links, gold) if isinstance(file, str | Path)])
         require_writable(out)
     report = score_sentences(
-        _reader(links, "links", name=files.format, base=files.base, reverse=files.reverse),
-        _reader(gold, "gold", name=files.gold_format, base=files.gold_base, gold=True),
+        _reader(links, "links", name=checked.format, base=checked.base, reverse=checked.reverse),
+        _reader(gold, "gold", name=checked.gold_format, base=checked.gold_base, gold=True),
         each=sentences is not None,
     )
     if sentences is not None:
@@ -137,16 +137,16 @@ class SentenceScores(Options):
     sentences: OutputFile
 
 
-def _reading_of(links: GivenLinks, gold: GivenLinks, values: Mapping[str, Any]) -> ScoreReading:
+def _checked_reading(links: GivenLinks, gold: GivenLinks, values: Mapping[str, Any]) -> ScoreReading:
     """Check the options for reading files, and refuse those of a side that is in memory and not in a file."""
-    files = validated(ScoreReading, values)
+    checked = validated(ScoreReading, values)
     for given, what, options in ((links, "links", LinksReading), (gold, "gold", GoldReading)):
         unused = sorted(set(values) & set(options.model_fields))
         if unused and not isinstance(given, str | Path):
             raise ConfigurationError(
                 f"{', '.join(unused)}: how a file of links is read, and {what} are in memory; leave it out"
             )
-    return files
+    return checked
 
 
 def _reader(given: GivenLinks, what: str, *, gold: bool = False, **reading: Any) -> LinkReader:
@@ -171,7 +171,8 @@ def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
     from isoglot.aligners.load_aligner import load_aligner  # noqa: PLC0415 - the readers of links do without
 
     pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
-    aligner = load_aligner(options.model, **options.settings)
+    # The settings of a user's aligner name its class too; a saved model has no settings.
+    aligner = load_aligner(**(options.settings or {"model": options.model}))
     # Copies, because an aligner sets the links of the pairs that it is given.
     linked = list(aligner.align(replace(pair) for pair in pairs))
     return score_sentences(

@@ -116,6 +116,10 @@ def tune(
     for name, weight in (weights or {}).items():
         if not isinstance(weight, int | float) or not 0 < weight < float("inf"):
             raise ConfigurationError(f"weights: {name!r} must be a number above 0, got {weight!r}")
+    if "with_best" in options:  # an argument of `best_choice`, not an option of aligners
+        raise ConfigurationError(
+            "with_best: this command tries links of neighbours with the best candidate itself; leave it out"
+        )
     from isoglot.aligners.embedding.layer_error import best_choice  # noqa: PLC0415 - loads torch
 
     table = best_choice(
@@ -140,21 +144,21 @@ def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[st
     ``"dev.jsonl"`` becomes ``{"dev.jsonl": [pairs]}``, and a list of two lists of pairs ``{"gold 1": ..., "gold 2":
     ...}``.
     """
-    given: dict[str, Any] = {}
+    named: list[tuple[str, Any]] = []
     if isinstance(gold, Mapping):
-        given.update(gold)
+        named += gold.items()
     else:
         # One set, or several: a text is a path, and a sequence that begins with a pair is one set.
         several: list[Any] = [gold]
         if isinstance(gold, Iterable) and not isinstance(gold, str) and not _has_pairs(gold):
             several = list(gold)
-        require_different(one for one in several if isinstance(one, str | Path))
         for number, one in enumerate(several, 1):
-            given[str(one) if isinstance(one, str | Path) else f"gold {number}"] = one
-    if not given:
+            named.append((str(one) if isinstance(one, str | Path) else f"gold {number}", one))
+    if not named:
         raise ConfigurationError("no gold links; name a file of development links")
+    require_different(one for _, one in named if isinstance(one, str | Path))
     sets: dict[str, Sequence[SentencePair]] = {}
-    for name, one in given.items():
+    for name, one in named:
         if isinstance(one, str | Path):
             sets[name] = gold_pairs(one)
         elif _has_pairs(one):

@@ -36,14 +36,14 @@ class EncoderAligner(Aligner):
 
     def __init__(self, encoder: EmbeddingAligner, use: Use, request: Encoder | None = None) -> None:
         self.values = encoder.values
-        self.words: WordMode = use.words or use.default_words or "unicode"
+        self.words: WordMode = use.word_mode or use.default_word_mode or "unicode"
         self._encoder, self._use, self._request = encoder, use, request
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Link the words of each pair; some hundred pairs are read ahead."""
         mode, use = self.words, self._use
-        words = (pair.cut(mode) for pair in pairs)
-        linked = align_running(self._encoder, words, mode=mode, unknown=use.unknown)
+        with_words = (pair.cut(mode) for pair in pairs)
+        linked = align_running(self._encoder, with_words, mode=mode, unknown=use.unknown)
         return linked if self._request is None else with_reports(linked, self._request, use)
 
 
@@ -52,7 +52,9 @@ def with_reports(linked: Iterator[SentencePair], request: Encoder, use: Use) -> 
     if use.in_files:
         linked = report_poor_fit(linked, request.model, request.options)
     if request.lexicon is not None:
-        linked = with_lexicon(linked, request, pieces=use.pieces, unit_pieces=use.lexicon_pieces)
+        linked = with_lexicon(
+            linked, request, piece_tokenizers=use.piece_tokenizers, unit_tokenizers=use.unit_tokenizers
+        )
     return linked
 
 
@@ -69,16 +71,16 @@ def load_encoder_aligner(
     model = request.model if model is None else model
     if use.in_files:
         keep_few_primitives()
-    if isinstance(model, str | Path) and tokenizer is None and use.is_kept:
-        return EncoderAligner(_kept(model, request.options), use, request)
+    if isinstance(model, str | Path) and tokenizer is None and use.stays_in_memory:
+        return EncoderAligner(_from_memory(model, request.options), use, request)
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=request.options, warn=use.warn)
     return EncoderAligner(encoder, use, request)
 
 
-def _kept(model: str | Path, options: EmbeddingOptions) -> EmbeddingAligner:
-    """Return the encoder of a name or folder, from memory if it was loaded and its files have not changed."""
+def _from_memory(model: str | Path, options: EmbeddingOptions) -> EmbeddingAligner:
+    """Return the encoder of a name or folder from memory; load it first if it is missing or its files have changed."""
     path = packed_file(model) or checkpoint_folder(model)
     # Part of the key: another model may have replaced the one that was loaded from the same place.
     identity = tuple(states(files_of(path))) if isinstance(path, Path) else ()

@@ -56,9 +56,9 @@ class _Text(NamedTuple):
 
     source: BitextSide
     target: BitextSide
-    pairs: int  # to be aligned
+    pair_count: int  # pairs to be aligned, without those of `train_on`
     languages: tuple[str, str]  # empty where there are several or none is named
-    words: WordMode
+    word_mode: WordMode
 
 
 class _Learner(Aligner):
@@ -70,7 +70,7 @@ class _Learner(Aligner):
 
     def __init__(self, train_on: Sequence[str], use: Use) -> None:
         give_back_large_blocks()
-        self.words = use.words or use.default_words
+        self.words = use.word_mode or use.default_word_mode
         self._train_on, self._use = train_on, use
         self._warn: Warn = use.warn or Warnings()
 
@@ -89,16 +89,16 @@ class _Learner(Aligner):
         if iter(pairs) is pairs:
             pairs = list(pairs)
         text = self._read(pairs)
-        parts = self._use.parts
-        if parts is None or not parts.is_kept or self.writes_model:
+        kept_links = self._use.kept_links
+        if kept_links is None or not kept_links.is_kept or self.writes_model:
             tables = self.learn(text)
         else:
-            tables = kept_or_learned(self, text, parts)
+            tables = kept_or_learned(self, text, kept_links)
         linked: Iterator[SentencePair]
         if self._use.links_alone:
-            linked = (SentencePair() for _ in range(text.pairs))
+            linked = (SentencePair() for _ in range(text.pair_count))
         else:
-            linked = _unchanged((pair.cut(text.words) for pair in pairs), text)
+            linked = _unchanged((pair.cut(text.word_mode) for pair in pairs), text)
         return self._with_learned_links(linked, tables, text)
 
     def _read(self, pairs: Iterable[SentencePair]) -> _Text:
@@ -131,9 +131,10 @@ class _Learner(Aligner):
         """Read the pairs of ``train_on``, in the languages of the pairs that are linked."""
         use = self._use
         # Words that a row has are taken as they are, unless somebody says how text is cut.
-        split = use.words is None and use.train_on_words is None
+        accept_words = use.word_mode is None and use.train_on_word_mode is None
         bitext = more_bitext(self._train_on, languages)
-        return read_pairs(bitext, mode=use.train_on_words or mode, warn=Warnings(), split=split)
+        mode = use.train_on_word_mode or mode
+        return read_pairs(bitext, mode=mode, warn=Warnings(), accept_words=accept_words)
 
     def _with_learned_links(
         self, pairs: Iterator[SentencePair], tables: Iterator[LinkTable], text: _Text
@@ -166,7 +167,7 @@ class EflomalLearner(_Learner):
     def learn(self, text: _Text) -> Iterator[LinkTable]:
         """Run the program on the text."""
         table = self._program.table(text.source.sentences(), text.target.sentences())
-        return table.windows(text.pairs)
+        return table.windows(text.pair_count)
 
 
 class ModelLearner(_Learner):
@@ -179,8 +180,8 @@ class ModelLearner(_Learner):
         self._request = request
         self._start = None if request.start is None else StatisticalAligner.load(request.start)
         if self._start is not None:
-            _require_words(self._start, use.words)
-            self.words = use.words or self._start.words or "whitespace"
+            _require_word_mode(self._start, use.word_mode)
+            self.words = use.word_mode or self._start.words or "whitespace"
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Learn from the pairs, link their words, and write the lexicon that is counted from the links."""
@@ -188,7 +189,7 @@ class ModelLearner(_Learner):
 
     def learn(self, text: _Text) -> Iterator[LinkTable]:
         """Learn from the text, align it, and write the model and its lexicon if they were asked for."""
-        return self._alignments(text).windows(text.pairs)
+        return self._alignments(text).windows(text.pair_count)
 
     @property
     def writes_model(self) -> bool:
@@ -204,7 +205,7 @@ class ModelLearner(_Learner):
             symmetrisation=request.symmetrisation,
             threshold=request.threshold,
             lowercase=request.lowercase,
-            words=text.words,
+            words=text.word_mode,
             languages=text.languages,
             options=request.options,
         )
@@ -217,11 +218,11 @@ class ModelLearner(_Learner):
             learned = text.source.digest(), text.target.digest(), start and start.trained().digest()
             made_from = _key_of_model(learner, request.save, learned, self._use.overwrite)
         result = learner.fit_align_sides(text.source, text.target, keep=self.writes_model, start=start)
-        _keep(learner, request, made_from)
+        _write_outputs(learner, request, made_from)
         return result
 
 
-def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[LinkTable]:
+def kept_or_learned(learner: _Learner, text: _Text, kept_links: Parts) -> Iterator[LinkTable]:
     """Yield the links that an earlier run has kept of the same text, or learn now, and keep the links.
 
     1. Links of an earlier run are used only if all of them were kept.
@@ -229,10 +230,10 @@ def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[Li
     3. Links that were learned within seconds are not kept.
     4. Links that could not be kept, because the disk is full, stay in memory.
     """
-    content = content_of([text.source.digest(), text.target.digest(), text.pairs, text.words])
-    numbers = range(len(list(windows(text.pairs))))
+    content = content_of([text.source.digest(), text.target.digest(), text.pair_count, text.word_mode])
+    numbers = range(len(list(windows(text.pair_count))))
     unkept: dict[int, LinkTable] = {}
-    if any(parts.kept(number, content) is None for number in numbers):
+    if any(kept_links.kept(number, content) is None for number in numbers):
         began = time.monotonic()
         learned = learner.learn(text)
         # `learn` has done its work when it returns: it is a function, and only the tables come one by one.
@@ -240,11 +241,11 @@ def kept_or_learned(learner: _Learner, text: _Text, parts: Parts) -> Iterator[Li
             yield from learned
             return
         for number, table in enumerate(learned):
-            parts.keep(number, content, _stored(table))
-            if parts.kept(number, content) is None:  # the disk is full
+            kept_links.keep(number, content, _stored(table))
+            if kept_links.kept(number, content) is None:  # the disk is full
                 unkept[number] = table
     for number in numbers:
-        found = parts.kept(number, content)
+        found = kept_links.kept(number, content)
         yield unkept[number] if found is None else _restored(found)
 
 
@@ -284,7 +285,7 @@ def _mode_of(pairs: Iterable[SentencePair]) -> WordMode:
 def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentencePair]:
     """Yield the pairs of the second loop; refuse one that is missing, added or of another length than in the first."""
     lengths = zip(text.source.lengths.tolist(), text.target.lengths.tolist(), strict=True)
-    learned = islice(lengths, text.pairs)
+    learned = islice(lengths, text.pair_count)
     for number, (pair, expected) in enumerate(zip_longest(pairs, learned), 1):
         if pair is None or tuple(map(len, usable_words(pair.words, number, silent))) != expected:
             raise InputError(f"pair {number} was changed while the input was aligned; align it again")
@@ -295,26 +296,26 @@ class SavedAligner(Aligner):
     """A statistical model that was trained before."""
 
     def __init__(self, model: StatisticalAligner, use: Use, request: SavedModel | None = None) -> None:
-        _require_words(model, use.words)
+        _require_word_mode(model, use.word_mode)
         self.languages = model.languages
-        self.words: WordMode = use.words or model.words or "whitespace"
+        self.words: WordMode = use.word_mode or model.words or "whitespace"
         self.name = model.name
         self.model = model
         self._use, self._request = use, request
-        self._foreign = model.foreign_text()  # counts over all that this aligner links
+        self._foreign_text = model.foreign_text()  # counts over all that this aligner links
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Link the words of each pair with the model as it is; some thousand pairs are read ahead."""
         request, options = self._request, dict[str, Any]()
         if request is not None:
-            self.keep_asked()
+            self.write_outputs()
             options = {"min_probability": request.min_probability, "min_score": request.min_score}
         cut = (pair.cut(self.words) for pair in pairs)
         warn = self._use.warn or Warnings()
-        linked = self.model.align_pairs(cut, unknown=self._foreign, warn=warn, **options)
+        linked = self.model.align_pairs(cut, foreign_text=self._foreign_text, warn=warn, **options)
         return linked if request is None else with_counted_lexicon(linked, request, self._use)
 
-    def keep_asked(self) -> None:
+    def write_outputs(self) -> None:
         """Write the model and the lexicon that the request asks for."""
         request, made_from = self._request, None
         if request is None:
@@ -322,7 +323,7 @@ class SavedAligner(Aligner):
         if request.save is not None:
             learned = [self.model.trained().digest()]
             made_from = _key_of_model(self.model, request.save, learned, self._use.overwrite)
-        _keep(self.model, request, made_from)
+        _write_outputs(self.model, request, made_from)
 
 
 def load_saved_aligner(request: SavedModel, use: Use) -> SavedAligner:
@@ -349,9 +350,9 @@ def _loaded(folder: Path, identity: tuple[FileState, ...], **options: Any) -> St
     return StatisticalAligner.load(folder, **options)
 
 
-def _require_words(aligner: StatisticalAligner, words: WordMode | None) -> None:
+def _require_word_mode(aligner: StatisticalAligner, word_mode: WordMode | None) -> None:
     """Refuse text that is cut in another way than the text of a saved model."""
-    if words is not None and aligner.words not in (None, words):
+    if word_mode is not None and aligner.words not in (None, word_mode):
         raise ConfigurationError(
             f"{aligner.name} was trained on text split with [[words='{aligner.words}']]; leave [[words]] out, or train "
             "another"
@@ -368,11 +369,13 @@ def _key_of_model(aligner: StatisticalAligner, folder: Path, learned: Sequence[A
     return made_from
 
 
-def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, made_from: str | None) -> None:
+def _write_outputs(
+    aligner: StatisticalAligner, request: FastAlign | Hmm | SavedModel, made_from: str | None
+) -> None:
     """Write the model, and the lexicon of the model's own probabilities, if they were asked for."""
-    if settings.save is not None:
-        aligner.save(settings.save, made_from=made_from)
-    if settings.lexicon is not None and not settings.counts_links and aligner.model is not None:
+    if request.save is not None:
+        aligner.save(request.save, made_from=made_from)
+    if request.lexicon is not None and not request.counts_links and aligner.model is not None:
         if aligner.words == "unicode" and any(
             has_unspaced(word) for side in aligner.model.words for word in side
         ):
@@ -380,8 +383,8 @@ def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, m
                 "%s: words of scripts without spaces stand as single characters there, as the model learned them; "
                 "segment the text first, or take [[phrases]], which joins them to pieces"
             )
-            _LOG.warning(note, settings.lexicon)
-        aligner.model.write_lexicon(settings.lexicon)
+            _LOG.warning(note, request.lexicon)
+        aligner.model.write_lexicon(request.lexicon)
 
 
 def with_counted_lexicon(
@@ -390,4 +393,6 @@ def with_counted_lexicon(
     """Pass pairs on; count a lexicon from their links if one is asked for that a model cannot write itself."""
     if not request.counts_links:
         return linked
-    return with_lexicon(linked, request, pieces=use.pieces, unit_pieces=use.lexicon_pieces)
+    return with_lexicon(
+        linked, request, piece_tokenizers=use.piece_tokenizers, unit_tokenizers=use.unit_tokenizers
+    )

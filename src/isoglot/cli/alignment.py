@@ -350,7 +350,7 @@ def merge(
 
         merged = run(read())
         merged.save(out, made_from=made_from)
-        pairs = len(merged.trained().types[0])
+        pairs = len(merged.trained().word_pairs[0])
         console.note(f"{len(models):,} models merged, {pairs:,} word pairs: {out}")
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import field_validator, model_validator
 
 from isoglot.aligners.load_aligner import aligner_request
-from isoglot.aligners.options import AnyAligner, aligner_options, own_class
+from isoglot.aligners.options import AnyAligner, aligner_options, own_class_option
 from isoglot.core.checks import did_you_mean, validated
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import codes_of
@@ -126,7 +126,7 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     own = option_names(ProjectOptions) - of_links
     known = own | of_links
     unknown = [name for name in options if name not in known]
-    if unknown and own_class(options) is None:  # a class of the user's has options of its own
+    if unknown and own_class_option(options) is None:  # a class of the user's has options of its own
         raise ConfigurationError(
             [f"[[{name}]]: unknown option; {did_you_mean(name, known)}" for name in unknown]
         )

@@ -194,8 +194,8 @@ def _aligned(kind: LabelKind, request: AnyAligner, kept: Parts) -> Iterator[Labe
 
     bitext = PairsInFiles(parts)
     use = Use(
-        default_words="whitespace",
-        train_on_words=kind.options.words,
+        default_word_mode="whitespace",
+        train_on_word_mode=kind.options.words,
         in_files=True,
         warn=bitext.warnings,
     )

@@ -148,4 +148,4 @@ def test_a_folder_and_its_object_are_computed_in_the_same(encoder, tokenizer, mo
         assert EmbeddingAligner(model, tokenizer=tokenizer, layer=2, **options).model.dtype == dtype
     assert EmbeddingAligner(encoder, layer=2, **options).model.dtype == dtype
     chosen = aligner_request(model=str(encoder), layer=2, **options).options
-    assert with_encoder._kept(encoder, chosen).model.dtype == dtype
+    assert with_encoder._from_memory(encoder, chosen).model.dtype == dtype

@@ -3,8 +3,11 @@ from __future__ import annotations
 import pytest
 from refusals import refused
 
+from isoglot.aligners.embedding.choice import UNTUNED, keep_choice
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
+from isoglot.aligners.load_aligner import aligner_request
 from isoglot.core.errors import ConfigurationError
+from isoglot.testing import tiny_model
 
 
 def test_adjacent_needs_words():
@@ -36,3 +39,23 @@ def test_a_method_has_no_options_of_others(method):
     if method in ("ot", "pointer"):
         assert EmbeddingOptions.build(method=method, links="itermax", alpha=0.3, passes=3).passes == 3
         assert EmbeddingOptions.build(method=method).encode == "joint"
+
+
+def test_another_compare_takes_nothing_that_was_chosen_for_cosines(tmp_path):
+    """Dot products were divided by the temperature of cosines."""
+    tiny_model("bert").save_pretrained(tmp_path)
+    kept_softmax = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1}
+    for kept, given, expected in (
+        (kept_softmax, {"compare": "dot"}, {"compare": "dot"}),
+        (kept_softmax, {"compare": "dot", "temperature": 2.0}, {"compare": "dot", "temperature": 2.0}),
+        (kept_softmax, {"compare": "cosine"}, kept_softmax),
+        (
+            {"method": "softmax", "layer": 1, "threshold": 0.1},
+            {"compare": "cosine"},
+            UNTUNED["softmax"],
+        ),
+    ):
+        keep_choice(tmp_path, kept)
+        for more in ({}, {"method": "softmax"}):
+            found = aligner_request(model=str(tmp_path), **given, **more).options
+            assert found == EmbeddingOptions.build(**{"method": "softmax", "layer": 1, **expected})

@@ -89,7 +89,7 @@ def test_what_is_forgotten_links_as_what_is_kept(length, threshold):
     for one, other in zip(found[:2], wanted[:2], strict=True):
         assert one.word.tolist() == other.word.tolist()
         np.testing.assert_allclose(one.probability, other.probability, rtol=1e-6)
-        np.testing.assert_allclose(one.score, other.score, rtol=1e-12)
+        np.testing.assert_allclose(one.log_likelihood, other.log_likelihood, rtol=1e-12)
     assert (found[2] is None) == (threshold is None)
     if threshold is not None:
         assert found[2].lists() == wanted[2].lists()

@@ -40,8 +40,8 @@ def test_pair_sizes_counts_pairs_of_any_length() -> None:
     """Longer than 65,536 words, as a pair may be whose other side is short."""
     generated = np.array([3, 70_000, 0, 3, 1, 70_000], np.int32)
     condition = np.array([2, 2, 5, 2, 90_000, 2], np.int32)
-    found = zip(*(column.tolist() for column in pair_sizes(generated, condition)), strict=True)
-    assert list(found) == [(1, 90_000, 1), (3, 2, 2), (70_000, 2, 2)]
+    found = zip(*(column.tolist() for column in pair_sizes(condition, generated)), strict=True)
+    assert list(found) == [(90_000, 1, 1), (2, 3, 2), (2, 70_000, 2)]
 
 
 def naive(source, target, options):

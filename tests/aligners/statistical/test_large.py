@@ -32,7 +32,7 @@ def test_large_tables_are_in_single_precision_and_give_the_same_links(sides, mon
 
 def test_links_do_not_depend_on_the_parts_that_threads_take(sides, monkeypatch):
     many = StatisticalAligner().fit_align_sides(*sides)
-    monkeypatch.setattr(pair_table, "_PARTS", 1)
+    monkeypatch.setattr(pair_table, "_RANGES", 1)
     one = StatisticalAligner().fit_align_sides(*sides)
     assert one.links.probability.tolist() == many.links.probability.tolist()
     assert one.score.tolist() == many.score.tolist()

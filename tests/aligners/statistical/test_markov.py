@@ -17,12 +17,12 @@ def enumerate_paths(emission, null, jumps):
     length, width = emission.shape
     limit = len(jumps.start) - 1
     places = np.subtract.outer(np.arange(width), np.arange(width)).T
-    transition = jumps.width[np.clip(places, -limit, limit) + limit]
+    transition = jumps.by_width[np.clip(places, -limit, limit) + limit]
     transition = transition / transition.sum(axis=1, keepdims=True)
     start = jumps.start[np.minimum(np.arange(width), limit)]
     start = start / start.sum()
     links, silent = np.zeros((length, width)), np.zeros(length)
-    moved, started, total = np.zeros(len(jumps.width)), np.zeros(len(jumps.start)), 0.0
+    moved, started, total = np.zeros(len(jumps.by_width)), np.zeros(len(jumps.start)), 0.0
     states = list(itertools.product(range(width), (False, True)))
     for path in itertools.product(states, repeat=length):
         weight = 1.0

@@ -71,7 +71,7 @@ def test_lexicon(method, tmp_path):
     path = tmp_path / "lexicon.tsv"
     aligner.model.write_lexicon(path, minimum=0.0)
     entries = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    assert len(entries) == len(aligner.model.types[0])
+    assert len(entries) == len(aligner.model.word_pairs[0])
     best = {source: (target, float(p)) for source, target, p in reversed(entries)}
     assert best["kind"][0] == "child"
     assert best["haus"][0] == "house"

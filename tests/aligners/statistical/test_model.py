@@ -9,6 +9,7 @@ from refusals import refused
 from repeated_bitext import SOURCE, TARGET, bitext
 from small_bitext import words
 
+from isoglot.aligners import alignment
 from isoglot.aligners.statistical.methods import METHODS
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.aligners.statistical.saved_models import load_model
@@ -63,6 +64,28 @@ def test_new_text_with_unknown_words(method):
     assert len(result.links) == 4
     assert result.score[0] > result.score[1]
     assert result.score[3] == 0.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pair_that_is_too_long_gets_no_links_by_any_way(method, monkeypatch, caplog):
+    """Rows of a corpus and lists of words were learned from and linked at any length, and ran out of memory."""
+    corpus = bitext(["das haus", "das buch", "a b c"], ["the house", "the book", "x y z"])
+    source, target = words(corpus["source"]), words(corpus["target"])
+    monkeypatch.setattr(alignment, "MOST_ENTRIES", 8)
+    learned = [
+        StatisticalAligner(method).fit(corpus),
+        StatisticalAligner(method).fit_words(source, target),
+        StatisticalAligner(method).fit_pairs(zip(source, target, strict=True)),
+    ]
+    assert len({aligner.model.digest() for aligner in learned}) == 1
+    assert "a" not in learned[0].model.source_words
+    caplog.clear()
+    linked = learned[0].align(corpus, batch_size=2)
+    assert "pair 3: 3 × 3 words are too long for one pair" in caplog.text
+    assert linked[2]["links"] == [] and linked[2]["source_words"] == ["a", "b", "c"]
+    by_pair = learned[0].align_pairs(zip(source, target, strict=True))
+    assert [[list(link) for link in pair.links] for pair in by_pair] == linked["links"][:]
+    assert not learned[0].tables(source, target).links.lists()[2]
 
 
 def test_lowercase_joins_the_spellings():

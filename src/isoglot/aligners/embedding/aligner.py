@@ -159,20 +159,20 @@ class EmbeddingAligner:
         from isoglot.aligners.words import add_links  # noqa: PLC0415 - loads datasets
 
         number = 0
-
-        def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
-            nonlocal number
-            unlinked = [SentencePair(words=words) for words in zip(source, target, strict=True)]
-            pairs = list(self._links(unlinked, unknown, number))
-            number += len(pairs)
-            return {
-                "links": [[list(link) for link in pair.links] for pair in pairs],
-                "link_probabilities": [pair.probabilities for pair in pairs],
-                "alignment_score": [pair.score for pair in pairs],
-            }
-
-        # A random key, so that `datasets` never takes a cached result: no short key stands for an encoder's weights.
         with counted(None, UNLINKED) as unknown:
+
+            def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
+                nonlocal number
+                unlinked = [SentencePair(words=words) for words in zip(source, target, strict=True)]
+                pairs = list(self._links(unlinked, unknown, number))
+                number += len(pairs)
+                return {
+                    "links": [[list(link) for link in pair.links] for pair in pairs],
+                    "link_probabilities": [pair.probabilities for pair in pairs],
+                    "alignment_score": [pair.score for pair in pairs],
+                }
+
+            # A random key, so that `datasets` never takes a cached result: no short key stands for the weights.
             return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
 
     def align_words(self, source: Sequence[str], target: Sequence[str]) -> SentencePair:
@@ -226,7 +226,7 @@ class EmbeddingAligner:
             layers=layers,
             joint=self.options.encode == "joint",
             max_tokens=self.options.max_tokens,
-            max_pieces=self.options.window(),
+            max_pieces=self.options.max_pieces(),
         )
         return states, pieces
 

@@ -72,9 +72,10 @@ Softmax comes from awesome-align, whose own options compare dot products. These 
 they suit an encoder that was trained with them. ``docs/results/untuned_methods.md`` has the error rates of both.
 """
 _DENSITY = "links_per_word"
+"""Key of the density in ``aligner.json``: links per word on the development set with the fewest."""
 _REMEMBERED = 8
 """Files whose choices are kept in memory."""
-WHERE = ("device", "dtype", "max_tokens")
+HARDWARE_OPTIONS = ("device", "dtype", "max_tokens")
 """Options for speed and memory, which are not part of a choice."""
 
 
@@ -89,9 +90,9 @@ def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
     Also None if ``options`` are not the kept choice, for then another number is usual.
     """
     choice, density = _read(model)
-    where: Any = set(WHERE)
-    chosen = EmbeddingOptions.build(**choice).model_dump(exclude=where)
-    return density if chosen == options.model_dump(exclude=where) else None
+    hardware: Any = set(HARDWARE_OPTIONS)
+    chosen = EmbeddingOptions.build(**choice).model_dump(exclude=hardware)
+    return density if chosen == options.model_dump(exclude=hardware) else None
 
 
 def _read(model: str | Path) -> tuple[Choice, float | None]:
@@ -138,7 +139,8 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
 
     1. Options that are given stay.
     2. Without ``method``, or with the one that the encoder keeps, its other options are added.
-    3. With another method only its layer is added, and :data:`UNTUNED`.
+    3. With another method only its layer is added, and :data:`UNTUNED`. So it is with another ``compare``, because a
+       temperature that suits cosines does not suit dot products.
     4. A pointer network reads the layer that it was trained on, so no layer is added.
 
     An encoder keeps softmax at layer 8 with ``min_probability=0.3``: ``{"method": "argmax"}`` becomes ``{"layer": 8,
@@ -146,12 +148,19 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
     """
     choice = kept_choice(model)
     method = options.get("method", choice.get("method"))
-    if method == choice.get("method"):
+    if method == choice.get("method") and not _compares_otherwise(options, choice):
         return {**choice, **options}
-    completed = untuned(options)
+    completed = untuned(options if method is None else {"method": method, **options})
     if "layer" in choice and method != "pointer":
         return {"layer": choice["layer"], **completed}
     return completed
+
+
+def _compares_otherwise(options: Mapping[str, Any], choice: Choice) -> bool:
+    """Whether options that are given compare states in another way than the kept ones: by dot products, not cosines."""
+    if "compare" not in options:
+        return False
+    return options["compare"] != getattr(EmbeddingOptions.build(**choice), "compare", None)
 
 
 def untuned(options: Mapping[str, Any]) -> Choice:
@@ -163,12 +172,16 @@ def untuned(options: Mapping[str, Any]) -> Choice:
         >>> untuned({"method": "softmax", "compare": "dot"})
         {'method': 'softmax', 'compare': 'dot'}
     """
-    usual = {} if options.get("compare") == "dot" else UNTUNED.get(options.get("method", ""), {})
-    return {**usual, **options}
+    defaults = {} if options.get("compare") == "dot" else UNTUNED.get(options.get("method", ""), {})
+    return {**defaults, **options}
 
 
 def choice_file(model: str | Path) -> Path:
-    """Return the file in which the choice of an encoder is kept."""
+    """Return the file in which the choice of an encoder is kept.
+
+    Raises:
+        ConfigurationError: An encoder beside which nothing can be kept.
+    """
     if (file := packed_file(model)) is not None:
         from isoglot.checkpoints.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
 

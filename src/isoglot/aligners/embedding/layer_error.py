@@ -10,9 +10,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, RatedChoice
+from isoglot.aligners.embedding.choice import CANDIDATES, HARDWARE_OPTIONS, Choice, RatedChoice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.aligners.embedding.piece_states import Pieces
+from isoglot.aligners.embedding.piece_states import Pieces, PieceStates
 from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.options import Gold, LayerScoring, layer_numbers
 from isoglot.aligners.scoring import score_pair
@@ -63,22 +63,24 @@ def layer_errors(
         for start in range(0, len(pairs), window):
             gold = pairs[start : start + window]
             words = [pair.words for pair in gold]
-            # Options and what `encode` gave for them; an aligner looks here for one that encodes as it does.
-            encoded: list[tuple[EmbeddingOptions, Any]] = []
+            # Options, and the states and pieces that `encode` gave for them. An aligner first looks here for options
+            # that encode as its own do.
+            encoded: list[tuple[EmbeddingOptions, dict[int, PieceStates], list[Pieces]]] = []
             for aligner, total in zip(aligners, totals, strict=True):
-                states = None
-                for options, found in encoded:
-                    if _encode_alike(options, aligner.options, found[1]):
-                        states = found
+                found = None
+                for options, states, pieces in encoded:
+                    if _encode_alike(options, aligner.options, pieces):
+                        found = states, pieces
                         break
-                if states is None:
+                if found is None:
                     # The same words are unknown to all aligners, so only the first one reports them.
                     receiver = ignored if encoded else receive
-                    states = aligner.encode(words, numbers, first=start, unknown=receiver)
-                    encoded.append((aligner.options, states))
-                for layer, table in aligner.extract(*states).items():
+                    found = aligner.encode(words, numbers, first=start, unknown=receiver)
+                    encoded.append((aligner.options, *found))
+                states, pieces = found
+                for layer, table in aligner.extract(states, pieces).items():
                     unlinked = [SentencePair(words=pair) for pair in words]
-                    linked = aligner.with_links(unlinked, table, states[1])
+                    linked = aligner.with_links(unlinked, table, pieces)
                     for pair, answer in zip(linked, gold, strict=True):
                         total[layer] += score_pair(frozenset(pair.links), answer)
             if progress is not None:
@@ -89,15 +91,15 @@ def layer_errors(
 def _encode_alike(first: EmbeddingOptions, second: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
     """Test whether two options give the same states of these sentences.
 
-    Options that cut long sentences at other lengths do so too, as long as none of the sentences is long enough.
+    Options with another ``max_pieces`` do so too, as long as no sentence has more pieces than the lower maximum.
     """
     if first.encode != second.encode:
         return False
-    limits = {first.window(), second.window()}
+    limits = {first.max_pieces(), second.max_pieces()}
     if len(limits) == 1:
         return True
-    least = min(limit for limit in limits if limit is not None)
-    return max(map(len, pieces)) <= least
+    lowest = min(limit for limit in limits if limit is not None)
+    return max(map(len, pieces)) <= lowest
 
 
 def score_layers(gold: Gold, chosen: LayerScoring) -> list[tuple[int, AlignmentScore]]:
@@ -120,7 +122,7 @@ def best_choice(
     progress: Callable[[str, int, int], None] | None = None,
     **options: Any,
 ) -> list[RatedChoice]:
-    """Try every method at every layer; returns all choices, from the least mean AER over the sets to the largest.
+    """Try every method at every layer; returns all choices, from the lowest mean AER over the sets to the highest.
 
     Of choices with the same error rate the one tried first comes first.
 
@@ -139,9 +141,11 @@ def best_choice(
         raise ConfigurationError(f"this command chooses {', '.join(chosen)} itself; leave it out")
     options = {**MEASURED, **options}
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
-    fixed = {name: value for name, value in options.items() if name not in WHERE}
-    shares = [(weights or {}).get(name, 1.0) for name in gold]
-    shares = [share / max(shares) for share in shares]  # the sum of very large weights would be infinite
+    fixed = {name: value for name, value in options.items() if name not in HARDWARE_OPTIONS}
+    weight_of_sets = [(weights or {}).get(name, 1.0) for name in gold]
+    # Relative to the largest weight, because the sum of very large ones would be infinite.
+    largest = max(weight_of_sets, default=1.0)
+    weight_of_sets = [weight / largest for weight in weight_of_sets]
     unknown = UnknownWords(UNLINKED)
 
     def count_unknown(name: str) -> OnUnknown:
@@ -165,16 +169,16 @@ def best_choice(
         for number, candidate in enumerate(candidates):
             for layer in layers:
                 scores = {name: by_aligner[number][layer] for name, by_aligner in errors.items()}
-                mean = fmean((score.aer for score in scores.values()), shares)
+                mean = fmean((score.aer for score in scores.values()), weight_of_sets)
                 tried.append(RatedChoice({**candidate, **fixed, "layer": layer}, mean, scores))
         return tried
 
     tried = measure(candidates, wanted_layers(encoder.model, layers), count_unknown)
     unknown.warn()
-    more = [choice for choice in with_best if not set(choice) & set(options)]
-    if more:
+    extra = [choice for choice in with_best if not set(choice) & set(options)]
+    if extra:
         best = min(tried, key=attrgetter("aer")).choice
-        tried += measure([{**best, **choice} for choice in more], [best["layer"]], lambda _: ignored)
+        tried += measure([{**best, **choice} for choice in extra], [best["layer"]], lambda _: ignored)
     return sorted(tried, key=attrgetter("aer"))
 
 

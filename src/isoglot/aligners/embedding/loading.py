@@ -93,7 +93,7 @@ def load_encoder(
         raise ConfigurationError(
             f"got a tokenizer, but {model} has its own; leave it out, or name another model"
         )
-    checkpoint_folder(model)  # a path that is wrong is said before anything is read
+    checkpoint_folder(model)  # refuses a wrong path before anything is read
     tokenizer = load_tokenizer(model) if tokenizer is None else tokenizer
     require_offsets(tokenizer)
     loaded = load_encoder_half(model, compute_dtype(dtype, where))

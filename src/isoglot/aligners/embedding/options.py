@@ -25,7 +25,10 @@ METHODS: dict[str, str] = {
 
 _ENCODER, _WRITING = "With an encoder", "How to write"
 MEASURED: dict[str, Any] = {"dtype": "float32"}
-"""Options of a figure, unless others are given: its last digit is the same on every processor."""
+"""Options with which error rates are measured, unless others are given.
+
+In single precision even the last digit of a rate is the same on every processor.
+"""
 Compare = Literal["cosine", "dot"]
 Encode = Literal["separate", "joint"]
 Attach = Literal["target_next", "target_previous", "source_next", "source_previous"]
@@ -102,7 +105,7 @@ class EmbeddingOptions(LinkFilter):
         if unknown:
             raise ConfigurationError(unknown)
 
-    def window(self) -> int | None:
+    def max_pieces(self) -> int | None:
         """Maximum of pieces that are encoded together of a long sentence; None: as many as the encoder takes."""
         return None
 
@@ -169,12 +172,12 @@ class Threshold(Similarity):
     )
 
     @model_validator(mode="after")
-    def _of_words(self) -> Threshold:
+    def _adjacent_needs_word_weights(self) -> Threshold:
         if self.adjacent and not self.word_weights:
             raise ValueError("adjacent compares words; also give word_weights=true, or leave it out")
         return self
 
-    def window(self) -> int | None:
+    def max_pieces(self) -> int | None:
         """Maximum of pieces that are encoded together of a long sentence.
 
         Aligners that were trained by the cosine have learned from sentences, and their states get worse in longer text.
@@ -200,8 +203,8 @@ class _TwoDirections(_IterMaxOptions):
     )
 
     @model_validator(mode="after")
-    def _grows(self) -> _TwoDirections:
-        # Options of itermax do nothing with links that are read off in another way.
+    def _options_of_itermax_are_read(self) -> _TwoDirections:
+        # They do nothing with links that are read off in another way.
         fields = _IterMaxOptions.model_fields
         unread = {name for name in fields if getattr(self, name) != fields[name].default}
         if self.links not in ("itermax", "printed") and unread:

@@ -114,7 +114,7 @@ def _by_threshold(
     # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the softmax of the cosine.
     scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
     similarity = similarity / scale
-    max_pieces = options.window()
+    max_pieces = options.max_pieces()
     if max_pieces is not None and max(similarity.shape[1:]) > max_pieces:
         # A word that occurs several times in a long text is as similar each time; the nearest occurrence should win.
         similarity = near_path(similarity, mask, longer_than=max_pieces)
@@ -234,10 +234,16 @@ def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[
 def _read(
     options: EmbeddingOptions, how: str, scores: Tensor, rows: Tensor, columns: Tensor, mask: Tensor
 ) -> Tensor:
-    """Read links off the matrices, as ``how`` says.
+    """Read links off matrices of source pieces by target pieces.
 
-    ``scores``: One matrix, of ways that search only one. ``rows``, ``columns``: For the other ways, a matrix in which
-    each row's best cell is searched, and one for the columns.
+    Args:
+        options: Have the options of ``itermax`` and ``printed``.
+        how: How links are read: ``argmax``, ``match``, ``itermax`` and ``printed`` look at ``scores``, the others at
+            ``rows`` or ``columns`` or both.
+        scores: One matrix for both directions.
+        rows: A matrix in which the best cell of each row is a link of the forward direction.
+        columns: A matrix in which the best cell of each column is a link of the backward direction.
+        mask: True where a source piece and a target piece meet, false for padding.
     """
     if how in ("itermax", "printed") and isinstance(options, IterMax | Transport | PointerNetwork):
         grow = printed_links if how == "printed" else itermax_links

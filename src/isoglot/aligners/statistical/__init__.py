@@ -14,7 +14,9 @@ models' formulas. The compiled loops are in ``diagonal.py``, ``positions.py`` (f
   the algorithm, which runs in both.)
 - *slot*: the place of a pair of words in the table, and in all arrays with a value a pair.
 - *entry*: a source and a target word of one sentence pair. Many entries share a slot.
-- *part*: the sentences that one thread works on. *batch*: sentence pairs of a part that are computed at a time.
+- *part*: the sentences that one thread works on (in ``merging.py``: the text that one model learned from). *batch*:
+  sentence pairs of a part that are computed at a time.
+- *contribution*: how much an entry, or null at a token, added to the counts in the last iteration of the HMM.
 - *expected links* (counts): the sum of the probabilities of links over a text.
 - *posterior*: the probability of a link, given the sentence pair.
 - *token*: a word at its place in the text, unlike the word in the vocabulary.

@@ -5,7 +5,7 @@ import json
 import logging
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,10 +14,16 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from isoglot.aligners.alignment import usable_words
+from isoglot.core.errors import ConfigurationError
+from isoglot.formats.sentence_pair import WordPair
+
 _LOG = logging.getLogger(__name__)
 _ENOUGH = 100_000
 """After this many words of a side text is taken as known, and no more words are counted."""
 Ints = npt.NDArray[np.int64]
+Sentences = Sequence[Sequence[str]]
+"""The words of each sentence of a side."""
 
 
 class Vocabulary(tuple[str, ...]):
@@ -116,6 +122,43 @@ def encode(sentences: Iterable[Sequence[str]], *, lowercase: bool = False) -> Bi
     for words in sentences:
         numbers.add(words)
     return numbers.side()
+
+
+def encode_pairs(pairs: Iterable[WordPair], *, lowercase: bool = False) -> tuple[BitextSide, BitextSide]:
+    """Number the words of both sides of pairs, which are read once and not kept.
+
+    A pair that is too long to be aligned has no words. Nobody is warned of it here, but where the pairs are aligned.
+    """
+    source, target = WordNumbers(lowercase=lowercase), WordNumbers(lowercase=lowercase)
+    for number, pair in enumerate(pairs, 1):
+        source_words, target_words = usable_words(pair, number, lambda *_: None)
+        source.add(source_words)
+        target.add(target_words)
+    return source.side(), target.side()
+
+
+def pairs_of(source: Sentences, target: Sentences) -> Iterator[WordPair]:
+    """Return the sentences of both sides as pairs, and refuse sides of different lengths.
+
+    Raises:
+        ConfigurationError: One side has more sentences than the other.
+    """
+    if len(source) != len(target):
+        raise ConfigurationError(
+            f"got {len(source)} source but {len(target)} target sentences; check the files for a lost line"
+        )
+    return zip(source, target, strict=True)
+
+
+def usable_sides(
+    pairs: Iterable[WordPair], first: int, warn: Callable[[int, str], None]
+) -> tuple[Sentences, Sentences]:
+    """Return the usable words of both sides of pairs, and warn of the pairs that get no links.
+
+    ``first``: Number of pairs before these, for the numbers in warnings.
+    """
+    usable = [usable_words(pair, number, warn) for number, pair in enumerate(pairs, first + 1)]
+    return [source for source, _ in usable], [target for _, target in usable]
 
 
 def locate_words(known: Vocabulary, words: Sequence[str]) -> Ints:

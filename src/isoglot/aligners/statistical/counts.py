@@ -27,8 +27,9 @@ _TINY = 1e-12
 class Counts(NamedTuple):
     """One direction's expected counts."""
 
-    pairs: Doubles  # links of each pair of words. Shape: (pairs)
-    words: Doubles  # counts of each generated word; how many, the method says. Shape: (rows, generated vocabulary)
+    links: Doubles  # of each pair of words. Shape: (pairs)
+    # Counts of each generated word; how many a word has, the method says. Shape: (rows, generated vocabulary)
+    of_words: Doubles
     rest: Doubles  # everything else that adds up: jumps, or the tension. Shape: (any)
 
     @classmethod
@@ -66,12 +67,12 @@ class CountSum:
         return Vocabulary(self._numbers[0]), Vocabulary(self._numbers[1])
 
     @property
-    def types(self) -> Pairs:
+    def word_pairs(self) -> Pairs:
         """Source and target word of each pair, sorted by source, then target word."""
         return (self._keys >> 32).astype(np.int32), (self._keys & 0xFFFFFFFF).astype(np.int32)
 
-    def unknown(
-        self, words: Vocabularies, types: Pairs, forward: Counts, reverse: Counts
+    def unknown_shares(
+        self, words: Vocabularies, word_pairs: Pairs, forward: Counts, reverse: Counts
     ) -> tuple[float, float]:
         """Measure, for each side, how little a model has in common with this sum, from 0 to 1.
 
@@ -85,8 +86,8 @@ class CountSum:
         for side, new, before in ((0, reverse, self.reverse), (1, forward, self.forward)):
             known = self._numbers[side]
             number = np.array([known.get(word, -1) for word in words[side]], np.int64)
-            links = sums(types[side], new.pairs, len(number))
-            links_before = sums(self.types[side], before.pairs, len(known))
+            links = sums(word_pairs[side], new.links, len(number))
+            links_before = sums(self.word_pairs[side], before.links, len(known))
             unknown_to_sum = float(links[number < 0].sum())
             unknown_to_model = float(links_before.sum() - links_before[number[number >= 0]].sum())
             of_model = unknown_to_sum / max(float(links.sum()), _TINY)
@@ -94,12 +95,12 @@ class CountSum:
             shares.append(min(of_model, of_sum))
         return shares[0], shares[1]
 
-    def add(self, words: Vocabularies, types: Pairs, forward: Counts, reverse: Counts) -> None:
+    def add(self, words: Vocabularies, word_pairs: Pairs, forward: Counts, reverse: Counts) -> None:
         """Add the counts of a model.
 
         Args:
             words: Its source and its target vocabulary.
-            types: Source and target word of each of its pairs.
+            word_pairs: Source and target word of each of its pairs.
             forward: Counts of the direction that generates target words.
             reverse: Counts of the direction that generates source words.
         """
@@ -107,7 +108,7 @@ class CountSum:
             np.array([known.setdefault(word, len(known)) for word in side], np.int64)
             for known, side in zip(self._numbers, words, strict=True)
         )
-        keys = (source[types[0]] << 32) | target[types[1]]
+        keys = (source[word_pairs[0]] << 32) | target[word_pairs[1]]
         self._keys, slots = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
         self.forward = self._added(self.forward, forward, slots, target, len(self._numbers[1]))
         self.reverse = self._added(self.reverse, reverse, slots, source, len(self._numbers[0]))
@@ -129,11 +130,11 @@ class CountSum:
             words: Number in the sum of each generated word of the model.
             size: Number of generated words in the sum.
         """
-        pairs = sums(slots, np.concatenate([before.pairs, new.pairs]), len(self._keys))
-        rows = np.zeros((len(new.words), size))
-        rows[:, : before.words.shape[1]] = before.words
-        rows[:, words] += new.words
-        return Counts(pairs, rows, before.rest + new.rest)
+        links = sums(slots, np.concatenate([before.links, new.links]), len(self._keys))
+        of_words = np.zeros((len(new.of_words), size))
+        of_words[:, : before.of_words.shape[1]] = before.of_words
+        of_words[:, words] += new.of_words
+        return Counts(links, of_words, before.rest + new.rest)
 
 
 class SlotClasses(NamedTuple):
@@ -163,7 +164,7 @@ class LinkSums(NamedTuple):
 
     condition: Doubles  # of each conditioning word
     generated: Doubles  # of each generated word
-    classes: Doubles  # of the pair of classes of each slot; empty without classes
+    class_links: Doubles  # of the pair of classes of each slot; empty without classes
 
     @classmethod
     def of(cls, links: Doubles, table: PairTable, words: int, classes: SlotClasses) -> LinkSums:

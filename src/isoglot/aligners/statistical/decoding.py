@@ -45,7 +45,8 @@ class BestWords(NamedTuple):
 
     word: npt.NDArray[np.int32]  # its place in the sentence, −1 for null. Shape: (generated tokens)
     probability: npt.NDArray[np.float32]  # of that link. Shape: (generated tokens)
-    score: npt.NDArray[np.float64]  # log probability of each sentence's generated side. Shape: (sentences)
+    # Logarithm of p(generated side | conditioning side) of each sentence pair. Shape: (sentences)
+    log_likelihood: npt.NDArray[np.float64]
 
     @classmethod
     def empty(cls, generated: BitextSide) -> BestWords:
@@ -56,7 +57,7 @@ class BestWords(NamedTuple):
     def rows(self, generated: BitextSide, start: int, stop: int) -> BestWords:
         """Return the best words of the sentences ``start`` to ``stop`` − 1."""
         tokens = slice(generated.offsets[start], generated.offsets[stop])
-        return BestWords(self.word[tokens], self.probability[tokens], self.score[start:stop])
+        return BestWords(self.word[tokens], self.probability[tokens], self.log_likelihood[start:stop])
 
     def links(self, condition: BitextSide, generated: BitextSide, *, reverse: bool) -> LinkTable:
         """Return the best words as links (source, target); with ``reverse`` the generated side is the source side."""
@@ -111,12 +112,15 @@ class SentenceAlignments:
 
     @property
     def score(self) -> npt.NDArray[np.float64]:
-        """Mean log probability (natural logarithm) of the words of both sides, each side given the other one.
+        """The log-likelihood per word of each sentence pair.
 
-        The higher, the more likely the sides are translations; 0 for a pair with an empty side. Shape: (sentences).
+        This is not the score of a ``SentencePair``, which lies between 0 and 1, but the mean, over the words of both
+        sides, of the natural logarithm of a word's probability given the other side. The higher, the more likely the
+        sides are translations; 0 for a pair with an empty side. A corpus has the values as the column
+        ``alignment_score``. Shape: (sentences).
         """
-        count = np.maximum(self.source.lengths + self.target.lengths, 1)
-        return np.asarray((self.best_forward.score + self.best_reverse.score) / count)
+        log_likelihood = self.best_forward.log_likelihood + self.best_reverse.log_likelihood
+        return np.asarray(log_likelihood / np.maximum(self.source.lengths + self.target.lengths, 1))
 
     def windows(self, stop: int) -> Iterator[LinkTable]:
         """Yield the symmetrised links of the sentences before ``stop``, a window of sentences at a time."""
@@ -136,15 +140,16 @@ Decoded = tuple[BestWords, BestWords, LinkTable | None]
 """Both directions' best words, and the links whose posteriors agree where they were asked for."""
 
 
-def require_possible(scores: npt.NDArray[np.float64] | float) -> None:
+def require_possible(values: npt.NDArray[np.float64] | float) -> None:
     """Refuse a text in which all links of some sentence pair have the probability 0.
 
-    ``scores``: Log probabilities; that of such a sentence pair is not finite.
+    ``values``: Log-likelihoods of sentence pairs, or a sum over sentence pairs that divides by their likelihoods. A
+    likelihood of 0 makes them infinite or no number.
 
     Raises:
-        ConfigurationError: A score is not finite.
+        ConfigurationError: A value is not finite.
     """
-    if not np.isfinite(scores).all():
+    if not np.isfinite(values).all():
         raise ConfigurationError(
             "all links of a sentence pair have the probability 0: alpha is too small for this text; raise it "
             "([[alpha=0.01]])"

@@ -96,19 +96,19 @@ def _normalise_row(key, counts, prior, probability):
 
 
 @helper
-def _silent(word, n, null, options):
+def _joint_null(word, n, null, options):
     """p(a_j = null, f_j): the probability that a generated word is ``word`` and has no counterpart."""
     if not options.use_null:
         return 0.0
-    known = null[word] if word >= 0 else 1e-9
-    return known * (options.null_probability if options.favour_diagonal else 1.0 / (n + 1.0))
+    translation = null[word] if word >= 0 else 1e-9
+    return translation * (options.null_probability if options.favour_diagonal else 1.0 / (n + 1.0))
 
 
 class Room(NamedTuple):
     """Arrays that the loops over a text write into, so that they allocate nothing."""
 
     joint: Doubles  # p(a_j = i, f_j) of one sentence
-    silent: Doubles  # p(a_j = null, f_j) of its words
+    joint_null: Doubles  # p(a_j = null, f_j) of its words
     total: Doubles  # the sum of both
 
     @classmethod
@@ -126,17 +126,17 @@ def _joint(words, generated, at, table, model, positions, room):
     ``at``: Where the position probabilities of the sentence begin.
     """
     n, m = len(words), len(generated)
-    joint, silent, total = room.joint, room.silent, room.total
+    joint, joint_null, total = room.joint, room.joint_null, room.total
     for j in range(m):
-        total[j] = silent[j] = _silent(generated[j], n, model.null, positions.options)
+        total[j] = joint_null[j] = _joint_null(generated[j], n, model.null, positions.options)
     for i in range(n):
         for j in range(m):
             # A pair that the model does not know has the probability with which the program starts.
             slot = -1
             if words[i] >= 0 and generated[j] >= 0:
                 slot = find(table.start, table.key, words[i], generated[j])
-            known = model.translation[slot] if slot >= 0 else 1e-9
-            joint[i * m + j] = known * position(i, j, n, m, at, positions)
+            translation = model.translation[slot] if slot >= 0 else 1e-9
+            joint[i * m + j] = translation * position(i, j, n, m, at, positions)
             total[j] += joint[i * m + j]
 
 
@@ -184,7 +184,7 @@ def null_expectations(text, model, options, likelihood, links):
         for k in range(generated.offsets[s], generated.offsets[s + 1]):
             if n:
                 word = generated.ids[k]
-                links[word] += _silent(word, n, model.null, options) / likelihood[k]
+                links[word] += _joint_null(word, n, model.null, options) / likelihood[k]
 
 
 class Rows(NamedTuple):
@@ -201,28 +201,28 @@ def update(
     positions: PositionTable,
     likelihood: Doubles,
     rows: Rows,
-    part: tuple[int, int],
+    word_range: tuple[int, int],
 ) -> None:
-    """Second half of the E-step, and the M-step, of the conditioning words ``part[0]`` to ``part[1]`` − 1.
+    """Second half of the E-step, and the M-step, of the conditioning words ``word_range[0]`` to ``word_range[1]`` − 1.
 
     The expected links of one conditioning word come from the sentences that hold it. So they are added up word by word,
     only one row of them is in memory at a time, and the new probabilities can replace the old ones at once.
     """
-    most = int(np.diff(text.table.start[part[0] : part[1] + 1]).max(initial=0))
+    most = int(np.diff(text.table.start[word_range[0] : word_range[1] + 1]).max(initial=0))
     columns = np.empty(int(text.condition.lengths.max(initial=0)), np.int32)
     room = np.empty(most), columns, np.empty(2 * len(model.null))
-    _update(text, part, model, positions, likelihood, rows, room)
+    _update(text, word_range, model, positions, likelihood, rows, room)
 
 
 @compiled
-def _update(text, part, model, positions, likelihood, rows, room):
+def _update(text, word_range, model, positions, likelihood, rows, room):
     """Run the loop of :func:`update`."""
     condition, generated, table = text
     first, sentences = rows.occurrences
     # `beside` is the row of the conditioning word spread out by generated word: its probability at 2 · word, its count
     # at 2 · word + 1. Frequent words have low numbers, so what is read most stands together in the cache.
     counts, columns, beside = room
-    for word in range(part[0], part[1]):
+    for word in range(word_range[0], word_range[1]):
         start, stop = table.start[word], table.start[word + 1]
         probability, key = model.translation[start:stop], table.key[start:stop]
         for slot in range(len(key)):
@@ -285,13 +285,13 @@ def _decode(text, part, model, positions, best, room):
         _joint(words, generated_words, positions.start[s], table, model, positions, room)
         for j in range(m):
             # Start from null; only a greater probability takes its place, so null and the first word win ties.
-            top, at = (room.silent[j], -1) if positions.options.use_null else (-1.0, -1)
+            top, at = (room.joint_null[j], -1) if positions.options.use_null else (-1.0, -1)
             for i in range(n):
                 if room.joint[i * m + j] > top:
                     top, at = room.joint[i * m + j], i
             best.word[generated.offsets[s] + j] = at
             best.probability[generated.offsets[s] + j] = top / room.total[j]
-            best.score[s] += math.log(room.total[j])
+            best.log_likelihood[s] += math.log(room.total[j])
 
 
 def posteriors(text: DirectionText, model: Probabilities, options: Positions) -> Doubles:

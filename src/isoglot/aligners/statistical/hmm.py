@@ -47,7 +47,7 @@ class Jumps(NamedTuple):
     """Weights of jumps, not normalised, shared by sentences of all lengths."""
 
     # weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1)
-    width: Doubles
+    by_width: Doubles
     start: Doubles  # weight of the first link at word 0…limit. Shape: (limit + 1)
     null: float = NULL_PROBABILITY
 
@@ -139,45 +139,47 @@ class HmmDirection:
 
     def probabilities(self, condition: Words, generated: Words) -> Doubles:
         """Compute p(generated | condition) of pairs of known words."""
-        return self.project(self.words, (condition, generated))[0]
+        return self.probabilities_of_text(self.words, (condition, generated))[0]
 
-    def project(self, new: Vocabularies, pairs: tuple[Words, Words]) -> tuple[Doubles, Doubles]:
+    def probabilities_of_text(
+        self, text_words: Vocabularies, pairs: tuple[Words, Words]
+    ) -> tuple[Doubles, Doubles]:
         """Compute p(generated | condition) of the pairs of a text, and p(generated | null) of its generated words.
 
         Applies the formula on top of this file with q = 0. Unknown words and pairs have no counts, so their prefixes
         decide; if the prefixes are unknown too, every pair has the same small probability, by α.
 
-        ``new``: Vocabularies of the text. ``pairs``: Its pairs of words.
+        ``text_words``: Vocabularies of the text. ``pairs``: Its pairs of words, as numbers in these vocabularies.
         """
-        known = self.known(new, pairs)
+        counts = self.counts_of_text(text_words, pairs)
         # c(e, f) + α + β · p_base, divided by c(e) + α·V + β.
-        translation = known.links + known.alpha
-        if len(known.share):
-            base = (known.classes + known.alpha) / (known.class_totals[pairs[0]] + known.class_smooth)
-            translation += known.share[pairs[1]] * base
-        translation /= known.totals[pairs[0]] + known.smooth
-        return translation, (known.null + known.alpha) / known.null_total
+        translation = counts.links + counts.alpha
+        if len(counts.of_prefix):
+            base = (counts.class_links + counts.alpha) / (counts.class_totals[pairs[0]] + counts.class_smooth)
+            translation += counts.of_prefix[pairs[1]] * base
+        translation /= counts.totals[pairs[0]] + counts.smooth
+        return translation, (counts.null + counts.alpha) / counts.null_total
 
-    def known(self, new: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
-        """Look up the counts of the pairs and words of a text.
+    def counts_of_text(self, text_words: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
+        """Look up the counts of the pairs and words of a text. Arguments as in :meth:`probabilities_of_text`.
 
         Where :class:`WordCounts` says "of each slot" the arrays have a value for each of ``pairs``, in their order.
         """
         alpha, size = self.options.alpha, len(self.words[1])
         # The number that each word of the text has in this model, -1 if it is unknown.
-        condition = locate_words(self.words[0], new[0])
-        generated = locate_words(self.words[1], new[1])
-        classes = class_totals = share = np.zeros(0)
+        condition = locate_words(self.words[0], text_words[0])
+        generated = locate_words(self.words[1], text_words[1])
+        class_links = class_totals = of_prefix = np.zeros(0)
         class_smooth = 0.0
         if self.options.prefix_length:
-            classes, class_totals, share = self._base(new, pairs, generated)
-            class_smooth = alpha * len(self._classes[0].generated)
+            class_links, class_totals, of_prefix = self._base_measure(text_words, pairs, generated)
+            class_smooth = alpha * len(self._prefix_pairs[0].generated)
         return WordCounts(
             links=at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]])),
             totals=at_index(self._totals, condition),
-            classes=classes,
+            class_links=class_links,
             class_totals=class_totals,
-            share=share,
+            of_prefix=of_prefix,
             null=at_index(self.null_counts, generated),
             alpha=alpha,
             smooth=alpha * size + self.options.strength,
@@ -192,7 +194,7 @@ class HmmDirection:
     @cached_property
     def _class_frequency(self) -> Doubles:
         """Occurrences of the words of each generated class."""
-        return self._classes[0].generated.sums(self.frequency)
+        return self._prefix_pairs[0].generated.sums(self.frequency)
 
     @cached_property
     def _totals(self) -> Doubles:
@@ -201,33 +203,36 @@ class HmmDirection:
         return sums(condition, self.counts[slots], len(self.words[0]))
 
     @cached_property
-    def _classes(self) -> tuple[PrefixPairs, Doubles, Doubles]:
-        """The prefix classes, the expected links of each pair of classes, and those of each conditioning class."""
+    def _prefix_pairs(self) -> tuple[PrefixPairs, Doubles, Doubles]:
+        """The pairs of prefix classes, the expected links of each pair, and those of each conditioning class."""
         condition, generated, slots = self.table.pairs()
-        classes = PrefixPairs.of(self.words, (condition, generated), self.options.prefix_length)
-        return classes, classes.links(self.counts[slots]), classes.condition.sums(self._totals)
+        prefixes = PrefixPairs.of(self.words, (condition, generated), self.options.prefix_length)
+        return prefixes, prefixes.links(self.counts[slots]), prefixes.condition.sums(self._totals)
 
-    def _base(
-        self, new: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
+    def _base_measure(
+        self, text_words: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
     ) -> tuple[Doubles, Doubles, Doubles]:
-        """Compute what the base measure needs for a text.
+        """Compute the three factors of the base measure for a text.
 
         Returns the counts of each pair's classes, the counts of each conditioning word's class, and
-        β · p(f | prefix(f)) of each generated word.
+        β · p(f | prefix(f)) of each generated word. ``generated``: The number of each generated word in this model.
         """
-        classes, links, totals = self._classes
-        condition_class, generated_class = classes.condition.locate(new[0]), classes.generated.locate(new[1])
-        class_slots = classes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]])
+        prefixes, links, totals = self._prefix_pairs
+        condition_class, generated_class = (
+            prefixes.condition.locate(text_words[0]),
+            prefixes.generated.locate(text_words[1]),
+        )
+        class_slots = prefixes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]])
         class_links = at_index(links, class_slots)
         frequency, strength = at_index(self.frequency, generated), self.options.strength
         class_frequency = at_index(self._class_frequency, generated_class)
-        # The share of an unknown word in its class is that of a word seen once, in a class that is larger by it.
-        share = np.where(
+        # An unknown word has as much of its class as a word seen once, in a class that is larger by this word.
+        of_prefix = np.where(
             frequency > 0,
             strength * frequency / np.maximum(class_frequency, 1.0),
             strength / (class_frequency + 1.0),
         )
-        return class_links, at_index(totals, condition_class), share
+        return class_links, at_index(totals, condition_class), of_prefix
 
     def arrays(self, condition: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
         """Return everything but words and options as arrays to be saved, with the counts of these pairs."""
@@ -235,7 +240,7 @@ class HmmDirection:
             "counts": self.counts[self.table.slots(condition, generated)],
             "null_counts": self.null_counts,
             "frequency": self.frequency,
-            "jump_width": self.jumps.width,
+            "jump_width": self.jumps.by_width,
             "jump_start": self.jumps.start,
         }
 
@@ -257,7 +262,7 @@ class HmmDirection:
     def additive(self, condition: Words, generated: Words) -> Counts:
         """Return what adds up over parts of a text, of these pairs: all counts, without the prior of the jumps."""
         links = self.counts[self.table.slots(condition, generated)]
-        jumps = np.concatenate([self.jumps.width, self.jumps.start]) - JUMP_ALPHA
+        jumps = np.concatenate([self.jumps.by_width, self.jumps.start]) - JUMP_ALPHA
         return Counts(links, np.stack([self.null_counts, self.frequency]), jumps)
 
     @classmethod
@@ -265,8 +270,8 @@ class HmmDirection:
         cls, counts: Counts, words: Vocabularies, pairs: tuple[Words, Words], options: HmmOptions
     ) -> HmmDirection:
         """Make the model of sums of :meth:`additive`."""
-        null_counts, frequency = counts.words
+        null_counts, frequency = counts.of_words
         limit = len(counts.rest) // 3  # 2 · limit + 1 widths, and limit + 1 first links
-        width, start = np.split(counts.rest + JUMP_ALPHA, [2 * limit + 1])
-        arrays = {"counts": counts.pairs, "null_counts": null_counts, "frequency": frequency}
-        return cls.from_arrays({**arrays, "jump_width": width, "jump_start": start}, words, pairs, options)
+        by_width, start = np.split(counts.rest + JUMP_ALPHA, [2 * limit + 1])
+        arrays = {"counts": counts.links, "null_counts": null_counts, "frequency": frequency}
+        return cls.from_arrays({**arrays, "jump_width": by_width, "jump_start": start}, words, pairs, options)

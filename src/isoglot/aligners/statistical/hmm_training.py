@@ -54,8 +54,9 @@ def estimate(
 ) -> tuple[HmmDirection, HmmDirection]:
     """Train both directions together, from fast_align's model or from ``start``.
 
-    ``start`` has counted this text too: it is a merged model, and the text is one of its parts. What the text added to
-    its counts was not kept. So the text is first linked by ``start``, and these links are taken for its share.
+    ``start`` has counted this text too: it is a merged model, and the text is one of its parts. What the text
+    contributed to its counts was not kept. So the text is first linked by ``start``, and these links are taken for its
+    contribution.
     """
     return _trained(source, target, options, start).finish()
 
@@ -77,9 +78,9 @@ def _trained(
     with ThreadPoolExecutor(WORKERS) as pool:
         training = _Training(source, target, options, start)
         if start is not None:
-            # This iteration only finds the share of the text in the counts of `start`: the new counts are replaced.
+            # This iteration only finds what the text contributed to the counts of `start`: the new counts are replaced.
             training.iterate(pool)
-            training.recall(start)
+            training.take_counts_of(start)
         for _ in range(options.iterations):
             training.iterate(pool)
     return training
@@ -93,17 +94,18 @@ class _DirectionState:
         condition: BitextSide,
         generated: BitextSide,
         options: HmmOptions,
-        classes: tuple[PrefixClasses, ...] | None,
+        prefix_classes: tuple[PrefixClasses, ...] | None,
     ) -> None:
         self.condition, self.generated, self.options = condition, generated, options
         self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
-        self.classes = classes  # prefix classes of the conditioning and of the generated words
-        self.share = _NONE  # β · p(f | prefix(f)) of each generated word
-        if classes is not None:
-            class_frequency = classes[1].sums(self.frequency)[classes[1].of_word]
-            self.share = options.strength * self.frequency / np.maximum(class_frequency, 1.0)
+        self.prefix_classes = prefix_classes  # of the conditioning and of the generated words
+        self.of_prefix = _NONE  # β · p(f | prefix(f)) of each generated word
+        if prefix_classes is not None:
+            generated_classes = prefix_classes[1]
+            class_frequency = generated_classes.sums(self.frequency)[generated_classes.of_word]
+            self.of_prefix = options.strength * self.frequency / np.maximum(class_frequency, 1.0)
         self.jumps = Jumps.initial(_LONGEST_JUMP)
-        # The share of each token in the null counts.
+        # The contribution of each token to the null counts.
         self.contributed_null = np.zeros(len(generated.ids), np.float32)
         self.null_counts = _NONE
 
@@ -112,29 +114,29 @@ class _DirectionState:
         """The conditioning and the generated words."""
         return self.condition.words, self.generated.words
 
-    def update(self, links: Doubles, totals: Doubles, classes: Doubles, jumped: JumpCounts) -> WordCounts:
+    def update(self, links: Doubles, totals: Doubles, class_links: Doubles, jumped: JumpCounts) -> WordCounts:
         """M-step: make the counts of words that the next E-step reads.
 
         Args:
             links: Expected links of each slot.
             totals: Expected links of each conditioning word.
-            classes: Expected links of the pair of prefix classes of each slot.
+            class_links: Expected links of the pair of prefix classes of each slot.
             jumped: Expected jumps.
         """
         alpha, size = self.options.alpha, len(self.generated.words)
         self.null_counts = sums(self.generated.ids, self.contributed_null, size)
         self.jumps = Jumps(jumped.moved + JUMP_ALPHA, jumped.started + JUMP_ALPHA)
         class_totals, class_smooth = _NONE, 0.0
-        if self.classes is not None:
-            condition, generated = self.classes
+        if self.prefix_classes is not None:
+            condition, generated = self.prefix_classes
             class_totals = condition.sums(totals)[condition.of_word]
             class_smooth = alpha * len(generated)
         return WordCounts(
             links=links,
             totals=totals,
-            classes=classes,
+            class_links=class_links,
             class_totals=class_totals,
-            share=self.share,
+            of_prefix=self.of_prefix,
             null=self.null_counts,
             alpha=alpha,
             smooth=alpha * size + self.options.strength,
@@ -163,23 +165,27 @@ class _Training:
         start: tuple[HmmDirection, HmmDirection] | None,
     ) -> None:
         self.sides, self.table = (source, target), PairTable.of(source, target)
-        sides = None
+        prefix_classes = None  # of the source and of the target words
         if options.prefix_length:
-            sides = tuple(PrefixClasses(side.words, options.prefix_length) for side in self.sides)
+            prefix_classes = tuple(PrefixClasses(side.words, options.prefix_length) for side in self.sides)
         self.states = (
-            _DirectionState(source, target, options, sides),
-            _DirectionState(target, source, options, sides and sides[::-1]),
+            _DirectionState(source, target, options, prefix_classes),
+            _DirectionState(target, source, options, prefix_classes and prefix_classes[::-1]),
         )
-        # What was learned last and the next E-step reads: word tables in the first one, counts in all others.
-        self.learned = self._warm_up() if start is None else self._known(start)
-        for state, model in zip(self.states, start or (), strict=False):
-            state.jumps = model.jumps
+        # The next E-step reads what was learned last: word tables in the first one, counts in all others.
+        if start is None:
+            self.learned = self._warm_up()
+        else:
+            self.learned = self._word_tables_of(start)
+            for state, model in zip(self.states, start, strict=True):
+                state.jumps = model.jumps
         # Both directions have the same pairs of classes, and agreement gives these the same counts.
-        self.classes = SlotClasses.none()
-        if sides is not None:
-            pairs = PairTable.of(sides[0].text(source), sides[1].text(target))
-            self.classes = SlotClasses.of(self.table, pairs, sides[0].of_word, sides[1].of_word)
-        # Number of each sentence's first entry (pair of words), and the share of each entry in the counts, out of UNIT.
+        self.slot_classes = SlotClasses.none()
+        if prefix_classes is not None:
+            of_source, of_target = prefix_classes
+            class_pairs = PairTable.of(of_source.text(source), of_target.text(target))
+            self.slot_classes = SlotClasses.of(self.table, class_pairs, of_source.of_word, of_target.of_word)
+        # Number of each sentence's first entry, and the contribution of each entry to the counts, out of UNIT.
         ends = np.cumsum(source.lengths * target.lengths)
         self.entries = np.concatenate([[0], ends]).astype(np.int64)
         self.contributed = np.zeros(self.entries[-1], np.uint16)
@@ -200,28 +206,30 @@ class _Training:
             WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null)
         )
 
-    def _known(self, start: tuple[HmmDirection, HmmDirection]) -> BothDirections:
-        """Return the word tables of a model that was learned before."""
+    def _word_tables_of(self, start: tuple[HmmDirection, HmmDirection]) -> BothDirections:
+        """Return the word tables of this text by a model that was learned before."""
         source, target, slots = self.table.pairs()
         tables = []
         for state, model, pairs in zip(self.states, start, ((source, target), (target, source)), strict=True):
-            translation, null = model.project(state.vocabularies, pairs)
+            translation, null = model.probabilities_of_text(state.vocabularies, pairs)
             tables.append(WordTables(self._by_slot(slots, translation), null))
         return BothDirections(*tables)
 
-    def recall(self, known: tuple[HmmDirection, HmmDirection]) -> None:
-        """Let the next iteration read the counts and jumps of a model; it leaves out the share of this text."""
+    def take_counts_of(self, start: tuple[HmmDirection, HmmDirection]) -> None:
+        """Let the next iteration read the counts and jumps of a model; it leaves out what this text contributed."""
         source, target, slots = self.table.pairs()
-        counts = []
-        for state, model, pairs in zip(self.states, known, ((source, target), (target, source)), strict=True):
-            counted = model.known(state.vocabularies, pairs)
-            classes = self._by_slot(slots, counted.classes) if len(counted.classes) else counted.classes
-            counts.append(counted._replace(links=self._by_slot(slots, counted.links), classes=classes))
+        both = []
+        for state, model, pairs in zip(self.states, start, ((source, target), (target, source)), strict=True):
+            counts = model.counts_of_text(state.vocabularies, pairs)
+            class_links = counts.class_links
+            if len(class_links):
+                class_links = self._by_slot(slots, class_links)
+            both.append(counts._replace(links=self._by_slot(slots, counts.links), class_links=class_links))
             state.jumps = model.jumps
-        self.learned = BothDirections(*counts)
+        self.learned = BothDirections(*both)
 
     def _by_slot(self, slots: Ints, values: Doubles) -> Doubles:
-        """Put the value of each pair at its slot."""
+        """Return an array by slot that has the value of each pair at the pair's slot."""
         placed = np.zeros(len(self.table.key))
         placed[slots] = values
         return placed
@@ -255,11 +263,11 @@ class _Training:
 
     def update(self, links: Doubles, jumped: Sequence[JumpCounts]) -> None:
         """M-step of both directions, from the expected links of each slot and the jumps of each direction."""
-        totals = LinkSums.of(links, self.table, len(self.sides[1].words), self.classes)
+        totals = LinkSums.of(links, self.table, len(self.sides[1].words), self.slot_classes)
         forward, reverse = self.states
         self.learned = BothDirections(
-            forward.update(links, totals.condition, totals.classes, jumped[0]),
-            reverse.update(links, totals.generated, totals.classes, jumped[1]),
+            forward.update(links, totals.condition, totals.class_links, jumped[0]),
+            reverse.update(links, totals.generated, totals.class_links, jumped[1]),
         )
 
     @property
@@ -283,4 +291,4 @@ class _Training:
 
     def _let_go(self) -> None:
         """Free what only an E-step and an M-step read."""
-        self.contributed, self.classes = np.zeros(0, np.uint16), SlotClasses.none()
+        self.contributed, self.slot_classes = np.zeros(0, np.uint16), SlotClasses.none()

@@ -34,7 +34,7 @@ from isoglot.aligners.statistical.counts import Counts, Pairs
 from isoglot.aligners.statistical.decoding import WORKERS, parts, require_possible
 from isoglot.aligners.statistical.diagonal import Probabilities
 from isoglot.aligners.statistical.options import DiagonalOptions
-from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable, occurrences, row_parts
+from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable, occurrences, word_ranges
 from isoglot.aligners.statistical.positions import model_feature
 
 Floats = npt.NDArray[np.float64]
@@ -65,18 +65,19 @@ class DiagonalDirection:
         """The probabilities as the compiled loops take them."""
         return Probabilities(self.translation, self.null, self.tension)
 
-    def known(
+    def probabilities_of_text(
         self, table: PairTable, condition: npt.NDArray[np.int64], generated: npt.NDArray[np.int64]
     ) -> Probabilities:
-        """Look up the probabilities of the pairs of another table.
+        """Look up the probabilities of the words of a text. Unknown pairs and words have :data:`INITIAL_PROBABILITY`.
 
-        ``condition``, ``generated``: The number that each word of that table has in this model, −1 if it has none.
-        Unknown pairs and words have the probability with which the program starts, as in decoding.
+        ``table``: The pairs of the text. ``condition``, ``generated``: The number that each word of the text has in
+        this model, −1 if it has none.
         """
         condition_word, generated_word, slots = table.pairs()
-        known = self.table.slots(condition[condition_word], generated[generated_word])
+        slots_here = self.table.slots(condition[condition_word], generated[generated_word])
+        # -1 takes the last value, which is that of unknown pairs and words.
         translation = np.full(len(table.key), INITIAL_PROBABILITY)
-        translation[slots] = np.append(self.translation, INITIAL_PROBABILITY)[known]
+        translation[slots] = np.append(self.translation, INITIAL_PROBABILITY)[slots_here]
         null = np.append(self.null, INITIAL_PROBABILITY)[generated]
         return Probabilities(translation, null, self.tension)
 
@@ -135,8 +136,8 @@ class DiagonalDirection:
         """Make the model of sums of :meth:`additive`: an M-step from the counts of all parts."""
         table = PairTable.of_pairs(*pairs, len(words[0]))
         translation, null = (np.full(size, INITIAL_PROBABILITY) for size in (len(table.key), len(words[1])))
-        links, null_links = np.zeros(len(table.key)), counts.words[0]
-        links[table.slots(*pairs)] = counts.pairs
+        links, null_links = np.zeros(len(table.key)), counts.of_words[0]
+        links[table.slots(*pairs)] = counts.links
         prior = options.variational_bayes, float(options.alpha)
         diagonal.normalise(links, table.flat, prior, translation)
         diagonal.normalise(null_links, _null_row(np.unique(pairs[1]), len(null)), prior, null)
@@ -175,7 +176,7 @@ def estimate(
     has_condition = np.repeat(condition.lengths > 0, generated.lengths)
     null_row = _null_row(np.unique(generated.ids[has_condition]), len(null))
     # All sentence pairs of one size have the same position probabilities.
-    sizes = generated_length, _, frequency = pair_sizes(generated.lengths, condition.lengths)
+    sizes = _, generated_length, frequency = pair_sizes(condition.lengths, generated.lengths)
     tokens = max(int(generated_length @ frequency), 1)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
@@ -197,7 +198,7 @@ def estimate(
             if keep_counts and iteration == options.iterations - 2:
                 rows = rows._replace(counts=np.zeros(len(table.key)))
             # M-step: `update` replaces the probabilities in `translation`, row by row.
-            list(pool.map(partial(diagonal.update, *step, rows), row_parts(rows.occurrences[0])))
+            list(pool.map(partial(diagonal.update, *step, rows), word_ranges(rows.occurrences[0])))
             # The program leaves the tension alone in the first iteration, in which all words are equally probable.
             if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
                 tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
@@ -206,10 +207,11 @@ def estimate(
     return DiagonalDirection(table, translation, null, tension, counts)
 
 
-def pair_sizes(generated: Lengths, condition: Lengths) -> tuple[Lengths, Lengths, Lengths]:
+def pair_sizes(condition: Lengths, generated: Lengths) -> tuple[Lengths, Lengths, Lengths]:
     """Return the sizes of sentence pairs, and how many pairs have each size; pairs with an empty side are left out.
 
-    Pairs of 3 and 2, 3 and 2, 1 and 4 words give the sizes (1, 4) and (3, 2), with 1 and 2 pairs.
+    A size is the number of conditioning and of generated words. Pairs of 2 and 3, 2 and 3, 4 and 1 words give the sizes
+    (4, 1) and (2, 3), with 1 and 2 pairs: sorted by the generated words first.
 
     **Shape**: both arguments (pairs,), the results (sizes,).
     """
@@ -217,7 +219,7 @@ def pair_sizes(generated: Lengths, condition: Lengths) -> tuple[Lengths, Lengths
     # Both lengths are packed into one number, which is faster to sort than two.
     packed = generated[filled].astype(np.int64) << 32 | condition[filled].astype(np.int64)
     packed, frequency = np.unique(packed, return_counts=True)
-    return packed >> 32, packed & 0xFFFFFFFF, frequency
+    return packed & 0xFFFFFFFF, packed >> 32, frequency
 
 
 def _null_row(words: npt.NDArray[np.integer], size: int) -> FlatTable:
@@ -232,7 +234,7 @@ def _optimise_tension(
 ) -> float:
     """Take :data:`TENSION_STEPS` gradient steps on λ, towards a model whose feature is as large as in the links.
 
-    ``sizes``: Generated length, conditioning length and frequency. ``empirical``: The feature's mean over the links.
+    ``sizes``: Conditioning length, generated length and frequency. ``empirical``: The feature's mean over the links.
     """
     for _ in range(TENSION_STEPS):
         expected = model_feature(*sizes, tension) / tokens

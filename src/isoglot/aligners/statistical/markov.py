@@ -7,6 +7,13 @@ link, so that the next jump starts from there (Och & Ney 2003, §2.1.2):
 
 A transition depends on the jump's width alone, so a step needs no matrix: it is a loop over contiguous weights.
 
+The loops have one set of names, here for a sentence pair of n conditioning and m generated words:
+
+- ``emission[j, i]``: p(f_j | e_i). ``silent[j]``: p(f_j | null).
+- ``state[j, i]``: forward probability of "word j is linked to i, or to null after a last link to i".
+- ``quiet[j, i]``: the part of ``state[j, i]`` in which word j is linked to null.
+- ``beta[j, i]``: backward probability of the words behind j, given that state.
+
 Source: Vogel, Ney & Tillmann 1996 (*HMM-based word alignment in statistical translation*), eq. 6.
 """
 
@@ -37,40 +44,43 @@ class JumpCounts(NamedTuple):
 
 
 @helper
-def _weights(n, width):
+def _weights(n, by_width):
     """Return the weights of all jumps in a sentence of ``n`` words, the same backwards, and 1 / Σ for each word.
 
+    ``by_width``: Weights of jumps by −limit…limit words, as :class:`~isoglot.aligners.statistical.hmm.Jumps` has them.
+
     The weight of jump d, from −(n − 1) to n − 1, is at ``_LANES + n - 1 + d``.
-    ``share[i]`` is 1 / Σ of the weights of all jumps that word i can make without leaving the sentence. All arrays are
+    ``scale[i]`` is 1 / Σ of the weights of all jumps that word i can make without leaving the sentence. All arrays are
     filled up with zeros.
     """
-    limit = len(width) // 2
+    limit = len(by_width) // 2
     weight, backward = np.zeros(2 * (n + _LANES)), np.zeros(2 * (n + _LANES))
     for k in range(2 * n - 1):
         jump = min(max(k - (n - 1), -limit), limit)
-        weight[_LANES + k] = width[jump + limit]
-        backward[_LANES + 2 * n - 2 - k] = width[jump + limit]
-    share = np.zeros(n + _LANES)
+        weight[_LANES + k] = by_width[jump + limit]
+        backward[_LANES + 2 * n - 2 - k] = by_width[jump + limit]
+    scale = np.zeros(n + _LANES)
     for i in range(n):
         # From word i the jumps −i to n − 1 − i stay inside the sentence.
         total = 0.0
         for k in range(n - 1 - i, 2 * n - 1 - i):
             total += weight[_LANES + k]
-        share[i] = 1.0 / total
-    return weight, backward, share
+        scale[i] = 1.0 / total
+    return weight, backward, scale
 
 
 @compiled
-def forward_backward(condition, generated, emission, silent, jumps, expected, score):
-    """Compute p(a_j = i | sentence pair) of all pairs of a text, and write the log-likelihood of each into ``score``.
+def forward_backward(condition, generated, emissions, silents, jumps, expected, log_likelihood):
+    """Compute p(a_j = i | sentence pair) of all pairs of a text, and write the log-likelihood of each pair.
 
-    ``emission`` is p(f_j | e_i) and is overwritten by p(a_j = i | sentence pair); ``silent`` is p(f_j | null) and is
-    overwritten by p(a_j = null | sentence pair). Jumps and first links are added to ``expected``, :class:`JumpCounts`.
-    Pairs with an empty side are left as they are.
+    ``emissions`` has p(f_j | e_i), which is overwritten by p(a_j = i | sentence pair). ``silents`` has p(f_j | null),
+    which is overwritten by p(a_j = null | sentence pair). Jumps and first links are added to ``expected``,
+    :class:`JumpCounts`. Pairs with an empty side are left as they are.
 
-    **Shape**: each pair's (generated, condition), one pair after the other, of the emission; (generated) of ``silent``.
+    **Shape**: of ``emissions`` each pair's (generated, condition), one pair after the other; of ``silents`` all
+    generated words; of ``log_likelihood`` the pairs.
     """
-    start, p0, limit = jumps.start, jumps.null, len(jumps.width) // 2
+    start, p0, limit = jumps.start, jumps.null, len(jumps.by_width) // 2
     before = 0
     for s in range(len(condition.offsets) - 1):
         n = condition.offsets[s + 1] - condition.offsets[s]
@@ -78,39 +88,39 @@ def forward_backward(condition, generated, emission, silent, jumps, expected, sc
         if n == 0 or first == last:
             continue
         m = last - first
-        links, null = emission[before : before + n * m].reshape((m, n)), silent[first:last]
+        emission, silent = emissions[before : before + n * m].reshape((m, n)), silents[first:last]
         before += n * m
-        weights = _weights(n, jumps.width)
-        room = (n + _LANES - 1) // _LANES * _LANES
-        state, quiet, beta = np.empty((m, room)), np.empty((m, n)), np.empty((m, room))
+        weights = _weights(n, jumps.by_width)
+        padded = (n + _LANES - 1) // _LANES * _LANES
+        state, quiet, beta = np.empty((m, padded)), np.empty((m, n)), np.empty((m, padded))
         # Expected jumps from word to word, by width only afterwards: sums that do not share cells are made faster.
         moved = np.empty((n, n))
-        # Scale emissions by p0, and clear the arrays: as loops, which take a tenth of the time to compile.
+        # Multiply emissions by 1 − p0 or p0, and clear the arrays: as loops, which take a tenth of the time to compile.
         for j in range(m):
-            null[j] *= p0
+            silent[j] *= p0
             for i in range(n):
-                links[j, i] *= 1.0 - p0
-            for i in range(room):
+                emission[j, i] *= 1.0 - p0
+            for i in range(padded):
                 state[j, i] = beta[j, i] = 0.0
         for i in range(n):
             for k in range(n):
                 moved[i, k] = 0.0
-        score[s] = _forward(links, null, start, weights, state, quiet)
-        _backward(links, null, weights, state, beta, moved)
+        log_likelihood[s] = _forward(emission, silent, start, weights, state, quiet)
+        _backward(emission, silent, weights, state, beta, moved)
         # Expected jumps by width. `moved` lacks the weight of the jump, see `_backward`.
         for i in range(n):
             for k in range(n):
                 jump = min(max(k - i, -limit), limit)
                 expected.moved[jump + limit] += moved[i, k] * weights[0][_LANES + n - 1 + k - i]
-        # Posteriors: forward times backward. `state` holds link or null with i as the last link, `quiet` null alone.
+        # Posteriors: forward times backward. The emissions are not needed any more, so posteriors take their place.
         for j in range(m):
-            null[j] = 0.0
+            silent[j] = 0.0
             for i in range(n):
-                mass = quiet[j, i] * beta[j, i]
-                null[j] += mass
-                links[j, i] = max(state[j, i] * beta[j, i] - mass, 0.0)
+                of_null = quiet[j, i] * beta[j, i]
+                silent[j] += of_null
+                emission[j, i] = max(state[j, i] * beta[j, i] - of_null, 0.0)
         for i in range(n):
-            expected.started[min(i, limit)] += links[0, i]
+            expected.started[min(i, limit)] += emission[0, i]
 
 
 @helper
@@ -130,43 +140,42 @@ def _spread_out(n, mass, weight, sums):
 
 
 @helper
-def _forward(emission, silent, start, weights, state, null):
-    """Compute scaled forward probabilities of link or null (``state``), and of null alone (``null``).
+def _forward(emission, silent, start, weights, state, quiet):
+    """Compute scaled forward probabilities of link or null (``state``), and of null alone (``quiet``).
 
-    ``state[j, i]``: word j is linked to i, or to null after a last link to i. Each row is divided by its sum, which
-    keeps long sentences from underflow; ``emission`` and ``silent`` are divided by it too. Returns the log-likelihood,
-    the sum of the logarithms of these sums.
+    Each row is divided by its sum, which keeps long sentences from underflow; ``emission`` and ``silent`` are divided
+    by it too. Returns the log-likelihood, the sum of the logarithms of these sums.
     """
-    weight, _, share = weights
+    weight, _, scale = weights
     m, n = emission.shape
-    likelihood = start_total = 0.0
+    log_likelihood = start_total = 0.0
     mass = np.zeros(n + _LANES)
     for i in range(n):
         start_total += start[min(i, len(start) - 1)]
     for j in range(m):
-        now, quiet = state[j], null[j]
+        state_now, quiet_now = state[j], quiet[j]
         if j == 0:
             # The first word: linked to i by the start weights, or null as if i had been linked before.
             for i in range(n):
-                now[i] = quiet[i] = start[min(i, len(start) - 1)] / start_total
+                state_now[i] = quiet_now[i] = start[min(i, len(start) - 1)] / start_total
         else:
             # Null stays where the last word was; a link jumps from there.
             for i in range(n):
-                quiet[i] = state[j - 1, i]
-                mass[i] = quiet[i] * share[i]
-            _spread_out(n, mass, weight, now)
+                quiet_now[i] = state[j - 1, i]
+                mass[i] = quiet_now[i] * scale[i]
+            _spread_out(n, mass, weight, state_now)
         total = 0.0
         for i in range(n):
-            quiet[i] *= silent[j]
-            now[i] = now[i] * emission[j, i] + quiet[i]
-            total += now[i]
+            quiet_now[i] *= silent[j]
+            state_now[i] = state_now[i] * emission[j, i] + quiet_now[i]
+            total += state_now[i]
         for i in range(n):
-            now[i] /= total
-            quiet[i] /= total
+            state_now[i] /= total
+            quiet_now[i] /= total
             emission[j, i] /= total
         silent[j] /= total
-        likelihood += math.log(total)
-    return likelihood
+        log_likelihood += math.log(total)
+    return log_likelihood
 
 
 @helper
@@ -176,7 +185,7 @@ def _backward(emission, silent, weights, state, beta, moved):
     ``moved`` lacks the weight of each jump, which is the same for all generated words: the caller multiplies by it.
     ``emission`` is overwritten.
     """
-    _, backward, share = weights
+    _, backward, scale = weights
     m, n = emission.shape
     mass = np.zeros(n + _LANES)
     for i in range(n):
@@ -188,7 +197,7 @@ def _backward(emission, silent, weights, state, beta, moved):
         # To come to `before` is to jump from there to any i, or to stay there with null.
         _spread_out(n, mass, backward, beta[j - 1])
         for before in range(n):
-            beta[j - 1, before] = beta[j - 1, before] * share[before] + silent[j] * beta[j, before]
-            from_here, row = state[j - 1, before] * share[before], moved[before]
+            beta[j - 1, before] = beta[j - 1, before] * scale[before] + silent[j] * beta[j, before]
+            from_here, row = state[j - 1, before] * scale[before], moved[before]
             for i in range(n):
                 row[i] += from_here * emission[j, i]

@@ -66,9 +66,9 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
         first_name = next(iter(names.values()))
         settings = _joined(settings, first_name, aligner.settings, name)
         # All need counts that add up.
-        part = aligner.trained()
-        source, target = part.types
-        forward, reverse = part.forward.additive(source, target), part.reverse.additive(target, source)
+        trained = aligner.trained()
+        source, target = trained.word_pairs
+        forward, reverse = trained.forward.additive(source, target), trained.reverse.additive(target, source)
         if forward is None or reverse is None:
             raise ConfigurationError(
                 f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
@@ -79,9 +79,9 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
                 f"{name}: has a table of {len(forward.rest):,} jumps, and {first_name} has one of "
                 f"{len(total.forward.rest):,}, so their counts do not add up; train both again with one version"
             )
-        _warn_of_unknown_words(total, part, (forward, reverse), name)
-        total.add(part.words, part.types, forward, reverse)
-        del aligner, part  # before the next one is loaded
+        _warn_of_unknown_words(total, trained, (forward, reverse), name)
+        total.add(trained.words, trained.word_pairs, forward, reverse)
+        del aligner, trained  # before the next one is loaded
     if len(names) < _FEWEST:
         raise ConfigurationError(f"merge: two or more models are needed, got {len(names)}")
     kind = METHODS[settings["method"]]
@@ -128,7 +128,7 @@ def _warn_of_unknown_words(
     total: CountSum, model: TranslationModel, counts: tuple[Counts, Counts], name: str
 ) -> None:
     """Warn if on some side most linked words of a model are unknown to the models before it."""
-    shares = total.unknown(model.words, model.types, *counts)
+    shares = total.unknown_shares(model.words, model.word_pairs, *counts)
     for side, unknown in zip(("source", "target"), shares, strict=True):
         if unknown > _HALF:
             _LOG.warning(

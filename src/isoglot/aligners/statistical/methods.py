@@ -66,7 +66,7 @@ class TranslationModel(ABC):
     @classmethod
     def of_counts(cls, total: CountSum, options: Any) -> Self:
         """Make the model of counts that were added up over several models."""
-        words, (source, target) = total.words, total.types
+        words, (source, target) = total.words, total.word_pairs
         forward = cls.direction.of_counts(total.forward, words, (source, target), options)
         reverse = cls.direction.of_counts(total.reverse, words[::-1], (target, source), options)
         return cls(words, forward, reverse)
@@ -88,14 +88,14 @@ class TranslationModel(ABC):
         """
 
     @cached_property
-    def types(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def word_pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Source and target word of each pair in the translation tables, sorted by source, then target word."""
         source, target, _ = self.forward.table.pairs()
         return source, target
 
     @property
-    def known(self) -> tuple[Set[str], Set[str]]:
-        """The words of both sides."""
+    def word_sets(self) -> tuple[Set[str], Set[str]]:
+        """The words of the source side and those of the target side."""
         return self.source_words.numbers.keys(), self.target_words.numbers.keys()
 
     def digest(self) -> str:
@@ -109,7 +109,7 @@ class TranslationModel(ABC):
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything that the model has learned as arrays by the names that a saved model has for them."""
-        source, target = self.types
+        source, target = self.word_pairs
         arrays = {"types.source": source, "types.target": target}
         for name, array in self.forward.arrays(source, target).items():
             arrays[f"forward.{name}"] = array
@@ -141,7 +141,7 @@ class TranslationModel(ABC):
 
         ``minimum``: Pairs below this probability are left out; 0 keeps all.
         """
-        source, target = self.types
+        source, target = self.word_pairs
         forward = _shares(self.forward.probabilities(source, target), source)
         reverse = _shares(self.reverse.probabilities(target, source), target)
         probability = np.sqrt(forward * reverse)
@@ -198,11 +198,16 @@ class FastAlignModel(TranslationModel):
             target_numbers = locate_words(start.target_words, target.words)
 
         def learn(
-            condition: BitextSide, generated: BitextSide, known: Any, numbers: tuple[Any, Any]
+            condition: BitextSide,
+            generated: BitextSide,
+            start_direction: ibm2.DiagonalDirection | None,
+            numbers: tuple[Any, Any],
         ) -> ibm2.DiagonalDirection:
-            """Learn one direction, from nothing or from the direction ``known``."""
+            """Learn one direction, from nothing or from a direction of the model ``start``."""
             table = PairTable.of(condition, generated)
-            begin = None if known is None else known.known(table, *numbers)
+            begin = None
+            if start_direction is not None:
+                begin = start_direction.probabilities_of_text(table, *numbers)
             return ibm2.estimate(condition, generated, table, options, keep_counts=True, start=begin)
 
         forward = learn(source, target, start and start.forward, (source_numbers, target_numbers))
@@ -267,7 +272,7 @@ def _best(
     positions = text.positions(options.positions, model.tension)
     decode = partial(diagonal.decode, text, model.learned, positions, best)
     in_threads(decode, parts(condition, generated), words=len(generated.ids))
-    require_possible(best.score)
+    require_possible(best.log_likelihood)
     return best
 
 
@@ -283,8 +288,8 @@ class HmmModel(TranslationModel):
         cls, source: BitextSide, target: BitextSide, options: HmmOptions, start: Self | None = None
     ) -> Self:
         """Learn both directions together."""
-        known = None if start is None else (start.forward, start.reverse)
-        return cls((source.words, target.words), *estimate(source, target, options, known))
+        start_directions = None if start is None else (start.forward, start.reverse)
+        return cls((source.words, target.words), *estimate(source, target, options, start_directions))
 
     @classmethod
     def estimate_and_decode(
@@ -306,7 +311,7 @@ class HmmModel(TranslationModel):
             (self.reverse, (target.words, source.words), (target_word, source_word)),
         ):
             translation = np.zeros(len(table.key))
-            translation[slots], null = model.project(words, pairs)
+            translation[slots], null = model.probabilities_of_text(words, pairs)
             tables.append(WordTables(translation, null))
         jumps = BothDirections(self.forward.jumps, self.reverse.jumps)
         return text_passes.decode(source, target, table.flat, BothDirections(*tables), jumps, threshold)

@@ -10,8 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from isoglot.aligners.aligner import is_corpus, require_languages
-from isoglot.aligners.alignment import WINDOW, give_links, usable_words
-from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
+from isoglot.aligners.alignment import WINDOW, give_links
+from isoglot.aligners.statistical.bitext import (
+    BitextSide,
+    ForeignText,
+    Sentences,
+    encode_pairs,
+    pairs_of,
+    usable_sides,
+)
 from isoglot.aligners.statistical.decoding import SentenceAlignments
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel
 from isoglot.aligners.statistical.options import Symmetrisation
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from isoglot.core.options import Options
 
 _LOG = logging.getLogger(__name__)
-Sentences = Sequence[Sequence[str]]
+_warn = partial(_LOG.warning, "pair %d: %s")
 AGREEMENT = "agreement"
 """Symmetrisation by a threshold on both directions' posteriors; see :mod:`isoglot.aligners.statistical.decoding`."""
 _THRESHOLD = 0.3
@@ -168,17 +175,12 @@ class StatisticalAligner:
         self, source: Sentences, target: Sentences, *, start: StatisticalAligner | None = None
     ) -> Self:
         """Estimate the model from lists of words; ``start`` as in :meth:`fit`."""
-        self._estimate(*self._encode(source, target), start)
+        self._estimate(*self._encode(pairs_of(source, target)), start)
         return self
 
     def fit_pairs(self, pairs: Iterable[SentencePair | WordPair]) -> Self:
         """Estimate the model from pairs given as words, which are read once and not kept."""
-        source, target = (WordNumbers(lowercase=self.lowercase) for _ in range(2))
-        for number, pair in enumerate(map(require_words, pairs), 1):
-            words = usable_words(pair.words, number, lambda *_: None)  # aligning them warns
-            source.add(words[0])
-            target.add(words[1])
-        self.model = METHODS[self.method].estimate(source.side(), target.side(), self.options)
+        self._estimate(*self._encode(pairs), start=None)
         return self
 
     def fit_align_sides(
@@ -208,11 +210,11 @@ class StatisticalAligner:
                 f"start: got method {start.method!r} with lowercase={start.lowercase}, but this aligner has "
                 f"{self.method!r} with lowercase={self.lowercase}; start from a model with the same settings"
             )
-        known: Any = None
+        start_model: Any = None
         if start is not None:
             start.require_languages(self.languages)
-            known = start.trained()
-        self.model = METHODS[self.method].estimate(source, target, self.options, known)
+            start_model = start.trained()
+        self.model = METHODS[self.method].estimate(source, target, self.options, start_model)
 
     @overload
     def align(self, bitext: Iterable[SentencePair]) -> Iterator[SentencePair]: ...
@@ -236,11 +238,14 @@ class StatisticalAligner:
         from isoglot.aligners.words import add_links, bitext_languages  # noqa: PLC0415 - `datasets` is slow to import
 
         self.require_languages(bitext_languages(bitext))
-        unknown = self.foreign_text()
+        foreign_text, number = self.foreign_text(), 0
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
-            unknown.look(source, target)
-            result = self.tables(source, target)
+            nonlocal number
+            usable_source, usable_target = usable_sides(zip(source, target, strict=True), number, _warn)
+            number += len(source)
+            foreign_text.look(usable_source, usable_target)
+            result = self.tables(usable_source, usable_target)
             probability = result.links.probability
             values = [] if probability is None else probability.tolist()
             bounds = result.links.offsets.tolist()
@@ -261,14 +266,14 @@ class StatisticalAligner:
 
     def foreign_text(self) -> ForeignText:
         """Return an object that warns of text whose words are mostly unknown to the model."""
-        return ForeignText(self.trained().known, lowercase=self.lowercase)
+        return ForeignText(self.trained().word_sets, lowercase=self.lowercase)
 
     def align_pairs(
         self,
         pairs: Iterable[SentencePair | WordPair],
         *,
         window: int | None = None,
-        unknown: ForeignText | None = None,
+        foreign_text: ForeignText | None = None,
         warn: Callable[[int, str], None] | None = None,
         min_probability: float = 0.0,
         min_score: float = 0.0,
@@ -280,21 +285,20 @@ class StatisticalAligner:
         Args:
             pairs: Pairs of which the words are known.
             window: Pairs in memory; 8,192 by default.
-            unknown: Counts unknown words, and warns of many; given where these pairs continue a text.
+            foreign_text: Counts unknown words, and warns of many; given where these pairs continue a text.
             warn: Called with the 1-based number of a pair that cannot be aligned and a message; by default logged.
             min_probability: Minimum probability of a link.
             min_score: Minimum score of a pair; other pairs get no links.
         """
-        iterator, warn = map(require_words, pairs), warn or partial(_LOG.warning, "pair %d: %s")
-        unknown = unknown or self.foreign_text()
+        iterator, warn = map(require_words, pairs), warn or _warn
+        foreign_text = foreign_text or self.foreign_text()
         first, checked_languages = 0, set[tuple[str, str]]()
         while chunk := list(islice(iterator, window or WINDOW)):
             for tags in {pair.languages for pair in chunk} - checked_languages:
                 checked_languages.add(tags)
                 self.require_languages(tags)
-            usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
-            source, target = [words[0] for words in usable], [words[1] for words in usable]
-            unknown.look(source, target)
+            source, target = usable_sides((pair.words for pair in chunk), first, warn)
+            foreign_text.look(source, target)
             table = self.tables(source, target).links.above(min_probability)
             lengths = list(map(len, source)), list(map(len, target))
             yield from give_links(chunk, table, *lengths, min_score=min_score)
@@ -303,7 +307,7 @@ class StatisticalAligner:
     def tables(self, source: Sentences, target: Sentences) -> SentenceAlignments:
         """Align lists of words with the model; returns both directions' links and the scores of pairs as arrays."""
         self.trained()
-        return self._decode(*self._encode(source, target))
+        return self._decode(*self._encode(pairs_of(source, target)))
 
     def save(self, path: str | Path, *, made_from: str | None = None) -> None:
         """Write the trained aligner into a folder, without loss; an aligner that is there is replaced.
@@ -380,14 +384,8 @@ class StatisticalAligner:
     def _mode(self) -> WordMode:
         return "unicode" if self.words == "unicode" else "whitespace"
 
-    def _encode(self, source: Sentences, target: Sentences) -> tuple[BitextSide, BitextSide]:
-        if len(source) != len(target):
-            raise ConfigurationError(
-                f"got {len(source)} source but {len(target)} target sentences; check the files for a lost line"
-            )
-        for pair in zip(source, target, strict=True):
-            require_words(pair)
-        return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
+    def _encode(self, pairs: Iterable[SentencePair | WordPair]) -> tuple[BitextSide, BitextSide]:
+        return encode_pairs((pair.words for pair in map(require_words, pairs)), lowercase=self.lowercase)
 
     def _decode(self, source: BitextSide, target: BitextSide) -> SentenceAlignments:
         decoded = self.trained().decode(source, target, self.options, self._agreement)

@@ -28,7 +28,7 @@ from isoglot.aligners.statistical.decoding import in_threads
 
 EMPTY = -1
 """Key of a slot without a word."""
-_PARTS = 32
+_RANGES = 32
 """Ranges of conditioning words that are worked on in parallel."""
 
 
@@ -58,13 +58,13 @@ class PairTable:
         size = np.zeros(len(condition.words), np.int64)
         first, sentences = occurrences(condition)
 
-        def count_or_insert(start: Ints, key: npt.NDArray[np.int32], part: tuple[int, int]) -> None:
+        def count_or_insert(start: Ints, key: npt.NDArray[np.int32], word_range: tuple[int, int]) -> None:
             """Go through the pairs of some conditioning words: count them in ``size``, and insert them into slots."""
             seen_by = np.full(len(generated.words), -1, np.int32)
-            _count_or_insert(first, sentences, generated.flat, seen_by, size, start, key, part)
+            _count_or_insert(first, sentences, generated.flat, seen_by, size, start, key, word_range)
 
         # Twice over the text: without slots the pairs are only counted, which gives the size of each row.
-        ranges, words = row_parts(first), len(condition.ids)
+        ranges, words = word_ranges(first), len(condition.ids)
         count = partial(count_or_insert, np.zeros(0, np.int64), np.zeros(0, np.int32))
         in_threads(count, ranges, words=words)
         start = _starts(size)
@@ -192,21 +192,21 @@ def _occurrences(ids, offsets, cursor, sentences):
             cursor[ids[k]] += 1
 
 
-def row_parts(first: Ints) -> list[tuple[int, int]]:
+def word_ranges(first: Ints) -> list[tuple[int, int]]:
     """Cut the conditioning words into ranges of about as many :func:`occurrences`; very frequent words stand alone."""
-    cuts = np.searchsorted(first, np.linspace(0, first[-1], _PARTS + 1))
+    cuts = np.searchsorted(first, np.linspace(0, first[-1], _RANGES + 1))
     return list(pairwise(np.unique([0, *cuts.tolist(), len(first) - 1]).tolist()))
 
 
 @compiled
-def _count_or_insert(first, sentences, side, seen_by, size, start, key, part):
+def _count_or_insert(first, sentences, side, seen_by, size, start, key, word_range):
     """Count the distinct words of ``side`` that occur together with each conditioning word; with slots insert them too.
 
     ``first``, ``sentences``: :func:`occurrences` of the conditioning side. ``seen_by`` has for each word of ``side``
-    the last conditioning word that it was counted for, −1 at first. The conditioning words of a part come one after the
-    other, so this shows whether a word has been counted for the present one.
+    the last conditioning word that it was counted for, −1 at first. The conditioning words of a range come one after
+    the other, so this shows whether a word has been counted for the present one.
     """
-    for condition in range(part[0], part[1]):
+    for condition in range(word_range[0], word_range[1]):
         count, before = 0, np.int32(-1)
         for k in range(first[condition], first[condition + 1]):
             sentence = sentences[k]

@@ -1,5 +1,9 @@
 """Position probabilities of fast_align's model: p(a_j = i | m, n), higher near the diagonal.
 
+Arguments stand in one order: ``i`` (a conditioning word), ``j`` (a generated word), ``n`` (how many conditioning words
+the sentence pair has), ``m`` (how many generated words). ``feature`` and the sums over it count ``i`` and ``j`` from 1,
+as the formula does; ``position`` and the tables count from 0, as arrays do.
+
 All operations are those of the C++ program (``da.h``), in its order, so that the last bits are the same.
 """
 
@@ -23,13 +27,13 @@ Doubles = npt.NDArray[np.float64]
 
 
 @helper
-def feature(j, i, m, n):
-    """Return the feature of a link: 0 on the diagonal, and the further away the more negative."""
+def feature(i, j, n, m):
+    """Return the feature of a link: 0 on the diagonal, and the further away the more negative. Counts from 1."""
     return -abs(i / n - j / m)
 
 
 @helper
-def _normaliser(j, m, n, tension):
+def _normaliser(j, n, m, tension):
     """Return Z of position ``j`` of ``m``: the sum of exp(λ · feature) over all ``n`` conditioning words.
 
     Away from the diagonal exp(λ · feature) falls by the same ratio from word to word, so the words above the diagonal
@@ -44,10 +48,10 @@ def _normaliser(j, m, n, tension):
     top = bottom = 0.0
     if above != 0:
         top = (
-            math.exp(feature(j, floor + 1.0, m, n) * tension) * (1.0 - math.pow(ratio, above)) / (1.0 - ratio)
+            math.exp(feature(floor + 1.0, j, n, m) * tension) * (1.0 - math.pow(ratio, above)) / (1.0 - ratio)
         )
     if floor != 0:
-        bottom = math.exp(feature(j, floor, m, n) * tension) * (1.0 - math.pow(ratio, floor)) / (1.0 - ratio)
+        bottom = math.exp(feature(floor, j, n, m) * tension) * (1.0 - math.pow(ratio, floor)) / (1.0 - ratio)
     return bottom + top
 
 
@@ -63,33 +67,33 @@ def _series(first, weight, ratio, step, terms):
 
 
 @helper
-def _gradient(j, m, n, tension):
+def _gradient(j, n, m, tension):
     """Return the derivative of log Z by the tension, as the program computes it: over a Z with m and n exchanged."""
-    z = _normaliser(j, n, m, tension)
+    z = _normaliser(j, m, n, tension)  # not a slip here: the program exchanges them
     floor = np.floor(float(j) * n / m)
     ratio = math.exp(-tension / n)
     step = -1.0 / n
     above = n - floor
     top = bottom = 0.0
     if above != 0:
-        first = feature(j, floor + 1.0, m, n)
+        first = feature(floor + 1.0, j, n, m)
         top = _series(first, math.exp(first * tension), ratio, step, above)
     if floor != 0:
-        first = feature(j, floor, m, n)
+        first = feature(floor, j, n, m)
         bottom = _series(first, math.exp(first * tension), ratio, step, floor)
     return (top + bottom) / z
 
 
 @compiled
-def model_feature(m, n, frequency, tension):
+def model_feature(n, m, frequency, tension):
     """Sum the feature's expectation under the model over all generated positions of a text.
 
-    ``m``, ``n``, ``frequency``: Generated length, conditioning length and number of the sentences of each size.
+    ``n``, ``m``, ``frequency``: Conditioning length, generated length and number of the sentences of each size.
     """
     total = 0.0
     for k in range(len(m)):
         for j in range(1, m[k] + 1):
-            total += frequency[k] * _gradient(j, m[k], n[k], tension)
+            total += frequency[k] * _gradient(j, n[k], m[k], tension)
     return total
 
 
@@ -116,12 +120,12 @@ class PositionTable(NamedTuple):
 
 
 @compiled
-def _fill_positions(sizes, generated_sizes, starts, options, tension, values):
+def _fill_positions(condition_sizes, generated_sizes, starts, options, tension, values):
     """Fill the values of each sentence size: probabilities, or of large sizes their divisors."""
-    for k in range(len(sizes)):
-        n, m = sizes[k], generated_sizes[k]
+    for k in range(len(condition_sizes)):
+        n, m = condition_sizes[k], generated_sizes[k]
         for j in range(m if n else 0):
-            az = _normaliser(j + 1, m, n, tension) / (1.0 - options.null_probability)
+            az = _normaliser(j + 1, n, m, tension) / (1.0 - options.null_probability)
             if n > _LARGEST or m > _LARGEST:
                 values[starts[k] + j] = az
                 continue
@@ -131,15 +135,15 @@ def _fill_positions(sizes, generated_sizes, starts, options, tension, values):
 
 @helper
 def _likely(i, j, n, m, az, options, tension):
-    """Return p(a_j = i); ``az`` is Z / (1 − p0), the name that the program has for it."""
+    """Return p(a_j = i). Counts from 0. ``az``: Z / (1 − p0), the name that the program has for it."""
     if options.favour_diagonal:
-        return math.exp(feature(j + 1, i + 1, m, n) * tension) / az
+        return math.exp(feature(i + 1, j + 1, n, m) * tension) / az
     return 1.0 / (n + options.use_null)
 
 
 @helper
 def position(i, j, n, m, at, positions):
-    """Return p(a_j = i) of a sentence of ``n`` and ``m`` words, whose values begin ``at``."""
+    """Return p(a_j = i) of a sentence of ``n`` and ``m`` words, whose values begin ``at``. Counts from 0."""
     if n <= _LARGEST and m <= _LARGEST:
         return positions.values[at + i * m + j]
     return _likely(i, j, n, m, positions.values[at + j], positions.options, positions.tension)

@@ -50,11 +50,11 @@ def _load(folder: Path) -> tuple[TranslationModel, dict[str, Any]]:
         kind = METHODS[about["method"]]
         options = kind.options(**about["options"])
         words = _word_list(vocabulary["source"]), _word_list(vocabulary["target"])
-        types = arrays["types.source"], arrays["types.target"]
-        _require_sound(words, types, arrays)
-        forward = kind.direction.from_arrays(_arrays_of("forward.", arrays), words, types, options)
+        word_pairs = arrays["types.source"], arrays["types.target"]
+        _require_sound(words, word_pairs, arrays)
+        forward = kind.direction.from_arrays(_arrays_of("forward.", arrays), words, word_pairs, options)
         reverse = kind.direction.from_arrays(
-            _arrays_of("reverse.", arrays), words[::-1], types[::-1], options
+            _arrays_of("reverse.", arrays), words[::-1], word_pairs[::-1], options
         )
     except (SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
         problem = problems_of(error)[0] if isinstance(error, ValidationError) else error
@@ -80,7 +80,7 @@ def _word_list(vocabulary: Any) -> Vocabulary:
     return Vocabulary(vocabulary)
 
 
-def _require_sound(words: Vocabularies, types: Pairs, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def _require_sound(words: Vocabularies, word_pairs: Pairs, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Refuse words, pairs of words and counts that do not belong together.
 
     Raises:
@@ -91,10 +91,10 @@ def _require_sound(words: Vocabularies, types: Pairs, arrays: Mapping[str, npt.N
             raise ValueError(f"{side} words are repeated or are not texts")
     for name, values in arrays.items():
         _require_sound_array(name, values, words, arrays)
-    for side, vocabulary, numbers in zip(("source", "target"), words, types, strict=True):
+    for side, vocabulary, numbers in zip(("source", "target"), words, word_pairs, strict=True):
         if len(numbers) and numbers.max() >= len(vocabulary):
             raise ValueError(f"pairs name a {side} word that is not there")
-    if not (np.diff(types[0].astype(np.int64) << 32 | types[1]) > 0).all():
+    if not (np.diff(word_pairs[0].astype(np.int64) << 32 | word_pairs[1]) > 0).all():
         raise ValueError("pairs are repeated or not in order")
 
 

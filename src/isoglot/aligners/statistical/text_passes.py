@@ -53,9 +53,9 @@ class WordCounts(NamedTuple):
 
     links: Doubles  # c(e, f) of each slot
     totals: Doubles  # c(e) of each conditioning word
-    classes: Doubles  # of the pair of prefix classes of each slot; empty without prefixes
+    class_links: Doubles  # of the pair of prefix classes of each slot; empty without prefixes
     class_totals: Doubles  # of the prefix class of each conditioning word
-    share: Doubles  # β · p(f | prefix(f)) of each generated word; empty without prefixes
+    of_prefix: Doubles  # β · p(f | prefix(f)) of each generated word; empty without prefixes
     null: Doubles  # of null and each generated word
     alpha: float = 0.0  # added to each count by the prior
     smooth: float = 0.0  # added to c(e) by the prior: α·V + β
@@ -83,14 +83,14 @@ class LinkCounts(NamedTuple):
 def _predict(source, target, slots, contributed, contributed_null, forward, reverse, result):
     """Compute both directions' predictive p(generated | condition) and p(generated | null) into ``result``.
 
-    The share of an entry itself (``contributed``) is taken out of every count, so that a rare pair cannot confirm
-    itself. Both directions have the same counts of links and classes, so one pass over these serves both.
+    The contribution of an entry itself (``contributed``) is taken out of every count, so that a rare pair cannot
+    confirm itself. Both directions have the same counts of links and classes, so one pass over these serves both.
 
     ``forward``, ``reverse``: :class:`WordCounts` of the directions. ``result``: :class:`_Posteriors` of both.
 
     **Shape** of ``slots`` and ``contributed``: each pair's (source, target).
     """
-    (forward_result, forward_null), (reverse_result, reverse_null) = result
+    (forward_emissions, forward_silents), (reverse_emissions, reverse_silents) = result
     # `before`: the entries of the sentence pairs before this one.
     before, alpha = 0, forward.alpha
     for s in range(len(source.offsets) - 1):
@@ -105,29 +105,29 @@ def _predict(source, target, slots, contributed, contributed_null, forward, reve
                 links = max(forward.links[slot] - q, 0.0) + alpha
                 forward_sum = reverse_sum = links
                 # The base measure over prefixes: β · p(f | prefix(f)) · p(prefix(f) | prefix(e)).
-                if len(forward.share):
-                    classes = max(forward.classes[slot] - q, 0.0) + alpha
-                    forward_sum += forward.share[target_word] * (
-                        classes / (max(forward.class_totals[word] - q, 0.0) + forward.class_smooth)
+                if len(forward.of_prefix):
+                    class_links = max(forward.class_links[slot] - q, 0.0) + alpha
+                    forward_sum += forward.of_prefix[target_word] * (
+                        class_links / (max(forward.class_totals[word] - q, 0.0) + forward.class_smooth)
                     )
-                    reverse_sum += reverse.share[word] * (
-                        classes / (max(reverse.class_totals[target_word] - q, 0.0) + reverse.class_smooth)
+                    reverse_sum += reverse.of_prefix[word] * (
+                        class_links / (max(reverse.class_totals[target_word] - q, 0.0) + reverse.class_smooth)
                     )
                 # Divide by the total of the conditioning word: c(e) − q + α·V + β.
                 forward_total = max(forward.totals[word] - q, 0.0) + forward.smooth
                 reverse_total = max(reverse.totals[target_word] - q, 0.0) + reverse.smooth
-                forward_result[before + j * n + i] = forward_sum / forward_total
-                reverse_result[at] = reverse_sum / reverse_total
+                forward_emissions[before + j * n + i] = forward_sum / forward_total
+                reverse_emissions[at] = reverse_sum / reverse_total
         before += n * m
-    _predict_null(target, contributed_null.forward, forward, forward_null)
-    _predict_null(source, contributed_null.reverse, reverse, reverse_null)
+    _predict_null(target, contributed_null.forward, forward, forward_silents)
+    _predict_null(source, contributed_null.reverse, reverse, reverse_silents)
 
 
 @helper
-def _predict_null(generated, contributed, counts, result):
-    """Compute the predictive p(generated | null) of each token, without its own share."""
-    for k in range(len(result)):
-        result[k] = (
+def _predict_null(generated, contributed, counts, silents):
+    """Compute the predictive p(generated | null) of each token, without its own contribution."""
+    for k in range(len(silents)):
+        silents[k] = (
             max(counts.null[generated.ids[k]] - contributed[k], 0.0) + counts.alpha
         ) / counts.null_total
 
@@ -141,7 +141,7 @@ def _look_up(condition, generated, slots, turned, tables, result):
 
     **Shape** of ``slots``: each pair's (source, target); of the result: each pair's (generated, condition).
     """
-    emission, silent = result
+    emissions, silents = result
     before = 0
     for s in range(len(condition.offsets) - 1):
         n, m = (
@@ -153,10 +153,10 @@ def _look_up(condition, generated, slots, turned, tables, result):
         for j in range(m):
             for i in range(n):
                 slot = slots[before + i * condition_step + j * generated_step]
-                emission[before + j * n + i] = tables.translation[slot]
+                emissions[before + j * n + i] = tables.translation[slot]
         before += n * m
-    for k in range(len(silent)):
-        silent[k] = tables.null[generated.ids[k]]
+    for k in range(len(silents)):
+        silents[k] = tables.null[generated.ids[k]]
 
 
 @compiled
@@ -255,7 +255,7 @@ def visit(
         table: The word pairs of the text, by source word.
         learned: :class:`WordTables` (in the first iteration) or :class:`WordCounts` of both directions.
         jumps: Jump weights of both directions.
-        contributed: The share of each entry and token in the counts of ``learned``.
+        contributed: The contributions of each entry and token to the counts of ``learned``.
         expected: The sums to add to; parts in other threads add to the same links.
     """
     for batch in pair_batches(*sides, *part):
@@ -268,10 +268,12 @@ def visit(
             contributed.null.forward[batch.target_tokens], contributed.null.reverse[batch.source_tokens]
         )
         posteriors = _probabilities(batch, slots, learned, links, null)
-        score = np.zeros(len(batch.source.offsets) - 1)
+        log_likelihood = np.zeros(len(batch.source.offsets) - 1)
         for k, (condition, generated, _) in enumerate(batch.directions):
-            forward_backward(condition, generated, *posteriors[k], jumps[k], expected.jumps[k], score)
-            require_possible(score)
+            forward_backward(
+                condition, generated, *posteriors[k], jumps[k], expected.jumps[k], log_likelihood
+            )
+            require_possible(log_likelihood)
             _keep_null(condition, generated, posteriors[k].null, null[k])
         # Compiled loops run in threads side by side, so only one at a time adds to the shared links.
         with expected.adding:
@@ -311,10 +313,11 @@ def decode(
         posteriors = _probabilities(batch, slots, learned, no_links, no_null)
         for k, (condition, generated, tokens) in enumerate(batch.directions):
             # forward_backward also counts jumps, which nobody reads here.
-            expected = JumpCounts(np.zeros(len(jumps[k].width)), np.zeros(len(jumps[k].start)))
-            score = best[k].score[batch.sentences]
-            forward_backward(condition, generated, *posteriors[k], jumps[k], expected, score)
-            require_possible(score)
+            expected = JumpCounts(np.zeros(len(jumps[k].by_width)), np.zeros(len(jumps[k].start)))
+            # A view: what is written to it is written to `best`.
+            log_likelihood = best[k].log_likelihood[batch.sentences]
+            forward_backward(condition, generated, *posteriors[k], jumps[k], expected, log_likelihood)
+            require_possible(log_likelihood)
             best_words(
                 condition, generated, *posteriors[k], best[k].word[tokens], best[k].probability[tokens]
             )
