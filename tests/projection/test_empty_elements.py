@@ -33,7 +33,7 @@ def empty(marked: str, text: str, links: Links, number: int = 0) -> tuple[Linked
     target = line.target_range(parent, found.ranges)
     assert target is not None
     element = empty_element(line, number, target, siblings, group_spaces(line.marked))
-    return line, element, votes_around(line, element, sorted(line.translations))
+    return line, element, votes_around(line, element, sorted(line.targets_of))
 
 
 def ordered(count: int) -> Links:

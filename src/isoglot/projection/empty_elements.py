@@ -72,7 +72,7 @@ def place_empty_elements(line: LinkedLine, placed: Ranges) -> tuple[dict[int, in
     siblings: dict[int | None, list[Range]] = {}
     for parent, children in children_of(line.marked, in_translation).items():
         siblings[parent] = [placed[child] for child in children]
-    linked, spaces = sorted(line.translations), group_spaces(line.marked)
+    linked_words, spaces = sorted(line.targets_of), group_spaces(line.marked)
     boundaries: dict[int, int] = {}
     moved: set[int] = set()
     for number, element in enumerate(line.marked.elements):
@@ -81,7 +81,7 @@ def place_empty_elements(line: LinkedLine, placed: Ranges) -> tuple[dict[int, in
             continue
         beside = siblings.get(element.parent, [])
         empty = empty_element(line, number, parent_target, beside, spaces)
-        boundaries[number], is_moved = place_of_empty(line, empty, linked)
+        boundaries[number], is_moved = place_of_empty(line, empty, linked_words)
         if is_moved:
             moved.add(number)
     return boundaries, moved
@@ -103,7 +103,7 @@ def empty_element(
     )
 
 
-def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -> tuple[int, bool]:
+def place_of_empty(line: LinkedLine, empty: EmptyElement, linked_words: Sequence[int]) -> tuple[int, bool]:
     """Choose the boundary of an element without words; and say whether words are on another side than in the source.
 
     ``Press <img/> to save.`` has no word inside ``<img/>``, so the words around it decide:
@@ -121,9 +121,9 @@ def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int])
        that the tag belongs to (:func:`chosen`).
     6. *Closing marks.* A tag that touches no word stays behind closing marks (:func:`clear_of_marks`).
 
-    ``linked``: The source words that have links, in their order.
+    ``linked_words``: The source words that have links, from left to right.
     """
-    votes = glued(empty, votes_around(line, empty, linked))  # 1, 2
+    votes = glued(empty, votes_around(line, empty, linked_words))  # 1, 2
     candidates, moved = agreed(empty, votes), False  # 3
     if candidates is None:
         candidates, moved = least_wrong(empty, votes)  # 4
@@ -135,13 +135,14 @@ def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int])
     return boundary, moved
 
 
-def votes_around(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -> Votes:
+def votes_around(line: LinkedLine, empty: EmptyElement, linked_words: Sequence[int]) -> Votes:
     """Rule 1: the votes of the nearest linked words on both sides, inside the parent."""
     first, stop = empty.parent_source
-    # Linked words from `begin` to `end` are inside the element.
-    begin, end = bisect_left(linked, empty.source[0]), bisect_left(linked, empty.source[1])
-    before = [word for word in linked[max(begin - _NEAR, 0) : begin] if word >= first]
-    behind = [word for word in linked[end : end + _NEAR] if word < stop]
+    # `linked_words[begin:end]` are inside the element: none, unless the element lost its words in projection.
+    begin = bisect_left(linked_words, empty.source[0])
+    end = bisect_left(linked_words, empty.source[1])
+    before = [word for word in linked_words[max(begin - _NEAR, 0) : begin] if word >= first]
+    behind = [word for word in linked_words[end : end + _NEAR] if word < stop]
     before.reverse()  # the nearest first
     return Votes(_votes_of(line, empty, before), _votes_of(line, empty, behind))
 
@@ -151,7 +152,7 @@ def _votes_of(line: LinkedLine, empty: EmptyElement, nearest_first: Sequence[int
     first, stop = empty.parent_target
     votes = []
     for rank, source in enumerate(nearest_first, 1):
-        inside = [word for word in line.translations[source] if first <= word < stop]
+        inside = [word for word in line.targets_of[source] if first <= word < stop]
         votes += [Vote(1 / rank, word) for word in inside]
     return votes
 

@@ -103,7 +103,7 @@ def _characters_inside(line: LinkedLine, source: Position, target: int) -> int:
     else 0: the tag does not stand inside the target word.
     """
     source_word, characters = source
-    if not characters or not line.linked(source_word, target):
+    if not characters or not line.are_linked(source_word, target):
         return 0
     word, translation = line.source.words[source_word], line.target.words[target]
     before_tag, behind_tag = word[:characters], word[characters:]
