@@ -49,8 +49,8 @@ class InlineTags(LabelKind):
         yield from self._segmented(self._lines())
 
     def _lines(self) -> Iterator[LabelledPair]:
-        sources = parsed(parse_markup, _segments(self.labels), self.labels)
-        translations = parsed(unescaped, _segments(self.translation), self.translation)
+        sources = parsed(parse_markup, _segments(self.labels_path), self.labels_path)
+        translations = parsed(unescaped, _segments(self.translation_path), self.translation_path)
         lines = self.paired(zip_longest(sources, translations))
         for number, (marked, (text, written)) in enumerate(lines, 1):
             yield cut_marked(self.pair_of(marked.text, text, number), marked, written, self.cut)
@@ -120,7 +120,7 @@ class TranslationMemory(InlineTags):
 
     def _units(self) -> Iterator[LabelledPair]:
         for pair in self._corpus.pairs():
-            (marked,) = parsed(_marked_source, [(pair.line, pair)], self.labels)
+            (marked,) = parsed(_marked_source, [(pair.line, pair)], self.labels_path)
             yield cut_marked(pair, marked, "", self.cut)
 
     def carried(self, pair: LabelledPair) -> LabelledPair:
@@ -147,7 +147,7 @@ class TranslationMemory(InlineTags):
 
     @cached_property
     def _corpus(self) -> Corpus:
-        return open_corpus([self.labels], "bitext", languages=self.languages)
+        return open_corpus([self.labels_path], "bitext", languages=self.languages)
 
 
 def _marked_source(pair: SentencePair) -> MarkedText:

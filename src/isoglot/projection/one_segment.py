@@ -60,8 +60,8 @@ def project_tags(source: str, target: str, **options: Any) -> TaggedTranslation:
     pair = cut_marked(kind.pair_of(marked.text, text), marked, written, kind.cut)
     own = {*type(chosen).model_fields, "languages"}
     aligner = {name: value for name, value in options.items() if name not in own}
-    for first, target_first, part in kind.parts(pair):
-        linked = align(list(part.source_words), list(part.target_words), **aligner)
+    for first, target_first, window_pair in kind.window_pairs(pair):
+        linked = align(list(window_pair.source_words), list(window_pair.target_words), **aligner)
         pair.links += [(first + i, target_first + j) for i, j in linked.links]
         pair.probabilities += linked.probabilities
     carried = kind.carried(pair).removesuffix("\n")

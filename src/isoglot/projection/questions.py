@@ -37,17 +37,18 @@ class Answers(LabelKind):
         The labels of a pair are the rows of its questions as they are written, without answers yet, each with the
         ranges of source words of its answers.
         """
-        translations = _translations(self.translation)
+        translations = _translations(self.translation_path)
         language = self.options.source_language
-        if bare_suffix(str(self.labels)) == ".jsonl":
-            rows = read_table(str(self.labels), SPAN, language=language, split="train", role="questions")
+        if bare_suffix(str(self.labels_path)) == ".jsonl":
+            rows = read_table(str(self.labels_path), SPAN, language=language, split="train", role="questions")
         else:
-            rows = read_questions(self.labels, language=language)
+            rows = read_questions(self.labels_path, language=language)
         if twice := next((name for name, count in Counter(rows["id"]).items() if count > 1), None):
-            raise _repeated(twice, self.labels)
+            raise _repeated(twice, self.labels_path)
         if not any(name in translations for name in rows["id"]):
             raise InputError(
-                f"has no question of {self.labels}; questions are matched by their ids", path=self.translation
+                f"has no question of {self.labels_path}; questions are matched by their ids",
+                path=self.translation_path,
             )
 
         def contexts(row: Any) -> tuple[str, str | None]:

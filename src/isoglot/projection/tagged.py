@@ -20,17 +20,17 @@ class TaggedWords(LabelKind):
     @property
     def is_cut_already(self) -> bool:
         """Whether the translation is a treebank, which has words of its own."""
-        return bare_suffix(str(self.translation)) == ".conllu"
+        return bare_suffix(str(self.translation_path)) == ".conllu"
 
     def pairs(self) -> Iterator[LabelledPair]:
         """Yield one pair per sentence, labelled with its tags."""
         options = self.options
         allowed = options.allowed or (UPOS if options.kind == "pos" else None)
         sentences = tagged_rows(
-            self.labels, language=options.source_language, name=options.format, surface=options.written
+            self.labels_path, language=options.source_language, name=options.format, surface=options.written
         )
         for (_, rows), target_words in self.paired(zip_longest(sentences, self._translations())):
-            each(lambda row: check_tag(row[1], allowed), rows, self.labels)
+            each(lambda row: check_tag(row[1], allowed), rows, self.labels_path)
             words, tags = zip(*(row for _, row in rows), strict=True)
             yield LabelledPair(words=(words, target_words), line=rows[0][0], labels=tags)
 
@@ -39,10 +39,10 @@ class TaggedWords(LabelKind):
         options = self.options
         if self.is_cut_already:
             language = options.target_language or "und"
-            for _, rows in tagged_rows(self.translation, language=language, surface=options.written):
+            for _, rows in tagged_rows(self.translation_path, language=language, surface=options.written):
                 yield [word for _, (word, _) in rows]
         else:
-            for _, line in numbered_lines(self.translation):
+            for _, line in numbered_lines(self.translation_path):
                 yield self.cut(line)[0]
 
     def carried(self, pair: LabelledPair) -> str:
@@ -124,11 +124,12 @@ def by_character(words: Sequence[str], tags: Sequence[str], mode: WordMode) -> t
         >>> by_character(["北京", "is"], ["B-LOC", "O"], "unicode")
         (['北', '京', 'is'], ['B-LOC', 'I-LOC', 'O'])
     """
-    parts: list[str] = []
-    part_tags: list[str] = []
+    cut_words: list[str] = []
+    cut_tags: list[str] = []
     for word, tag in zip(words, tags, strict=True):
-        for number, part in enumerate(split_words(word, mode=mode)):
+        # `split_words` cuts these scripts into characters, and leaves a word of other scripts whole.
+        for number, cut_word in enumerate(split_words(word, mode=mode)):
             goes_on = number > 0 and tag.startswith("B-")
-            parts.append(part)
-            part_tags.append(f"I-{tag[2:]}" if goes_on else tag)
-    return parts, part_tags
+            cut_words.append(cut_word)
+            cut_tags.append(f"I-{tag[2:]}" if goes_on else tag)
+    return cut_words, cut_tags
