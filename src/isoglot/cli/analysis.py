@@ -16,7 +16,7 @@ from isoglot.analysis.options import (
     MapRequest,
     SimilarityRequest,
 )
-from isoglot.cli.console import Console, print_table, printed
+from isoglot.cli.console import Console, print_table, printed_at_end
 from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
@@ -79,9 +79,9 @@ def alignment(
     """
     from isoglot.analysis.analyse import Job, analyse_alignment
 
-    with printed() as measured, Console(quiet=written.quiet) as console:
+    with printed_at_end() as measured, Console(quiet=written.quiet) as console:
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
-        analyse_alignment(job, _between(request, sides), measured=measured.of(written.out))
+        analyse_alignment(job, _between(request, sides), measured=measured.adder(written.out))
 
 
 @with_flags

@@ -17,7 +17,7 @@ from isoglot.core.checks import is_number, validated
 from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.core.named_options import spelled_by
 from isoglot.core.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
-from isoglot.formats.sources import READING
+from isoglot.formats.sources import READING, UNNAMED
 
 _WIDEST_METAVAR = 30
 """Characters up to which the choices of a flag stand beside it in the help: ``[local|ray]``."""
@@ -90,7 +90,9 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 def _was_typed(ctx: typer.Context, name: str) -> bool:
     """Whether the user gave a parameter, on the command line or in the environment; else it has its default."""
-    return not str(ctx.get_parameter_source(name)).endswith("DEFAULT")
+    source = ctx.get_parameter_source(name)
+    # By its name: the enumeration of sources is in typer's private copy of click.
+    return source is None or source.name != "DEFAULT"
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
@@ -353,6 +355,14 @@ class SideLanguages(Options):
     def tags(self) -> tuple[str, str]:
         """Both codes; empty for one that is not given."""
         return self.source_language or "", self.target_language or ""
+
+    @property
+    def tags_or_unnamed(self) -> tuple[str, str]:
+        """Both codes; for one that is not given the code ``src`` or ``tgt``, because a corpus needs one for each side.
+
+        ``src`` and ``tgt`` stand for languages that nobody has named, so they fit a prepared folder in any languages.
+        """
+        return self.source_language or UNNAMED[0], self.target_language or UNNAMED[1]
 
 
 KEEP_ADAPTER = "Also write the adapter separately, to OUT/adapter, as peft reads it."

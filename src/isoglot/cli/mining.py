@@ -10,7 +10,6 @@ from isoglot.cli.alignment import Bitext, BitextReading
 from isoglot.cli.console import Console
 from isoglot.cli.flags import ResumeFlags, RunFlags, SideLanguages, with_flags
 from isoglot.core.options import Options, OutputFile, OutputText, option
-from isoglot.formats.sources import UNNAMED
 from isoglot.mining.options import FilterRequest, MineRequest, SentenceAlignRequest
 
 PairsOut = Annotated[
@@ -58,8 +57,7 @@ def filter_(
     from isoglot.corpus.open_corpus import open_corpus
     from isoglot.mining.filter_pairs import filter_files
 
-    languages = [tag or unnamed for tag, unnamed in zip(pairs.tags, UNNAMED, strict=False)]
-    corpus = open_corpus(inputs, "bitext", languages=languages, **pairs.reading)
+    corpus = open_corpus(inputs, "bitext", languages=pairs.tags_or_unnamed, **pairs.reading)
     with Console(quiet=running.quiet) as console:
         report = filter_files(
             corpus,

@@ -19,9 +19,10 @@ class FlagSpelling:
     1. An option with a flag: ``--layer 8``.
     2. ``languages``, as Python calls them: ``--lang``, or ``--source-lang`` and ``--target-lang`` in a command with two
        sides.
-    3. Another option, in a command that takes a recipe: a key of the recipe, `` `layer: 8` ``.
+    3. Another option, in a command that takes a recipe: a line of the recipe, `` `layer: 8` ``. But an option that is
+       named by its place in the recipe follows rule 4: ``train.steps`` is ``--set train.steps=100``.
     4. Another option, in a command with ``--set``: ``--set layer=8``.
-    5. Otherwise as if it had a flag: the message is about another command.
+    5. Any other option as if the command had a flag for it, ``--layer 8``: the message is about another command.
 
     Args:
         command: The click command whose message is shown.
@@ -33,9 +34,9 @@ class FlagSpelling:
 
     def __call__(self, name: str, value: Any) -> str:
         """Write an option, and its value if there is one."""
-        if name in self._parameters:
+        if name in self._parameters:  # 1
             return self._parameter(self._parameters[name], value)
-        if name == "languages":
+        if name == "languages":  # 2
             return self._languages(value)
         return self._setting(name, value)
 
@@ -75,13 +76,14 @@ class FlagSpelling:
         return " ".join(f"{flag} {_typed(tag)}" for flag, tag in zip(flags, values, strict=False))
 
     def _setting(self, name: str, value: Any) -> str:
-        """Write an option without a flag of its own."""
+        """Write an option without a flag of its own (rules 3, 4 and 5)."""
         takes_recipe = "overrides" in self._parameters
-        if takes_recipe and "." not in name:
+        is_place_in_recipe = "." in name
+        if takes_recipe and not is_place_in_recipe:  # 3
             return f"`{name}`" if value is NO_VALUE else f"`{name}: {yaml_text(value)}`"
-        if self._has_set:
+        if self._has_set:  # 4
             return f"--set {name}" if value is NO_VALUE else f"--set {_typed(f'{name}={yaml_text(value)}')}"
-        flag = "--" + name.replace("_", "-")
+        flag = "--" + name.replace("_", "-")  # 5
         return flag if value is NO_VALUE or value is True else f"{flag} {_typed(value)}"
 
 

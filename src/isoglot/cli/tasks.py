@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from isoglot.cli.console import Console, printed
+from isoglot.cli.console import Console, printed_at_end
 from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, with_flags
 from isoglot.core.options import FileName, Options, OutputFile, OutputText, Seed, option, settings_option
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
@@ -156,7 +156,7 @@ def finetune(
             typer.echo(str(path))
 
 
-class TestFlags(Options):
+class EvaluateFlags(Options):
     """Flags for what is measured, and where results go."""
 
     languages: tuple[str, ...] = option(
@@ -185,7 +185,7 @@ def evaluate(
         ),
     ],
     data: TaskFlags,
-    tested: TestFlags,
+    tested: EvaluateFlags,
     measuring: MeasureOptions,
     running: CompareFlags,
     tasks: _Tasks = False,
@@ -213,7 +213,7 @@ def evaluate(
     # `--set language_ids` belongs to the measuring, and not to the task.
     language_ids = values.pop("language_ids", None)
     options = {**dict(measuring), "out": tested.out, "language_ids": language_ids}
-    with printed() as measured, Console(quiet=running.quiet) as console:
+    with printed_at_end() as measured, Console(quiet=running.quiet) as console:
         every = [str(checkpoint) for place in checkpoints for checkpoint in checkpoints_of(place)]
         for checkpoint, folder in zip(every, prediction_folders(every, tested.predictions), strict=True):
             measure(
@@ -223,7 +223,7 @@ def evaluate(
                 split=tested.split,
                 options=EvaluateOptions(**options, predictions=folder),
                 progress=console,
-                measured=measured.of(checkpoint, partial(_recipe_of_name, checkpoint)),
+                measured=measured.adder(checkpoint, partial(_recipe_of_name, checkpoint)),
             )
 
 
@@ -360,8 +360,8 @@ def transfer(
             how = TransferOptions(settings.changed(run=name), options.split, options.keep, run.values)
             jobs.append(TransferJob(labelled, checkpoint, task, how))
             places[labelled.label] = folder
-    with printed() as measured, Console(quiet=running.quiet) as console:
+    with printed_at_end() as measured, Console(quiet=running.quiet) as console:
         transfer_runs(
             jobs, options.languages, workers=train.workers, progress=console,
-            measured=lambda run, rows: measured.of(places[run.label])(rows),
+            measured=lambda run, rows: measured.adder(places[run.label])(rows),
         )  # fmt: skip
