@@ -201,7 +201,9 @@ def score(
     Every sure link is also a possible one, whether the file repeats it or not. A warning says if a file seems to count
     words from another number, or to have its sides exchanged.
     """
-    chosen = scoring_of(**options | ({} if links is None else {"links": links}))
+    if links is not None:
+        options["links"] = links
+    chosen = scoring_of(**options)
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)

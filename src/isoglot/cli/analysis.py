@@ -81,7 +81,7 @@ def alignment(
 
     with printed_at_end() as measured, Console(quiet=written.quiet) as console:
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
-        analyse_alignment(job, _between(request, sides), measured=measured.adder(written.out))
+        analyse_alignment(job, _with_corpus_reading(request, sides), measured=measured.adder(written.out))
 
 
 @with_flags
@@ -124,7 +124,7 @@ def map_(checkpoints: Checkpoints, request: MapRequest, sides: CorpusReading, wr
     """
     from isoglot.analysis.analyse_map import analyse_map
 
-    _draw(analyse_map, checkpoints, _between(request, sides), written)
+    _draw(analyse_map, checkpoints, _with_corpus_reading(request, sides), written)
 
 
 @with_flags
@@ -154,7 +154,7 @@ def similarity(
     """
     from isoglot.analysis.analyse_vectors import analyse_similarity
 
-    _draw(analyse_similarity, checkpoints, _between(request, sides), written)
+    _draw(analyse_similarity, checkpoints, _with_corpus_reading(request, sides), written)
 
 
 @with_flags
@@ -170,7 +170,7 @@ def geometry(
     """
     from isoglot.analysis.analyse_vectors import analyse_geometry
 
-    _draw(analyse_geometry, checkpoints, _between(request, sides), written)
+    _draw(analyse_geometry, checkpoints, _with_corpus_reading(request, sides), written)
 
 
 @with_flags
@@ -186,7 +186,7 @@ def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Fi
     _draw(analyse_alignments, checkpoints, request, written)
 
 
-def _between(request: Request, sides: CorpusReading) -> Request:
+def _with_corpus_reading(request: Request, sides: CorpusReading) -> Request:
     """Add the languages of a raw corpus, and how it is read, to a request."""
     languages = (sides.source_language or "", sides.target_language or "")
     return request.model_copy(update={"languages": languages, "reading": sides.reading})

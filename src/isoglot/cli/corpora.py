@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from isoglot.cli.console import Console, print_table
-from isoglot.cli.flags import RemakeFlags, SideLanguages, with_flags
+from isoglot.cli.flags import RUNNING, RemakeFlags, SideLanguages, with_flags
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import Workers, option
 from isoglot.corpus.options import PrepareOptions
@@ -31,12 +31,12 @@ class InputLanguages(SideLanguages):
 class PrepareFlags(RemakeFlags):
     """Flags for how the command runs, and on which machines."""
 
-    processes: Workers | None = option(None, "Worker processes; by default one per core.", group="Running")
+    processes: Workers | None = option(None, "Worker processes; by default one per core.", group=RUNNING)
     engine: Literal["local", "ray"] = option(
         "local",
         "ray: on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). The same command continues a run "
         "that died.",
-        group="Running",
+        group=RUNNING,
     )
 
 

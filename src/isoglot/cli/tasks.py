@@ -23,8 +23,6 @@ from isoglot.runs.sweep import SweepRequest, check_each, planned_runs, refuse_gi
 Checkpoints = Annotated[
     list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
 ]
-
-
 Checkpoint = Annotated[
     str,
     typer.Argument(
@@ -291,8 +289,8 @@ def predict(
     from isoglot.runs.json_lines import json_line
 
     require_one_process("predict", "labels")
-    printed_out = str(options.out) == "-"
-    if not printed_out:
+    to_standard_output = str(options.out) == "-"
+    if not to_standard_output:
         refuse_overwriting(options.out, [file])
         require_writable(options.out)
     rows = read_rows(file)
@@ -302,7 +300,7 @@ def predict(
             probabilities=options.probabilities, progress=console, **options.settings,
         )  # fmt: skip
     text = "".join(map(json_line, labelled))
-    if printed_out:
+    if to_standard_output:
         typer.echo(text, nl=False)
     else:
         write_text(options.out, text)
