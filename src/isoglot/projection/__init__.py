@@ -20,7 +20,8 @@ The words of this room, each for one thing:
 - *line*: one segment with inline tags; its translation has none yet. A *linked line* has both, and the word links.
 - *element*: a tag that stands alone, or a pair of tags with the text between them. Its *parent* is the element that
   holds it, or the line.
-- *extent*: the words of an element in the source.
+- *extent*: the words of an element in the source. An element without any, such as `<br/>`, is *wordless*.
+- *empty element*: an element without words in the translation; wordless, or lost in projection.
 - *boundary*: a place between two words, by the number of the word behind it.
 - *position*: a boundary, or a place inside a word.
 - *spans of a text*: the ranges of characters of its words, beside ``words``; no labels.

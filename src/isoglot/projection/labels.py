@@ -60,7 +60,7 @@ class LabelledPair(SentencePair):
     | ``pos``, ``ner`` | the tag of each source word: ``("B-PER", "I-PER", "O")`` |
     | ``offsets`` | the name and the range of source words of each span: ``[("PER", (0, 2))]`` |
     | ``questions`` | of each question the row to write, without answers yet, and the source words of its answers |
-    | ``markup`` | the line with its tags and elements, and how each character of the translation is written in markup |
+    | ``markup`` | the line with its tags and elements, and the escaped characters of the translation |
     """
 
     labels: Any = None

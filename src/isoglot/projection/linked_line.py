@@ -32,8 +32,8 @@ class Extent(NamedTuple):
     closing: Position
 
     @property
-    def is_empty(self) -> bool:
-        """Whether the element has no word."""
+    def is_wordless(self) -> bool:
+        """Whether the element has no word in the source."""
         return self.source_range[0] == self.source_range[1]
 
     @property
@@ -71,9 +71,9 @@ class LinkedLine(NamedTuple):
         """The source words of an element, or of the line."""
         return (0, len(self.source.words)) if element is None else self.extents[element].source_range
 
-    def target_range(self, element: int | None, placed: Mapping[int, Range]) -> Range | None:
-        """The target words of an element, or of the line; None for an element that is not placed."""
-        return (0, len(self.target.words)) if element is None else placed.get(element)
+    def target_range(self, element: int | None, ranges: Ranges) -> Range | None:
+        """The target words of an element, or of the line; None for an element that is not in ``ranges``."""
+        return (0, len(self.target.words)) if element is None else ranges.get(element)
 
 
 def linked_line(marked: MarkedText, pair: SentencePair) -> LinkedLine:
@@ -81,7 +81,7 @@ def linked_line(marked: MarkedText, pair: SentencePair) -> LinkedLine:
     texts, spans = pair.texts_and_spans
     source, target = map(CutText, texts, pair.words, spans)
     extents = extents_of(marked, source.spans)
-    children = children_of(marked, (n for n, extent in enumerate(extents) if not extent.is_empty))
+    children = children_of(marked, (n for n, extent in enumerate(extents) if not extent.is_wordless))
     targets_of = defaultdict[int, list[int]](list)
     for source_word, target_word in pair.links:
         targets_of[source_word].append(target_word)

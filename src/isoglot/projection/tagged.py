@@ -70,11 +70,11 @@ class TaggedWords(LabelKind):
         """Carry the entities of a sentence to its translation; None where the sentence is left out."""
         options = self.options
         entities = []
-        for kind, first, last in chunks(pair.labels, lambda tag: tag.partition("-")[2]):
-            if kind:  # words outside entities are chunks without a kind
-                entities.append((kind, (first, last + 1)))
+        for name, first, last in chunks(pair.labels, lambda tag: tag.partition("-")[2]):
+            if name:  # words outside entities are chunks without a name
+                entities.append((name, (first, last + 1)))
         projected = self.project([span for _, span in entities], pair)
-        tags = entity_tags([kind for kind, _ in entities], projected, pair, options.uncertain)
+        tags = entity_tags([name for name, _ in entities], projected, pair, options.uncertain)
         if tags is None or options.uncertain == "outside":
             return tags
         # A source word can be unlabelled itself; the words linked to it are not outside an entity, but unknown.
@@ -86,24 +86,24 @@ class TaggedWords(LabelKind):
 
 
 def entity_tags(
-    kinds: Sequence[str], projected: Sequence[ProjectedSpan], pair: SentencePair, uncertain: str
+    names: Sequence[str], projected: Sequence[ProjectedSpan], pair: SentencePair, uncertain: str
 ) -> list[str] | None:
     """Tag a translation with IOB2; return None if it is left out.
 
     A word that an earlier span has keeps that span's tag. Where a span was split, the words of the pieces that were not
     kept are uncertain. Where one was lost, all words without a link are uncertain, because it may be any of them.
 
-    ``kinds``: The kind of each projected span, such as ``PER``.
+    ``names``: The name of each projected span, such as ``PER``.
     ``uncertain``: The option of that name: ``blank``, ``outside`` or ``drop``.
     """
     changed = [span for span in projected if span.fate in ("lost", "split")]
     if changed and uncertain == "drop":
         return None
     tags = ["O"] * len(pair.target_words)
-    for kind, span in zip(kinds, projected, strict=True):
+    for name, span in zip(names, projected, strict=True):
         first, stop = span.target_range or (0, 0)
         if first < stop and all(tag == "O" for tag in tags[first:stop]):
-            tags[first:stop] = [f"B-{kind}", *[f"I-{kind}"] * (stop - first - 1)]
+            tags[first:stop] = [f"B-{name}", *[f"I-{name}"] * (stop - first - 1)]
     if changed and uncertain == "blank":
         uncertain_words: set[int] = set()
         for span in changed:

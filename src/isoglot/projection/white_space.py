@@ -133,8 +133,8 @@ def _wordless_elements(placed: Placements) -> dict[int, int]:
     return wordless
 
 
-def as_markup(parts: Iterable[Part], written: Sequence[str]) -> str:
-    """Write the parts as a line of markup; ``written`` has each character of the translation as markup has it.
+def as_markup(parts: Iterable[Part], escaped: Sequence[str]) -> str:
+    """Write the parts as a line of markup; ``escaped`` has each character of the translation as markup has it.
 
     Example:
         >>> as_markup([Tag(0, "<b>", "b"), Stretch(0, 1), " ", Stretch(1, 2)], ["x", "&amp;"])
@@ -146,7 +146,7 @@ def as_markup(parts: Iterable[Part], written: Sequence[str]) -> str:
             case Tag():
                 line.append(part.xml)
             case Stretch(start, end):
-                line += written[start:end]
+                line += escaped[start:end]
             case str():
                 line.append(part.translate(_LINE_ENDS))
     return "".join(line)
