@@ -233,8 +233,8 @@ def _slots_at_edges(line: LinkedLine, group: TagGroup, slots: Sequence[str | Non
 
     1. Where the translation begins or ends, there is no white space outside the tags.
     2. Where the source begins or ends, it says nothing about the outer slot. If the slot on the other side of the group
-       has a space, the outer slot gets the same one: ``<b> Save</b> it`` begins with a tag before a space, so in the
-       middle of the translation the tag has a space on either side to choose from.
+       has a space, the outer slot gets the same one. So ``<b> Save</b> it`` becomes ``Es  <b>sichern</b>``: both slots
+       beside ``<b>`` may have the two spaces of the translation, and rule 2 of :func:`spaces_around` takes the outer.
     """
     first, *between, last = slots
     begins_source = first is None and group.tags[0].offset == 0
