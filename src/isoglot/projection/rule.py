@@ -184,7 +184,9 @@ def _allowed_spans(claims: Mapping[Range, _Claims]) -> dict[int, _SpanGroup]:
 
     The word is barred for each span that this group excludes, also if that span would only fill it in (rule 4).
 
-    A span may have a word unless a stronger one, without a common source word, claims it as well.
+    The strongest span may have the word. A weaker one may have it too if it shares a source word with each span that
+    may. So of two children of one parent, which are apart from each other, only the stronger may have the word, also
+    where the parent is stronger than both.
     """
     claimants = defaultdict[int, list[Range]](list)
     for span, words in claims.items():
@@ -193,12 +195,11 @@ def _allowed_spans(claims: Mapping[Range, _Claims]) -> dict[int, _SpanGroup]:
     allowed: dict[int, _SpanGroup] = {}
     for word, spans in claimants.items():
         strongest_first = sorted(spans, key=lambda span: (claims[span][word], -span[0]), reverse=True)
-        stronger = _SpanGroup(*strongest_first[0])
-        for span in strongest_first:
-            if not stronger.excludes(span):
-                allowed[word] = allowed.get(word, _SpanGroup(*span)).with_span(span)
-            # Also one that may not have the word keeps weaker ones from it.
-            stronger = stronger.with_span(span)
+        group = _SpanGroup(*strongest_first[0])
+        for span in strongest_first[1:]:
+            if not group.excludes(span):
+                group = group.with_span(span)
+        allowed[word] = group
     return allowed
 
 
