@@ -130,6 +130,16 @@ def test_links_file_needs_one_number_per_link(tmp_path: Path, row: str) -> None:
         iso.project(labels, translation, tmp_path / "out", kind="pos", links_file=links)
 
 
+def test_links_file_counts_a_link_with_values_once(tmp_path: Path) -> None:
+    # The link 0-0 is there twice, but one link to each tag is a tie, which the higher probability decides.
+    row = {"links": [[0, 0], [0, 0], [1, 0]], "probabilities": [0.3, 0.4, 0.6]}
+    labels, translation, links = written(
+        tmp_path, en_tsv="a\tNOUN\nb\tVERB\n\n", de_txt="A\n", links_jsonl=f"{json.dumps(row)}\n"
+    )
+    iso.project(labels, translation, tmp_path / "out", kind="pos", links_file=links)
+    assert (tmp_path / "out").read_text() == "A\tVERB\n\n"
+
+
 @pytest.fixture
 def chinese(tmp_path: Path, encoder: Path) -> Path:
     """A tiny encoder whose tokenizer has 北京 and 大学 as pieces."""

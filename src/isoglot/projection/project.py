@@ -276,11 +276,16 @@ def _are_numbers(values: Any) -> bool:
 
 
 def _keep_probable_links(pair: LabelledPair, values: Sequence[float], min_probability: float) -> None:
-    """Leave out the links of a pair below the minimum; sort the others, and set their values as probabilities."""
-    valued = sorted(((i, j), value) for (i, j), value in zip(pair.links, values, strict=True))
-    probable = [(link, value) for link, value in valued if value >= min_probability]
-    pair.links = [link for link, _ in probable]
-    pair.probabilities = [value for _, value in probable]
+    """Leave out the links of a pair below the minimum; sort the others, and set their values as probabilities.
+
+    A link that is there several times counts once, with its highest value.
+    """
+    value_of: dict[tuple[int, int], float] = {}
+    for (i, j), value in zip(pair.links, values, strict=True):
+        if value >= min_probability:
+            value_of[i, j] = max(value, value_of.get((i, j), value))
+    pair.links = sorted(value_of)
+    pair.probabilities = [value_of[link] for link in pair.links]
 
 
 class _PairRows:
