@@ -209,10 +209,16 @@ def least_wrong(empty: EmptyElement, votes: Votes) -> tuple[Range, bool]:
 
 
 def nearest_sentence_end(line: LinkedLine, empty: EmptyElement, candidates: Range) -> Range:
-    """Rule 4: the end of a sentence that is nearest to the first candidate; the candidates if none is near."""
+    """Rule 4: the end of a sentence that is nearest to the first candidate; the candidates if none is near.
+
+    An end inside a sibling does not count, because the element must not tear the sibling apart.
+    """
     start, end = empty.parent_target_range
     around = range(max(start, candidates[0] - _NEAR), min(end, candidates[0] + _NEAR) + 1)
-    ends = [boundary for boundary in around if line.target.ends_sentence(boundary)]
+    ends = []
+    for boundary in around:
+        if line.target.ends_sentence(boundary) and empty.is_free(boundary):
+            ends.append(boundary)
     if not ends:
         return candidates
     nearest = min(ends, key=lambda boundary: abs(boundary - candidates[0]))
