@@ -215,10 +215,9 @@ def nearest_sentence_end(line: LinkedLine, empty: EmptyElement, candidates: Rang
     """
     start, end = empty.parent_target_range
     around = range(max(start, candidates[0] - _NEAR), min(end, candidates[0] + _NEAR) + 1)
-    ends = []
-    for boundary in around:
-        if line.target.ends_sentence(boundary) and empty.is_free(boundary):
-            ends.append(boundary)
+    ends = [
+        boundary for boundary in around if line.target.ends_sentence(boundary) and empty.is_free(boundary)
+    ]
     if not ends:
         return candidates
     nearest = min(ends, key=lambda boundary: abs(boundary - candidates[0]))
