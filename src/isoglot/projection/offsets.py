@@ -19,6 +19,7 @@ from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
+from isoglot.projection.options import JSON_LINES
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.runs.files import bare_suffix
 from isoglot.runs.json_lines import row_id
@@ -59,7 +60,7 @@ class CharacterSpans(LabelKind):
         """Yield one pair per text, labelled with the name and the range of words of each span."""
         labelled = _Texts(self.labels_path, _labelled)
         rows: Iterable[tuple[LabelledPair | None, SentencePair | None]]
-        if bare_suffix(str(self.translation_path)) in (".jsonl", ".ndjson"):
+        if bare_suffix(str(self.translation_path)) in JSON_LINES:
             translated = _Texts(self.translation_path, _translated)
             rows = matched_rows(labelled, translated, needed="translate the same texts, or leave the ids out")
         else:

@@ -24,7 +24,7 @@ from isoglot.formats.words import WordMode
 from isoglot.projection.labels import LabelKind, LabelledPair, ProjectionCounts, ReportedTag
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
-from isoglot.projection.options import ProjectOptions, ReadyLinks, project_options
+from isoglot.projection.options import JSON_LINES, ProjectOptions, ReadyLinks, project_options
 from isoglot.projection.tagged import TaggedWords
 from isoglot.runs.files import check_outputs, text_output
 from isoglot.runs.parts import Parts, kept_parts
@@ -154,7 +154,7 @@ def _check_files(
     if chosen.problems:
         outputs.append(chosen.problems)
     check_outputs(outputs, inputs, folders=saved)
-    if str(out) != "-" and chosen.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
+    if str(out) != "-" and chosen.kind in ("questions", "offsets") and Path(out).suffix not in JSON_LINES:
         raise ConfigurationError(
             f"{out}: {chosen.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
         )

@@ -20,6 +20,7 @@ from isoglot.formats.line_files import numbered_objects, parsed
 from isoglot.formats.schema import SPAN
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
+from isoglot.projection.options import JSON_LINES
 from isoglot.projection.rule import Range
 from isoglot.projection.sentences import sentence_windows
 from isoglot.runs.files import bare_suffix
@@ -39,7 +40,7 @@ class Answers(LabelKind):
         """
         translations = _translations(self.translation_path)
         language = self.options.source_language
-        if bare_suffix(str(self.labels_path)) == ".jsonl":
+        if bare_suffix(str(self.labels_path)) in JSON_LINES:
             rows = read_table(str(self.labels_path), SPAN, language=language, split="train", role="questions")
         else:
             rows = read_questions(self.labels_path, language=language)
@@ -108,7 +109,7 @@ def _answer_ranges(answers: dict[str, Any], source_spans: Sequence[Range]) -> li
 def _translations(path: str | Path) -> dict[str, dict[str, Any]]:
     """Read translated questions by id: question and context, and of JSON lines also the other keys."""
     rows: Iterable[tuple[int | None, dict[str, Any]]]
-    if bare_suffix(str(path)) in (".jsonl", ".ndjson"):
+    if bare_suffix(str(path)) in JSON_LINES:
         rows = numbered_objects(path)
     else:
         questions = squad_questions(path, lambda context, qa: {**qa, "context": context})

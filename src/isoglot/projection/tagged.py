@@ -9,6 +9,7 @@ from isoglot.formats.line_files import each, numbered_lines
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode, split_words
 from isoglot.projection.labels import LabelKind, LabelledPair
+from isoglot.projection.options import JSON_LINES
 from isoglot.projection.rule import ProjectedSpan, project_word_tags
 from isoglot.runs.files import bare_suffix
 from isoglot.tasks.metrics.chunks import chunks
@@ -56,7 +57,7 @@ class TaggedWords(LabelKind):
         if options.kind == "ner" and not self.is_cut_already:
             words, tags = by_character(words, tags, options.words)
         self.counts.add_tags(tags)
-        if bare_suffix(str(self.out)) != ".jsonl":
+        if bare_suffix(str(self.out)) not in JSON_LINES:
             return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
         language = {"language": options.target_language} if options.target_language else {}
         return json.dumps({"words": words, "tags": tags, **language}, ensure_ascii=False) + "\n"
