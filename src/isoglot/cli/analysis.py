@@ -102,16 +102,13 @@ def correlation(
     """
     from isoglot.analysis.analyse_correlation import analyse_correlation
 
-    correlations = analyse_correlation(results or [], request, out=out)
-    if not running.quiet:
-        print_table(
-            ("task", "points", "Spearman"),
-            [
-                (task, group, "too few points" if value is None else str(value))
-                for task, groups in correlations.items()
-                for group, value in groups.items()
-            ],
-        )
+    with Console(quiet=running.quiet):
+        correlations = analyse_correlation(results or [], request, out=out)
+    rows = []
+    for task, groups in correlations.items():
+        for group, value in groups.items():
+            rows.append((task, group, "too few points" if value is None else str(value)))
+    print_table(("task", "points", "Spearman"), rows)
 
 
 @with_flags
