@@ -64,7 +64,13 @@ def test_every_kind_writes_its_figures(world: Path, tmp_path: Path) -> None:
     assert figures["map.json"].panels[0].title == "before"
     assert [s.label for s in figures["layers.json"].series] == ["argmax", "ot"]
     assert "Not debiased" in figures["similarity-cka.json"].note
-    assert "ρ = 0.734" in invoke("analyse", "correlation", "--paper", "-o", out).output
+
+
+def test_correlation_prints_its_table_also_if_it_is_quiet(tmp_path: Path) -> None:
+    printed = [
+        invoke("analyse", "correlation", "--paper", "-o", tmp_path, *quiet).output for quiet in ((), ("-q",))
+    ]
+    assert "ρ = 0.734" in printed[0] and printed[1] == printed[0]
 
 
 def test_alignment_prints_its_rows(world: Path, tmp_path: Path) -> None:

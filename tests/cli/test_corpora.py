@@ -65,3 +65,22 @@ def test_prepare_reads_named_columns_flags_and_scripts(isoglot: Isoglot, tmp_pat
     result = isoglot(*arguments)
     assert result.returncode == 0, result.stderr
     assert result.stdout.split()[:8] == ["read", "held_out", "script", "kept", "en-de", "3", "1", "1"]
+
+
+def test_prepare_refuses_the_language_of_a_side_that_the_data_do_not_have(
+    isoglot: Isoglot, tmp_path: Path
+) -> None:
+    pairs, text, out = bitext_file(tmp_path), tmp_path / "text.txt", tmp_path / "corpus"
+    text.write_text("the house\n")
+    two_sides = isoglot(
+        "prepare", pairs, "--source-lang", "en", "--target-lang", "xx", "--lang", "en", "--out", out
+    )
+    assert two_sides.returncode == 2
+    assert (
+        "--lang is for text and treebank data, got bitext; use --source-lang and --target-lang"
+        in two_sides.stderr
+    )
+    one_side = isoglot("prepare", text, "--kind", "text", "--lang", "en", "--source-lang", "en", "--out", out)
+    assert one_side.returncode == 2
+    assert "--source-lang is for data of two sides, got text; use --lang" in one_side.stderr
+    assert not out.exists()

@@ -33,7 +33,7 @@ def empty(marked: str, text: str, links: Links, number: int = 0) -> tuple[Linked
     target = line.target_range(parent, found.ranges)
     assert target is not None
     element = empty_element(line, number, target, siblings, group_spaces(line.marked))
-    return line, element, votes_around(line, element, sorted(line.translations))
+    return line, element, votes_around(line, element, sorted(line.targets_of))
 
 
 def ordered(count: int) -> Links:
@@ -96,6 +96,14 @@ def test_nearest_sentence_end_4_for_a_tag_behind_a_sentence() -> None:
     assert element.follows_sentence
     assert nearest_sentence_end(line, element, (6, 6)) == (7, 7)
     assert nearest_sentence_end(line, element, (2, 2)) == (4, 4)
+
+
+def test_nearest_sentence_end_4_is_not_inside_a_sibling() -> None:
+    text = "Geh isst. Auch viel er."  # 0 1 2 3 4 5 6
+    line, element, _ = empty("Go. <br/>He <b>eats much</b>", text, [(0, 0), (1, 5), (2, 4), (3, 1), (4, 3)])
+    assert element.siblings == [(1, 4)] and line.target.ends_sentence(3)
+    assert nearest_sentence_end(line, element, (4, 4)) == (7, 7)  # though boundary 3 is nearer
+    assert nearest_sentence_end(line, element, (1, 1)) == (1, 1)  # no other end is near
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def held(marked: str) -> dict[str, set[bool]]:
     source, spans = elements(marked)
     empty: dict[str, set[bool]] = {}
     for element, span in zip(source.elements, spans, strict=True):
-        empty.setdefault(source.tags[element.opening].xml, set()).add(span.is_empty)
+        empty.setdefault(source.tags[element.opening].xml, set()).add(span.is_wordless)
     return empty
 
 
@@ -150,7 +150,7 @@ def test_a_lost_element_empties_no_other() -> None:
             gone = set(range(*lost.source_range))
             after = held(carried(line, bare(line), [(n, n) for n in range(count) if n not in gone]))
             for element, span in zip(source.elements, spans, strict=True):
-                if not span.is_empty and not gone >= set(range(*span.source_range)):
+                if not span.is_wordless and not gone >= set(range(*span.source_range)):
                     checked += 1
                     assert False in after[source.tags[element.opening].xml], line
     assert checked > 200

@@ -130,6 +130,16 @@ def test_links_file_needs_one_number_per_link(tmp_path: Path, row: str) -> None:
         iso.project(labels, translation, tmp_path / "out", kind="pos", links_file=links)
 
 
+def test_links_file_counts_a_link_with_values_once(tmp_path: Path) -> None:
+    # The link 0-0 is there twice, but one link to each tag is a tie, which the higher probability decides.
+    row = {"links": [[0, 0], [0, 0], [1, 0]], "probabilities": [0.3, 0.4, 0.6]}
+    labels, translation, links = written(
+        tmp_path, en_tsv="a\tNOUN\nb\tVERB\n\n", de_txt="A\n", links_jsonl=f"{json.dumps(row)}\n"
+    )
+    iso.project(labels, translation, tmp_path / "out", kind="pos", links_file=links)
+    assert (tmp_path / "out").read_text() == "A\tVERB\n\n"
+
+
 @pytest.fixture
 def chinese(tmp_path: Path, encoder: Path) -> Path:
     """A tiny encoder whose tokenizer has 北京 and 大学 as pieces."""
@@ -309,3 +319,34 @@ def test_lexicon_and_warnings_of_an_aligner_come_at_the_end(
     if "model" in how:
         with pytest.warns(UnknownWordsWarning, match="38 "):
             iso.project(labels, translation, tmp_path / "out", kind="pos", words="whitespace", **how)
+
+
+def test_project_knows_json_lines_by_both_endings(tmp_path: Path) -> None:
+    row = {"text": "Rome is old.", "spans": [[0, 4, "LOC"]]}
+    labels, translation, links = written(
+        tmp_path, en_ndjson=f"{json.dumps(row)}\n", de_txt="Rom ist alt.\n", links="0-0 1-1 2-2\n"
+    )
+    iso.project(labels, translation, tmp_path / "offsets.ndjson", links_file=links)
+    first = json.loads((tmp_path / "offsets.ndjson").read_text())
+    assert first["spans"] == [{"start": 0, "end": 3, "label": "LOC"}]
+    labels, translation = written(tmp_path, en_conllu=CONLLU, xx_txt="das Haus\ngeh\n")
+    (links,) = written(tmp_path, links="0-0 1-1\n0-0\n")
+    iso.project(labels, translation, tmp_path / "tags.ndjson", links_file=links)
+    assert [json.loads(line)["words"] for line in (tmp_path / "tags.ndjson").read_text().splitlines()] == [
+        ["das", "Haus"],
+        ["geh"],
+    ]
+    question = {
+        "id": "1",
+        "question": "Where?",
+        "context": "In Rome.",
+        "answers": {"text": ["Rome"], "start": [3]},
+    }
+    labels, translation, links = written(
+        tmp_path,
+        q_ndjson=f"{json.dumps(question)}\n",
+        de_ndjson=f"{json.dumps({'id': '1', 'question': 'Wo?', 'context': 'In Rom.'})}\n",
+        links="0-0 1-1 2-2\n",
+    )
+    iso.project(labels, translation, tmp_path / "q2.ndjson", kind="questions", links_file=links)
+    assert json.loads((tmp_path / "q2.ndjson").read_text())["answers"] == {"text": ["Rom"], "start": [3]}

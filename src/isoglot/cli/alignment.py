@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isoglot.aligners.embedding.choice import CANDIDATES, RatedChoice, choice_file
+from isoglot.aligners.embedding.choice import RatedChoice, choice_file
 from isoglot.aligners.embedding.options import METHODS
 from isoglot.aligners.options import (
     STATISTICAL,
@@ -48,6 +48,8 @@ Bitext = Annotated[
 ]
 _FEW = 0.6
 """A development set has few links per word if it has less than this share of what another set has."""
+_CHOSEN_BY_TUNE = {"model", "gold", "weights", "layers", "candidates", "progress"}
+"""Arguments of the functions behind `isoglot tune` that the command gives itself, so that ``--set`` must not."""
 
 
 class MethodSettings(Options):
@@ -150,10 +152,8 @@ def align(
     from isoglot.aligners.load_aligner import aligner_request
     from isoglot.corpus.open_corpus import corpus_sources
 
-    languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
-    reading = pairs.reading
     request = aligner_request(**options)
-    sources = corpus_sources(inputs, languages=languages, **reading)
+    sources = corpus_sources(inputs, languages=pairs.tags_or_unnamed, **pairs.reading)
     with Console(quiet=running.quiet) as console:
         if isinstance(request, Encoder) and "method" not in options:
             console.note(f"method: {request.options.method} (--method chooses another; --methods lists them)")
@@ -201,7 +201,9 @@ def score(
     Every sure link is also a possible one, whether the file repeats it or not. A warning says if a file seems to count
     words from another number, or to have its sides exchanged.
     """
-    chosen = scoring_of(**options | ({} if links is None else {"links": links}))
+    if links is not None:
+        options["links"] = links
+    chosen = scoring_of(**options)
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
@@ -270,24 +272,16 @@ def tune(
     from isoglot.aligners.tuning import tune as run
 
     require_writable(choice_file(encoder))
-    named = list(map(_weighted, gold))
-    require_different(name for name, _ in named)
-    weights = dict(named)
-    pairs = {name: gold_pairs(name) for name in weights}
+    weighted = list(map(_weighted, gold))
+    require_different(name for name, _ in weighted)
+    weights = dict(weighted)
+    sets = {name: gold_pairs(name) for name in weights}
     with Console(quiet=running.quiet) as console:
-        for name, found in pairs.items():
-            console.note(f"{name}: {len(found):,} pairs")
-        arguments: dict[str, Any] = {
-            "model": encoder,
-            "gold": pairs,
-            "weights": weights,
-            "layers": layer_numbers(layers),
-            "candidates": CANDIDATES,
-            "progress": console,
-        }
-        if twice := sorted(set(options) & set(arguments)):
+        for name, pairs in sets.items():
+            console.note(f"{name}: {len(pairs):,} pairs")
+        if twice := sorted(set(options) & _CHOSEN_BY_TUNE):
             raise ConfigurationError(f"--set {twice[0]}: this command gives it itself; leave it out")
-        tuned = run(**arguments, **options)
+        tuned = run(encoder, sets, weights=weights, layers=layer_numbers(layers), progress=console, **options)
         best, density = tuned.best, tuned.density
         # The choice is kept before the tables are printed: whoever reads them through a pipe may close it.
         try:

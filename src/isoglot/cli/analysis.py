@@ -16,7 +16,7 @@ from isoglot.analysis.options import (
     MapRequest,
     SimilarityRequest,
 )
-from isoglot.cli.console import Console, print_table, printed
+from isoglot.cli.console import Console, print_table, printed_at_end
 from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
@@ -36,7 +36,7 @@ class CorpusReading(CorpusFiles, SideLanguages):
     """Flags for how a corpus of raw files is read, and for its languages; a prepared folder needs none of them."""
 
 
-class Findings(RunFlags):
+class FigureFlags(RunFlags):
     """Flags for where the figures of an analysis go, and for the names in them."""
 
     out: Path = option(
@@ -52,7 +52,7 @@ class Findings(RunFlags):
     )
 
 
-class ScoreFindings(Findings):
+class RowFlags(FigureFlags):
     """Flags of the analysis that writes rows of results and no figures."""
 
     out: Path = option(
@@ -64,7 +64,7 @@ class ScoreFindings(Findings):
 
 @with_flags
 def alignment(
-    checkpoints: Checkpoints, request: AlignmentRequest, sides: CorpusReading, written: ScoreFindings
+    checkpoints: Checkpoints, request: AlignmentRequest, sides: CorpusReading, output: RowFlags
 ) -> None:
     """Score how often translations are nearest embeddings.
 
@@ -79,9 +79,9 @@ def alignment(
     """
     from isoglot.analysis.analyse import Job, analyse_alignment
 
-    with printed() as measured, Console(quiet=written.quiet) as console:
-        job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
-        analyse_alignment(job, _between(request, sides), measured=measured.of(written.out))
+    with printed_at_end() as measured, Console(quiet=output.quiet) as console:
+        job = Job(checkpoints, out=output.out, labels=output.labels, progress=console)
+        analyse_alignment(job, _with_corpus_reading(request, sides), measured=measured.adder(output.out))
 
 
 @with_flags
@@ -102,20 +102,17 @@ def correlation(
     """
     from isoglot.analysis.analyse_correlation import analyse_correlation
 
-    correlations = analyse_correlation(results or [], request, out=out)
-    if not running.quiet:
-        print_table(
-            ("task", "points", "Spearman"),
-            [
-                (task, group, "too few points" if value is None else str(value))
-                for task, groups in correlations.items()
-                for group, value in groups.items()
-            ],
-        )
+    with Console(quiet=running.quiet):
+        correlations = analyse_correlation(results or [], request, out=out)
+    rows = []
+    for task, groups in correlations.items():
+        for group, value in groups.items():
+            rows.append((task, group, "too few points" if value is None else str(value)))
+    print_table(("task", "points", "Spearman"), rows)
 
 
 @with_flags
-def map_(checkpoints: Checkpoints, request: MapRequest, sides: CorpusReading, written: Findings) -> None:
+def map_(checkpoints: Checkpoints, request: MapRequest, sides: CorpusReading, output: FigureFlags) -> None:
     """Map frequent words and their translations (WEAM, Fig. 2).
 
     One panel per checkpoint. The corpus has word links: a folder that `isoglot align --format corpus` wrote.
@@ -124,11 +121,11 @@ def map_(checkpoints: Checkpoints, request: MapRequest, sides: CorpusReading, wr
     """
     from isoglot.analysis.analyse_map import analyse_map
 
-    _draw(analyse_map, checkpoints, _between(request, sides), written)
+    _draw(analyse_map, checkpoints, _with_corpus_reading(request, sides), output)
 
 
 @with_flags
-def layers(checkpoints: Checkpoints, request: LayersRequest, written: Findings) -> None:
+def layers(checkpoints: Checkpoints, request: LayersRequest, output: FigureFlags) -> None:
     """Plot alignment error rate by layer (XLM-Align, Fig. 2).
 
     Each sentence is encoded once for all layers. Several gold files give one figure each, and one of their mean.
@@ -137,12 +134,12 @@ def layers(checkpoints: Checkpoints, request: LayersRequest, written: Findings) 
     """
     from isoglot.analysis.analyse_links import analyse_layers
 
-    _draw(analyse_layers, checkpoints, request, written)
+    _draw(analyse_layers, checkpoints, request, output)
 
 
 @with_flags
 def similarity(
-    checkpoints: Checkpoints, request: SimilarityRequest, sides: CorpusReading, written: Findings
+    checkpoints: Checkpoints, request: SimilarityRequest, sides: CorpusReading, output: FigureFlags
 ) -> None:
     """Plot how alike two languages are, layer by layer.
 
@@ -154,12 +151,12 @@ def similarity(
     """
     from isoglot.analysis.analyse_vectors import analyse_similarity
 
-    _draw(analyse_similarity, checkpoints, _between(request, sides), written)
+    _draw(analyse_similarity, checkpoints, _with_corpus_reading(request, sides), output)
 
 
 @with_flags
 def geometry(
-    checkpoints: Checkpoints, request: GeometryRequest, sides: CorpusReading, written: Findings
+    checkpoints: Checkpoints, request: GeometryRequest, sides: CorpusReading, output: FigureFlags
 ) -> None:
     """Plot the shape of the embedding space, layer by layer.
 
@@ -170,11 +167,11 @@ def geometry(
     """
     from isoglot.analysis.analyse_vectors import analyse_geometry
 
-    _draw(analyse_geometry, checkpoints, _between(request, sides), written)
+    _draw(analyse_geometry, checkpoints, _with_corpus_reading(request, sides), output)
 
 
 @with_flags
-def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Findings) -> None:
+def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, output: FigureFlags) -> None:
     """Save word alignments for the report to show.
 
     The report shows each sentence pair with right, wrong and missed links.
@@ -183,23 +180,22 @@ def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Fi
     """
     from isoglot.analysis.analyse_links import analyse_alignments
 
-    _draw(analyse_alignments, checkpoints, request, written)
+    _draw(analyse_alignments, checkpoints, request, output)
 
 
-def _between(request: Request, sides: CorpusReading) -> Request:
+def _with_corpus_reading(request: Request, sides: CorpusReading) -> Request:
     """Add the languages of a raw corpus, and how it is read, to a request."""
-    languages = (sides.source_language or "", sides.target_language or "")
-    return request.model_copy(update={"languages": languages, "reading": sides.reading})
+    return request.model_copy(update={"languages": sides.tags, "reading": sides.reading})
 
 
 def _draw(
-    analyse: Callable[..., list[Path]], checkpoints: list[str], request: Options, written: Findings
+    analyse: Callable[..., list[Path]], checkpoints: list[str], request: Options, output: FigureFlags
 ) -> None:
     """Run an analysis that writes figures, and name them."""
     from isoglot.analysis.analyse import Job
 
-    with Console(quiet=written.quiet) as console:
-        job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
+    with Console(quiet=output.quiet) as console:
+        job = Job(checkpoints, out=output.out, labels=output.labels, progress=console)
         for path in analyse(job, request):
             console.note(f"wrote {path}")
 

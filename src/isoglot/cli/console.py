@@ -20,7 +20,7 @@ from isoglot.core.errors import UnknownWordsWarning
 if TYPE_CHECKING:
     from isoglot.results.rows import Result
 
-    _Taken = Callable[[Sequence[Result]], None]
+    _AddRows = Callable[[Sequence[Result]], None]
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SILENCING = {
@@ -47,7 +47,7 @@ class Console:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
-        self.terminal = sys.stderr.isatty()
+        self.is_terminal = sys.stderr.isatty()
         self._bar: Any = None  # rich's display of all bars, while one is shown
         # By the label of a step:
         self._tasks: dict[str, Any] = {}  # its bar
@@ -93,7 +93,7 @@ class Console:
         """
         if self.quiet:
             return
-        if self.terminal:
+        if self.is_terminal:
             if self._bar is None:
                 self._bar = _bar()
                 self._bar.start()
@@ -194,24 +194,30 @@ class MeasuredRows:
 
     def __init__(self) -> None:
         self.rows: list[tuple[Result, Path]] = []
-        self.recipes: dict[str, dict[str, Any]] = {}
+        self.recipes: dict[str, dict[str, Any]] = {}  # values of the checkpoints' recipes, by their hash
 
-    def of(self, place: str | Path, recipe: Callable[[], dict[str, dict[str, Any]]] = dict) -> _Taken:
-        """Return a function that adds the rows measured at ``place``, a checkpoint or folder.
+    def adder(
+        self, place: str | Path, read_recipe: Callable[[], dict[str, dict[str, Any]]] | None = None
+    ) -> _AddRows:
+        """Return a function that adds rows measured at one place: functions that measure call it with their rows.
 
-        ``recipe``: Called when there are rows: reads the values of the checkpoint's recipe, by their hash. ``dict``
-        reads none.
+            evaluate("runs/a", ..., measured=rows.adder("runs/a"))
+
+        ``place``: The checkpoint or folder.
+        ``read_recipe``: Reads the values of the checkpoint's recipe, by their hash. Called when there are rows; by
+        default no recipe is read.
         """
 
-        def take(rows: Sequence[Result]) -> None:
-            self.recipes |= recipe()
+        def add(rows: Sequence[Result]) -> None:
+            if read_recipe is not None:
+                self.recipes |= read_recipe()
             self.rows.extend((row, Path(place)) for row in rows)
 
-        return take
+        return add
 
 
 @contextmanager
-def printed() -> Iterator[MeasuredRows]:
+def printed_at_end() -> Iterator[MeasuredRows]:
     """Print the rows that the ``with`` block adds, at its end; also if it fails, so that no figure is lost."""
     measured = MeasuredRows()
     try:

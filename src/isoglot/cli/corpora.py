@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from isoglot.cli.console import Console, print_table
-from isoglot.cli.flags import RemakeFlags, SideLanguages, with_flags
+from isoglot.cli.flags import RUNNING, RemakeFlags, SideLanguages, with_flags
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import Workers, option
 from isoglot.corpus.options import PrepareOptions
@@ -31,12 +31,12 @@ class InputLanguages(SideLanguages):
 class PrepareFlags(RemakeFlags):
     """Flags for how the command runs, and on which machines."""
 
-    processes: Workers | None = option(None, "Worker processes; by default one per core.", group="Running")
+    processes: Workers | None = option(None, "Worker processes; by default one per core.", group=RUNNING)
     engine: Literal["local", "ray"] = option(
         "local",
         "ray: on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). The same command continues a run "
         "that died.",
-        group="Running",
+        group=RUNNING,
     )
 
 
@@ -80,10 +80,8 @@ def prepare(
     """
     from isoglot.corpus.prepare import prepare as run
 
-    has_one_side = options.kind in ("text", "treebank")
-    languages = [sides.language] if has_one_side else [sides.source_language, sides.target_language]
     sources = []
-    for paths, tags in _by_language(inputs, languages):
+    for paths, tags in _by_language(inputs, _languages_of(options.kind, sides)):
         sources += sources_from(paths, kind=options.kind, languages=tags, **dict(reading))
     with Console(quiet=running.quiet) as console:
         summary = run(
@@ -116,6 +114,25 @@ def prepare(
     typer.echo(
         f"{summary.path}: {summary.rows:,} rows in {shards}, {summary.seconds:.1f} s, {speed:,.0f} rows a second"
     )
+
+
+def _languages_of(kind: str, named: InputLanguages) -> list[str | None]:
+    """The languages that the flags name for data of a kind: ``--lang``, or ``--source-lang`` and ``--target-lang``.
+
+    Raises:
+        ConfigurationError: A flag for the other kinds of data is given too, and would do nothing.
+    """
+    if kind not in ("text", "treebank"):
+        if named.language is not None:
+            raise ConfigurationError(
+                f"[[language]] is for text and treebank data, got {kind}; use [[source_language]] and "
+                "[[target_language]]"
+            )
+        return [named.source_language, named.target_language]
+    for name in ("source_language", "target_language"):
+        if getattr(named, name) is not None:
+            raise ConfigurationError(f"[[{name}]] is for data of two sides, got {kind}; use [[language]]")
+    return [named.language]
 
 
 def _by_language(inputs: list[str], tags: Sequence[str | None]) -> list[tuple[list[str], list[Any]]]:

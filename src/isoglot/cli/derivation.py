@@ -14,7 +14,7 @@ from isoglot.formats.sources import READING, LinkReading, Reading
 from isoglot.synthetic.options import WorldRequest
 
 
-class DerivedFrom(LinkReading):
+class DeriveReading(LinkReading):
     """Flags for the languages and the format of the input."""
 
     language: str | None = option(
@@ -45,7 +45,7 @@ def derive(
     ],
     request: DeriveRequest,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
-    reading: DerivedFrom,
+    reading: DeriveReading,
     running: RemakeFlags,
 ) -> None:
     """Make a new language by changing script or word order only.

@@ -17,7 +17,7 @@ from isoglot.core.checks import is_number, validated
 from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.core.named_options import spelled_by
 from isoglot.core.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
-from isoglot.formats.sources import READING
+from isoglot.formats.sources import READING, UNNAMED
 
 _WIDEST_METAVAR = 30
 """Characters up to which the choices of a flag stand beside it in the help: ``[local|ray]``."""
@@ -90,7 +90,9 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 def _was_typed(ctx: typer.Context, name: str) -> bool:
     """Whether the user gave a parameter, on the command line or in the environment; else it has its default."""
-    return not str(ctx.get_parameter_source(name)).endswith("DEFAULT")
+    source = ctx.get_parameter_source(name)
+    # By its name: the enumeration of sources is in typer's private copy of click.
+    return source is None or source.name != "DEFAULT"
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
@@ -196,18 +198,25 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
 
 
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
-    """Turn what typer read for a flag into a value for the model."""
-    if extra_of(field).get("commas"):
+    """Turn what typer read for a flag into a value for the model.
+
+    1. Several values with commas, ``--languages en,de``: a tuple.
+    2. Any other value but a mapping's stays as it is; the model checks it.
+    3. A mapping to tuples, ``--sweep layer=4,6,8``: by YAML, all values of a key.
+    4. A mapping to values of any type, ``--set layer=8``: by YAML.
+    5. Another mapping, ``--column text=body``: names and texts, or whole numbers.
+    """
+    if extra_of(field).get("commas"):  # 1
         return _comma_separated(field, value)
-    if _flag_type(field)[1] != "NAME=VALUE":
+    if _flag_type(field)[1] != "NAME=VALUE":  # 2
         return value
     kind = get_args(field.annotation)[1]  # of the mapping's values
-    if get_origin(kind) is tuple:  # --sweep KEY=4,6,8
+    if get_origin(kind) is tuple:  # 3
         return parse_sweep(value, flag)
-    if kind is Any:  # --set
+    if kind is Any:  # 4
         example = re.search(r"--set \S+=[^\s;:]+", field.description or "")
         return parse_settings(value, example=example[0] if example else f"{flag} KEY=VALUE")
-    return _named_values(field, flag, value, numbers=int in get_args(kind))
+    return _named_values(field, flag, value, numbers=int in get_args(kind))  # 5
 
 
 def _comma_separated(field: FieldInfo, text: str) -> tuple[int | str, ...]:
@@ -303,28 +312,28 @@ def parse_sweep(texts: Sequence[str], flag: str) -> dict[str, list[Any]]:
     return result
 
 
-_GROUP = "Running"
-"""Heading of these flags in the help."""
+RUNNING = "Running"
+"""Heading in the help of the flags that say how a command runs; `--help` stands under it too."""
 
 
 class RunFlags(Options):
     """Flags of every command that takes a while."""
 
-    quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=_GROUP)
+    quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=RUNNING)
 
 
 class CompareFlags(RunFlags):
     """Flags of commands that skip output that is finished and was made from the same inputs."""
 
     verify: bool = option(
-        False, "Read all inputs again, even if size and date of the files are unchanged.", group=_GROUP
+        False, "Read all inputs again, even if size and date of the files are unchanged.", group=RUNNING
     )
 
 
 class ReplaceFlags(RunFlags):
     """Flags of commands that refuse to replace another output without `--overwrite`."""
 
-    overwrite: bool = option(False, "Replace an output made with other options.", group=_GROUP)
+    overwrite: bool = option(False, "Replace an output made with other options.", group=RUNNING)
 
 
 class RemakeFlags(ReplaceFlags, CompareFlags):
@@ -335,7 +344,7 @@ class ResumeFlags(Options):
     """The flag of commands that can go on where they were stopped."""
 
     resume: bool = option(
-        False, "Go on from the parts that a stopped run has kept beside --out.", group=_GROUP
+        False, "Go on from the parts that a stopped run has kept beside --out.", group=RUNNING
     )
 
 
@@ -353,6 +362,14 @@ class SideLanguages(Options):
     def tags(self) -> tuple[str, str]:
         """Both codes; empty for one that is not given."""
         return self.source_language or "", self.target_language or ""
+
+    @property
+    def tags_or_unnamed(self) -> tuple[str, str]:
+        """Both codes; for one that is not given the code ``src`` or ``tgt``, because a corpus needs one for each side.
+
+        ``src`` and ``tgt`` stand for languages that nobody has named, so they fit a prepared folder in any languages.
+        """
+        return self.source_language or UNNAMED[0], self.target_language or UNNAMED[1]
 
 
 KEEP_ADAPTER = "Also write the adapter separately, to OUT/adapter, as peft reads it."

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from isoglot.cli.first_options import FIRST_OPTIONS
+from isoglot.cli.flags import RUNNING
 
 WIDEST_HELP = 100
 """Columns of help in a terminal that has them; longer lines are hard to read."""
@@ -18,7 +19,6 @@ _WIDEST_EXAMPLE = 74
 _TYPES = {"str": "TEXT", "path": "PATH", "int": "N", "float": "NUMBER"}
 """Types as typer writes them, and as the help does."""
 _FIRST = "Options that most people need"
-_RUNNING = "Running"
 
 
 def option_groups(command: Any, ctx: Any) -> dict[str, list[Any]]:
@@ -40,11 +40,13 @@ def option_groups(command: Any, ctx: Any) -> dict[str, list[Any]]:
     for parameter in parameters:
         if parameter in first or parameter.name == "help":
             continue
-        own = "Arguments" if parameter.param_type_name == "argument" else ungrouped
-        groups.setdefault(getattr(parameter, "rich_help_panel", None) or own, []).append(parameter)
+        heading = getattr(parameter, "rich_help_panel", None)  # the group that an option model names
+        if not heading:
+            heading = "Arguments" if parameter.param_type_name == "argument" else ungrouped
+        groups.setdefault(heading, []).append(parameter)
     shown = {heading: group for heading, group in groups.items() if group}
     has_groups = bool(set(shown) - {"Arguments", _FIRST, ungrouped})
-    last = _RUNNING if has_groups else ungrouped
+    last = RUNNING if has_groups else ungrouped
     shown.setdefault(last, []).extend(parameter for parameter in parameters if parameter.name == "help")
     return shown
 

@@ -10,7 +10,6 @@ from isoglot.cli.alignment import Bitext, BitextReading
 from isoglot.cli.console import Console
 from isoglot.cli.flags import ResumeFlags, RunFlags, SideLanguages, with_flags
 from isoglot.core.options import Options, OutputFile, OutputText, option
-from isoglot.formats.sources import UNNAMED
 from isoglot.mining.options import FilterRequest, MineRequest, SentenceAlignRequest
 
 PairsOut = Annotated[
@@ -58,8 +57,7 @@ def filter_(
     from isoglot.corpus.open_corpus import open_corpus
     from isoglot.mining.filter_pairs import filter_files
 
-    languages = [tag or unnamed for tag, unnamed in zip(pairs.tags, UNNAMED, strict=False)]
-    corpus = open_corpus(inputs, "bitext", languages=languages, **pairs.reading)
+    corpus = open_corpus(inputs, "bitext", languages=pairs.tags_or_unnamed, **pairs.reading)
     with Console(quiet=running.quiet) as console:
         report = filter_files(
             corpus,
@@ -72,10 +70,11 @@ def filter_(
         )
         for name, histogram in report.histograms.items():
             console.note(histogram.text(name))
-        dropped = ", ".join(f"{name} {count:,}" for name, count in report.dropped.most_common())
-        console.note(
-            f"{report.kept:,} of {report.read:,} pairs kept{f'; dropped: {dropped}' if dropped else ''}"
-        )
+        summary = f"{report.kept:,} of {report.read:,} pairs kept"
+        if report.dropped:
+            reasons = [f"{name} {count:,}" for name, count in report.dropped.most_common()]
+            summary += f"; dropped: {', '.join(reasons)}"
+        console.note(summary)
 
 
 @with_flags
@@ -122,9 +121,8 @@ def mine(
         if report.pairs:
             console.note(report.histogram.text(request.similarity))
         sizes = " and ".join(f"{count:,}" for count in report.sentences)
-        console.note(
-            f"{report.pairs:,} pairs of {sizes} different sentences{'' if out == '-' else f': {out}'}"
-        )
+        place = "" if out == "-" else f": {out}"
+        console.note(f"{report.pairs:,} pairs of {sizes} different sentences{place}")
 
 
 @with_flags
@@ -158,7 +156,8 @@ def align_sentences(
         counts = align_sentence_files(
             (source, target), out, request, languages=languages.tags, progress=console
         )
-        sizes = ", ".join(
-            f"{size}: {count:,}" for size, count in sorted(counts.items(), key=lambda item: -item[1])
-        )
-        console.note(f"{sum(counts.values()):,} groups ({sizes}){'' if out == '-' else f': {out}'}")
+        # Groups by how many lines of each side they have, the most frequent sizes first: 1-1: 40, 1-2: 3.
+        most_frequent = sorted(counts.items(), key=lambda item: -item[1])
+        sizes = ", ".join(f"{size}: {count:,}" for size, count in most_frequent)
+        place = "" if out == "-" else f": {out}"
+        console.note(f"{sum(counts.values()):,} groups ({sizes}){place}")

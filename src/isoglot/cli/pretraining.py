@@ -50,21 +50,24 @@ def trim(
 
     request = request.model_copy(update={"text": (*request.text, *(more or ()))})
     with Console(quiet=running.quiet) as console:
-        done = run(checkpoint, out, request, overwrite=running.overwrite, progress=console)
-        if done.skipped:
+        trimmed = run(checkpoint, out, request, overwrite=running.overwrite, progress=console)
+        if trimmed.skipped:
             console.note(f"nothing to do: {out} holds this trimmed encoder already")
     if running.quiet:
         return
-    typer.echo(f"pieces: {done.pieces[0]:,} -> {done.pieces[1]:,}")
-    if done.tenfold > done.pieces[1]:
-        about = round(done.tenfold, 2 - len(str(done.tenfold)))
+    pieces_before, pieces_kept = trimmed.pieces
+    typer.echo(f"pieces: {pieces_before:,} -> {pieces_kept:,}")
+    if trimmed.tenfold > pieces_kept:
+        # To two digits: 12,345 is about 12,000.
+        about = round(trimmed.tenfold, 2 - len(str(trimmed.tenfold)))
         typer.echo(f"estimate: ten times as much text of this kind would keep about {about:,} pieces")
-    typer.echo(f"parameters: {done.parameters[0]:,} -> {done.parameters[1]:,}")
-    if done.held_out is not None:
-        tokens, changed = done.held_out
+    parameters_before, parameters_kept = trimmed.parameters
+    typer.echo(f"parameters: {parameters_before:,} -> {parameters_kept:,}")
+    if trimmed.held_out is not None:
+        tokens, changed = trimmed.held_out
         share = f" ({100 * changed / tokens:.2f}%)" if tokens else ""
         typer.echo(f"held-out text: {changed:,} of {tokens:,} tokens cut differently{share}")
-    typer.echo(str(done.path))
+    typer.echo(str(trimmed.path))
 
 
 @with_flags
@@ -166,8 +169,9 @@ def init(
     from isoglot.pretraining.new_recipe import init as run
 
     with Console():
-        languages, how = (source_language, target_language), reading.model_dump(exclude_unset=True)
-        written = run(inputs, out, model=model, languages=languages, overwrite=overwrite, **how)
+        languages = (source_language, target_language)
+        given = reading.model_dump(exclude_unset=True)
+        written = run(inputs, out, model=model, languages=languages, overwrite=overwrite, **given)
     typer.echo(f"wrote {written}; look at it, then: isoglot pretrain {written} --out runs/{written.stem}")
 
 

@@ -19,9 +19,10 @@ class FlagSpelling:
     1. An option with a flag: ``--layer 8``.
     2. ``languages``, as Python calls them: ``--lang``, or ``--source-lang`` and ``--target-lang`` in a command with two
        sides.
-    3. Another option, in a command that takes a recipe: a key of the recipe, `` `layer: 8` ``.
+    3. Another option, in a command that takes a recipe: a line of the recipe, `` `layer: 8` ``. But an option that is
+       named by its place in the recipe follows rule 4: ``train.steps`` is ``--set train.steps=100``.
     4. Another option, in a command with ``--set``: ``--set layer=8``.
-    5. Otherwise as if it had a flag: the message is about another command.
+    5. Any other option as if the command had a flag for it, ``--layer 8``: the message is about another command.
 
     Args:
         command: The click command whose message is shown.
@@ -33,9 +34,9 @@ class FlagSpelling:
 
     def __call__(self, name: str, value: Any) -> str:
         """Write an option, and its value if there is one."""
-        if name in self._parameters:
+        if name in self._parameters:  # 1
             return self._parameter(self._parameters[name], value)
-        if name == "languages":
+        if name == "languages":  # 2
             return self._languages(value)
         return self._setting(name, value)
 
@@ -60,14 +61,19 @@ class FlagSpelling:
         return [",".join(map(str, value))] if is_typed_once else list(value)
 
     def _languages(self, value: Any) -> str:
-        """Write the language of a text, or both languages of a pair of texts."""
+        """Write the language of a text, or both languages of a pair of texts.
+
+        1. Two languages are ``--source-lang en --target-lang de`` in a command that has these flags.
+        2. One language is ``--lang en``; two are ``--lang en,de`` in a command that has this flag alone.
+        3. In a command with neither, both are ``--languages en,de``.
+        """
         is_list = isinstance(value, list | tuple)
         values = value if is_list else str(value).split(",")
         is_pair = value is NO_VALUE or is_list or len(values) > 1
         has_sides = _SIDES[0] in self._parameters
-        names = _SIDES if has_sides and is_pair else ("language",)
+        names = _SIDES if has_sides and is_pair else ("language",)  # 1, 2
         flags = [self._parameters[name].opts[0] for name in names if name in self._parameters]
-        flags = flags or ["--languages"]
+        flags = flags or ["--languages"]  # 3
         if value is NO_VALUE:
             return " and ".join(flags)
         if len(flags) < len(values):
@@ -75,13 +81,14 @@ class FlagSpelling:
         return " ".join(f"{flag} {_typed(tag)}" for flag, tag in zip(flags, values, strict=False))
 
     def _setting(self, name: str, value: Any) -> str:
-        """Write an option without a flag of its own."""
+        """Write an option without a flag of its own (rules 3, 4 and 5)."""
         takes_recipe = "overrides" in self._parameters
-        if takes_recipe and "." not in name:
+        is_place_in_recipe = "." in name
+        if takes_recipe and not is_place_in_recipe:  # 3
             return f"`{name}`" if value is NO_VALUE else f"`{name}: {yaml_text(value)}`"
-        if self._has_set:
+        if self._has_set:  # 4
             return f"--set {name}" if value is NO_VALUE else f"--set {_typed(f'{name}={yaml_text(value)}')}"
-        flag = "--" + name.replace("_", "-")
+        flag = "--" + name.replace("_", "-")  # 5
         return flag if value is NO_VALUE or value is True else f"{flag} {_typed(value)}"
 
 

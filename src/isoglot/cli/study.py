@@ -77,12 +77,12 @@ def study(
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
     if options.out is None and not options.dry_run:
         raise ConfigurationError("--out is missing; name a folder: --out runs/study")
-    encoders, patterns = part_and_cells(options.only)
+    part_of_encoders, cell_patterns = part_and_cells(options.only)
     root = options.out or Path("runs/study")
-    selection = Selection(names, root, options.scale, options.sizes, patterns, options.keep)
+    selection = Selection(names, root, options.scale, options.sizes, cell_patterns, options.keep)
     with Console(quiet=running.quiet) as console:
         programs = selection.programs(console)
-        plan = inspect_programs(programs, encoders=encoders, check=not options.tables_only)
+        plan = inspect_programs(programs, encoders=part_of_encoders, check=not options.tables_only)
         tally = Tally()
         if options.dry_run:
             _show(programs, plan, values=options.show)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from isoglot.cli.console import Console, printed
+from isoglot.cli.console import Console, printed_at_end
 from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, with_flags
 from isoglot.core.options import FileName, Options, OutputFile, OutputText, Seed, option, settings_option
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
@@ -23,8 +23,6 @@ from isoglot.runs.sweep import SweepRequest, check_each, planned_runs, refuse_gi
 Checkpoints = Annotated[
     list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
 ]
-
-
 Checkpoint = Annotated[
     str,
     typer.Argument(
@@ -156,7 +154,7 @@ def finetune(
             typer.echo(str(path))
 
 
-class TestFlags(Options):
+class EvaluateFlags(Options):
     """Flags for what is measured, and where results go."""
 
     languages: tuple[str, ...] = option(
@@ -185,7 +183,7 @@ def evaluate(
         ),
     ],
     data: TaskFlags,
-    tested: TestFlags,
+    tested: EvaluateFlags,
     measuring: MeasureOptions,
     running: CompareFlags,
     tasks: _Tasks = False,
@@ -213,7 +211,7 @@ def evaluate(
     # `--set language_ids` belongs to the measuring, and not to the task.
     language_ids = values.pop("language_ids", None)
     options = {**dict(measuring), "out": tested.out, "language_ids": language_ids}
-    with printed() as measured, Console(quiet=running.quiet) as console:
+    with printed_at_end() as measured, Console(quiet=running.quiet) as console:
         every = [str(checkpoint) for place in checkpoints for checkpoint in checkpoints_of(place)]
         for checkpoint, folder in zip(every, prediction_folders(every, tested.predictions), strict=True):
             measure(
@@ -223,7 +221,7 @@ def evaluate(
                 split=tested.split,
                 options=EvaluateOptions(**options, predictions=folder),
                 progress=console,
-                measured=measured.of(checkpoint, partial(_recipe_of_name, checkpoint)),
+                measured=measured.adder(checkpoint, partial(_recipe_of_name, checkpoint)),
             )
 
 
@@ -291,8 +289,8 @@ def predict(
     from isoglot.runs.json_lines import json_line
 
     require_one_process("predict", "labels")
-    printed_out = str(options.out) == "-"
-    if not printed_out:
+    to_standard_output = str(options.out) == "-"
+    if not to_standard_output:
         refuse_overwriting(options.out, [file])
         require_writable(options.out)
     rows = read_rows(file)
@@ -302,7 +300,7 @@ def predict(
             probabilities=options.probabilities, progress=console, **options.settings,
         )  # fmt: skip
     text = "".join(map(json_line, labelled))
-    if printed_out:
+    if to_standard_output:
         typer.echo(text, nl=False)
     else:
         write_text(options.out, text)
@@ -360,8 +358,8 @@ def transfer(
             how = TransferOptions(settings.changed(run=name), options.split, options.keep, run.values)
             jobs.append(TransferJob(labelled, checkpoint, task, how))
             places[labelled.label] = folder
-    with printed() as measured, Console(quiet=running.quiet) as console:
+    with printed_at_end() as measured, Console(quiet=running.quiet) as console:
         transfer_runs(
             jobs, options.languages, workers=train.workers, progress=console,
-            measured=lambda run, rows: measured.of(places[run.label])(rows),
+            measured=lambda run, rows: measured.adder(places[run.label])(rows),
         )  # fmt: skip

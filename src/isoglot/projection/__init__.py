@@ -17,14 +17,16 @@ The words of this room, each for one thing:
 - *fate*: what became of a span: ``whole``, ``shortened``, ``split`` or ``lost``.
 - *gap*: words between two pieces of a span; the option ``gap`` says how many are filled in.
 - *mark*: a word without a letter or digit.
-- *line*: one segment with inline tags; its translation has none yet.
+- *line*: one segment with inline tags; its translation has none yet. A *linked line* has both, and the word links.
 - *element*: a tag that stands alone, or a pair of tags with the text between them. Its *parent* is the element that
   holds it, or the line.
-- *extent*: the words of an element in the source.
+- *extent*: the words of an element in the source. An element without any, such as `<br/>`, is *wordless*.
+- *empty element*: an element without words in the translation; wordless, or lost in projection.
 - *boundary*: a place between two words, by the number of the word behind it.
 - *position*: a boundary, or a place inside a word.
 - *spans of a text*: the ranges of characters of its words, beside ``words``; no labels.
 - *window*: source and target words that are aligned by themselves, such as two sentences of a context. As a pair of its
-  own it is a *part* of the pair.
+  own it is a *window pair*.
+- *part* of a translation: a stretch of its text, a tag, or white space. A translation is written part by part.
 - *slot*: a place for white space before or behind a tag.
 """

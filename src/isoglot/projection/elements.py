@@ -75,7 +75,7 @@ def project_elements(line: LinkedLine, pair: SentencePair, gap: int) -> tuple[Ra
     ranges: Ranges = {}
     fates: dict[int, Fate] = {}
     for element, (extent, span) in enumerate(zip(line.extents, projected, strict=True)):
-        if extent.is_empty:
+        if extent.is_wordless:
             continue
         fates[element] = span.fate
         if span.target_range is not None:
@@ -94,24 +94,28 @@ def fill_parents(line: LinkedLine, projected: Ranges) -> Ranges:
     return ranges
 
 
-def fill_parent(line: LinkedLine, parent: int | None, placed: Ranges) -> Ranges:
+def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
     """Share the words of a parent among its children, if they fill it in the source; else return nothing.
 
     ``<p><b>Save</b> <i>the file</i></p>`` leaves no word of ``<p>`` outside ``<b>`` and ``<i>``, so its translation
     must not either. The unclaimed words between two neighbours are divided where the left one ends
     (:func:`_end_of_left_neighbour`): words before that go to the left neighbour; the others go to a child that
     was lost in projection and follows the left one in the source, else to the right neighbour.
+
+    ``ranges``: The target words of all elements that have some. The result has those of the children alone.
     """
-    target, children = line.target_range(parent, placed), line.children.get(parent, [])
+    target = line.target_range(parent, ranges)
+    children = line.children.get(parent, [])
     if target is None or not _children_fill(line, children, line.source_range(parent)):
         return {}
-    ranges = {child: placed[child] for child in children if child in placed}
-    # By the child before it in the source, None before the first.
-    lost_after = {before: child for before, child in pairwise([None, *children]) if child not in placed}
-    in_translation = sorted(ranges, key=ranges.__getitem__)
+    filled = {child: ranges[child] for child in children if child in ranges}
+    # Lost children, each by the child before it in the source; None stands before the first child.
+    lost_after = {before: child for before, child in pairwise([None, *children]) if child not in ranges}
+    in_translation = sorted(filled, key=filled.__getitem__)
     for left, right in pairwise([None, *in_translation, None]):
-        first = target[0] if left is None else ranges[left][1]
-        stop = target[1] if right is None else ranges[right][0]  # unclaimed: first to stop - 1
+        # No child has the words from `first` to `stop - 1`.
+        first = target[0] if left is None else filled[left][1]
+        stop = target[1] if right is None else filled[right][0]
         lost = lost_after.get(left)
         if left is None:
             end_of_left = first
@@ -120,25 +124,25 @@ def fill_parent(line: LinkedLine, parent: int | None, placed: Ranges) -> Ranges:
         else:
             end_of_left = _end_of_left_neighbour(line, left, first, stop)
         if left is not None:
-            ranges[left] = ranges[left][0], end_of_left
+            filled[left] = filled[left][0], end_of_left
         if end_of_left >= stop:
             continue
         if lost is not None:
-            ranges[lost] = end_of_left, stop
+            filled[lost] = end_of_left, stop
         elif right is not None:
-            ranges[right] = end_of_left, ranges[right][1]
-    return ranges
+            filled[right] = end_of_left, filled[right][1]
+    return filled
 
 
-def _children_fill(line: LinkedLine, children: list[int], parent: Range) -> bool:
-    """Whether every word of a parent is in one of its children, and none is in two."""
-    filled_to = parent[0]
+def _children_fill(line: LinkedLine, children: list[int], parent_range: Range) -> bool:
+    """Whether every source word of a parent is in one of its children, and none is in two."""
+    filled_to = parent_range[0]
     for child in children:
         extent = line.extents[child]
         if extent.source_range[0] != filled_to or not extent.cuts_no_word:
             return False
         filled_to = extent.source_range[1]
-    return filled_to == parent[1]
+    return filled_to == parent_range[1]
 
 
 def _end_of_left_neighbour(line: LinkedLine, left: int, first: int, stop: int) -> int:

@@ -24,9 +24,9 @@ class Vote(NamedTuple):
 class EmptyElement(NamedTuple):
     """An element without words in the translation, and what its place depends on."""
 
-    source: Range  # its source words; empty for a tag that stands alone
-    parent_source: Range
-    parent_target: Range
+    source_range: Range  # empty for a tag that stands alone
+    parent_source_range: Range
+    parent_target_range: Range
     siblings: list[Range]  # target words of elements with the same parent, from left to right
     # The tag is written together with the word before it, or stands behind the end of a sentence.
     touches_left: bool
@@ -62,48 +62,58 @@ class Votes(NamedTuple):
     right: list[Vote]
 
 
-def place_empty_elements(line: LinkedLine, placed: Ranges) -> tuple[dict[int, int], set[int]]:
-    """Find the boundary of each element that is not placed, but whose parent is.
+def place_empty_elements(line: LinkedLine, ranges: Ranges) -> tuple[dict[int, int], set[int]]:
+    """Find the boundary of each element that has no words in the translation, but whose parent has some.
+
+    ``ranges``: The target words of the elements that have some.
 
     Returns:
         The boundaries by element, and the elements that have words on another side than in the source.
     """
-    in_translation = sorted(placed, key=placed.__getitem__)
+    in_translation = sorted(ranges, key=ranges.__getitem__)
     siblings: dict[int | None, list[Range]] = {}
     for parent, children in children_of(line.marked, in_translation).items():
-        siblings[parent] = [placed[child] for child in children]
-    linked, spaces = sorted(line.translations), group_spaces(line.marked)
+        siblings[parent] = [ranges[child] for child in children]
+    linked_words, spaces = sorted(line.targets_of), group_spaces(line.marked)
     boundaries: dict[int, int] = {}
     moved: set[int] = set()
     for number, element in enumerate(line.marked.elements):
-        parent_target = line.target_range(element.parent, placed)
-        if number in placed or parent_target is None:
+        parent_target_range = line.target_range(element.parent, ranges)
+        if number in ranges or parent_target_range is None:
             continue
         beside = siblings.get(element.parent, [])
-        empty = empty_element(line, number, parent_target, beside, spaces)
-        boundaries[number], is_moved = place_of_empty(line, empty, linked)
+        empty = empty_element(line, number, parent_target_range, beside, spaces)
+        boundaries[number], is_moved = place_of_empty(line, empty, linked_words)
         if is_moved:
             moved.add(number)
     return boundaries, moved
 
 
 def empty_element(
-    line: LinkedLine, number: int, parent_target: Range, siblings: list[Range], spaces: Sequence[Spaces]
+    line: LinkedLine, number: int, parent_target_range: Range, siblings: list[Range], spaces: Sequence[Spaces]
 ) -> EmptyElement:
     """Collect what the place of an element depends on; ``spaces`` are :func:`group_spaces` of the line."""
-    element, source = line.marked.elements[number], line.extents[number].source_range
-    parent_source = line.source_range(element.parent)
-    follows_sentence = source[0] > parent_source[0] and line.source.ends_sentence(source[0])
+    element = line.marked.elements[number]
+    source_range = line.extents[number].source_range
+    parent_source_range = line.source_range(element.parent)
+    begins_later = source_range[0] > parent_source_range[0]
+    follows_sentence = begins_later and line.source.ends_sentence(source_range[0])
     touches_left = spaces[element.opening].before == ""
     touches_right = spaces[element.closing].after == ""
     if follows_sentence:  # rule 2: it belongs to the end of the sentence, however it is written
         touches_left, touches_right = True, False
     return EmptyElement(
-        source, parent_source, parent_target, siblings, touches_left, touches_right, follows_sentence
+        source_range,
+        parent_source_range,
+        parent_target_range,
+        siblings,
+        touches_left,
+        touches_right,
+        follows_sentence,
     )
 
 
-def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -> tuple[int, bool]:
+def place_of_empty(line: LinkedLine, empty: EmptyElement, linked_words: Sequence[int]) -> tuple[int, bool]:
     """Choose the boundary of an element without words; and say whether words are on another side than in the source.
 
     ``Press <img/> to save.`` has no word inside ``<img/>``, so the words around it decide:
@@ -121,9 +131,9 @@ def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int])
        that the tag belongs to (:func:`chosen`).
     6. *Closing marks.* A tag that touches no word stays behind closing marks (:func:`clear_of_marks`).
 
-    ``linked``: The source words that have links, in their order.
+    ``linked_words``: The source words that have links, from left to right.
     """
-    votes = glued(empty, votes_around(line, empty, linked))  # 1, 2
+    votes = glued(empty, votes_around(line, empty, linked_words))  # 1, 2
     candidates, moved = agreed(empty, votes), False  # 3
     if candidates is None:
         candidates, moved = least_wrong(empty, votes)  # 4
@@ -135,23 +145,24 @@ def place_of_empty(line: LinkedLine, empty: EmptyElement, linked: Sequence[int])
     return boundary, moved
 
 
-def votes_around(line: LinkedLine, empty: EmptyElement, linked: Sequence[int]) -> Votes:
+def votes_around(line: LinkedLine, empty: EmptyElement, linked_words: Sequence[int]) -> Votes:
     """Rule 1: the votes of the nearest linked words on both sides, inside the parent."""
-    first, stop = empty.parent_source
-    # Linked words from `begin` to `end` are inside the element.
-    begin, end = bisect_left(linked, empty.source[0]), bisect_left(linked, empty.source[1])
-    before = [word for word in linked[max(begin - _NEAR, 0) : begin] if word >= first]
-    behind = [word for word in linked[end : end + _NEAR] if word < stop]
+    first, stop = empty.parent_source_range
+    # `linked_words[begin:end]` are inside the element: none, unless the element lost its words in projection.
+    begin = bisect_left(linked_words, empty.source_range[0])
+    end = bisect_left(linked_words, empty.source_range[1])
+    before = [word for word in linked_words[max(begin - _NEAR, 0) : begin] if word >= first]
+    behind = [word for word in linked_words[end : end + _NEAR] if word < stop]
     before.reverse()  # the nearest first
     return Votes(_votes_of(line, empty, before), _votes_of(line, empty, behind))
 
 
 def _votes_of(line: LinkedLine, empty: EmptyElement, nearest_first: Sequence[int]) -> list[Vote]:
     """The votes of source words: the translations of the n-th nearest word weigh 1/n each."""
-    first, stop = empty.parent_target
+    first, stop = empty.parent_target_range
     votes = []
     for rank, source in enumerate(nearest_first, 1):
-        inside = [word for word in line.translations[source] if first <= word < stop]
+        inside = [word for word in line.targets_of[source] if first <= word < stop]
         votes += [Vote(1 / rank, word) for word in inside]
     return votes
 
@@ -172,7 +183,7 @@ def _nearest_twice(votes: list[Vote]) -> list[Vote]:
 
 def agreed(empty: EmptyElement, votes: Votes) -> Range | None:
     """Rule 3: the first and the last boundary that all votes agree on; None if there is none, or it is in a sibling."""
-    start, end = empty.parent_target  # its outermost boundaries
+    start, end = empty.parent_target_range  # its outermost boundaries
     first = max((vote.word + 1 for vote in votes.left), default=start)
     last = min((vote.word for vote in votes.right), default=end)
     if first > last or not empty.is_free(first) or not empty.is_free(last):
@@ -183,7 +194,7 @@ def agreed(empty: EmptyElement, votes: Votes) -> Range | None:
 def least_wrong(empty: EmptyElement, votes: Votes) -> tuple[Range, bool]:
     """Rule 4: the first and the last boundary with the least weight on the wrong side, and whether that is above 0."""
     # The weight changes only at words that vote, so no other boundary can be better.
-    boundaries = [*empty.parent_target]
+    boundaries = [*empty.parent_target_range]
     for vote in [*votes.left, *votes.right]:
         boundaries += [vote.word, vote.word + 1]
     costs: dict[int, float] = {}
@@ -198,10 +209,15 @@ def least_wrong(empty: EmptyElement, votes: Votes) -> tuple[Range, bool]:
 
 
 def nearest_sentence_end(line: LinkedLine, empty: EmptyElement, candidates: Range) -> Range:
-    """Rule 4: the end of a sentence that is nearest to the first candidate; the candidates if none is near."""
-    start, end = empty.parent_target
+    """Rule 4: the end of a sentence that is nearest to the first candidate; the candidates if none is near.
+
+    An end inside a sibling does not count, because the element must not tear the sibling apart.
+    """
+    start, end = empty.parent_target_range
     around = range(max(start, candidates[0] - _NEAR), min(end, candidates[0] + _NEAR) + 1)
-    ends = [boundary for boundary in around if line.target.ends_sentence(boundary)]
+    ends = [
+        boundary for boundary in around if line.target.ends_sentence(boundary) and empty.is_free(boundary)
+    ]
     if not ends:
         return candidates
     nearest = min(ends, key=lambda boundary: abs(boundary - candidates[0]))
@@ -215,13 +231,13 @@ def chosen(line: LinkedLine, empty: EmptyElement, votes: Votes, candidates: Rang
     the tag goes before its right neighbour, but behind a mark that it follows: ``a (<x/>) c``.
     """
     first, last = candidates
-    is_at_start = empty.source[0] == empty.parent_source[0]
-    is_at_end = empty.source[1] == empty.parent_source[1]
+    is_at_start = empty.source_range[0] == empty.parent_source_range[0]
+    is_at_end = empty.source_range[1] == empty.parent_source_range[1]
     if is_at_start:
         return first
     if is_at_end or not votes.left:
         return last
-    word_before = line.source.words[empty.source[0] - 1]
+    word_before = line.source.words[empty.source_range[0] - 1]
     follows_mark = not word_before[-1].isalnum()
     belongs_left = empty.touches_left if empty.touches_one_side else follows_mark
     if votes.right and not belongs_left:
@@ -229,9 +245,8 @@ def chosen(line: LinkedLine, empty: EmptyElement, votes: Votes, candidates: Rang
     if not follows_mark:
         return first
     # The translation of the mark may have no link: the tag stays behind marks that close.
-    behind = line.target.behind_closing_marks(
-        first, empty.parent_target[1] if empty.follows_sentence else last
-    )
+    limit = empty.parent_target_range[1] if empty.follows_sentence else last
+    behind = line.target.behind_closing_marks(first, limit)
     return behind if empty.is_free(behind) else first
 
 
@@ -240,9 +255,12 @@ def clear_of_marks(line: LinkedLine, empty: EmptyElement, boundary: int) -> int:
 
     ``I know <ph/> that`` becomes ``Ich weiß, <ph/> dass`` and not ``Ich weiß <ph/>, dass``.
     """
-    start, end = empty.parent_target
-    is_inside = empty.parent_source[0] < empty.source[0] and empty.source[1] < empty.parent_source[1]
-    if not is_inside or boundary == start or line.source.is_mark(empty.source[1]):
+    start, end = empty.parent_target_range
+    is_inside = (
+        empty.parent_source_range[0] < empty.source_range[0]
+        and empty.source_range[1] < empty.parent_source_range[1]
+    )
+    if not is_inside or boundary == start or line.source.is_mark(empty.source_range[1]):
         return boundary
     behind = line.target.behind_closing_marks(boundary, end)
     # The tag is inside its parent in the source, so it does not move to the end of the parent.

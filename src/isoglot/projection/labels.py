@@ -51,7 +51,17 @@ def covered(spans: Sequence[Range], start: int, end: int) -> Range:
 
 @dataclass(slots=True)
 class LabelledPair(SentencePair):
-    """A text with its labels, and its translation. Each kind of labels has a form of its own for ``labels``."""
+    """A text with its labels, and its translation.
+
+    ``labels`` has a form of its own in each kind of labels:
+
+    | kind | ``labels`` |
+    |---|---|
+    | ``pos``, ``ner`` | the tag of each source word: ``("B-PER", "I-PER", "O")`` |
+    | ``offsets`` | the name and the range of source words of each span: ``[("PER", (0, 2))]`` |
+    | ``questions`` | of each question the row to write, without answers yet, and the source words of its answers |
+    | ``markup`` | the line with its tags and elements, and the escaped characters of the translation |
+    """
 
     labels: Any = None
 
@@ -85,13 +95,13 @@ class ProjectionCounts:
 
     def summary(self) -> str:
         """Say it in one line: ``2 examples, 2 written; 3 of 4 words labelled``."""
-        parts = [f"{self.examples:,} example{'s' * (self.examples != 1)}, {self.written:,} written"]
+        phrases = [f"{self.examples:,} example{'s' * (self.examples != 1)}, {self.written:,} written"]
         if self.words:
-            parts.append(f"{self.labelled:,} of {self.words:,} words labelled")
+            phrases.append(f"{self.labelled:,} of {self.words:,} words labelled")
         if self.spans:
             changed = [f"{self.fates[fate]:,} {fate}" for fate in ("lost", "split", "shortened")]
-            parts.append(f"{self.spans:,} spans: {', '.join(changed)}")
-        return "; ".join(parts)
+            phrases.append(f"{self.spans:,} spans: {', '.join(changed)}")
+        return "; ".join(phrases)
 
 
 class ReportedTag(NamedTuple):
@@ -107,16 +117,16 @@ class LabelKind(ABC):
     """A kind of labels: the functions that read and write it.
 
     Args:
-        labels: File of the labelled text.
-        translation: File of its translation.
+        labels_path: File of the labelled text.
+        translation_path: File of its translation.
         out: File to write.
         options: The options of ``isoglot project``.
         counts: Filled while pairs are written.
         problems: Filled by markup: the tags that a person should look at.
     """
 
-    labels: str | Path
-    translation: str | Path
+    labels_path: str | Path
+    translation_path: str | Path
     out: str | Path
     options: ProjectOptions
     counts: ProjectionCounts = field(default_factory=ProjectionCounts)
@@ -124,15 +134,25 @@ class LabelKind(ABC):
 
     @abstractmethod
     def pairs(self) -> Iterator[LabelledPair]:
-        """Yield labelled sentences, lines or contexts with their translations, cut into words, in their order."""
+        """Yield labelled sentences, lines or contexts with their translations, cut into words, in their order.
+
+        The labels have the form that :class:`LabelledPair` says.
+        """
 
     def windows(self, pair: SentencePair) -> Iterable[tuple[Range, Range]]:
-        """Ranges of source and target words that are aligned by themselves; by default the whole pair is one."""
+        """The windows of a pair: ranges of source and target words that are aligned by themselves.
+
+        By default the whole pair is one window.
+        """
         source, target = pair.words
         return [((0, len(source)), (0, len(target)))]
 
-    def parts(self, pair: SentencePair) -> Iterator[tuple[int, int, SentencePair]]:
-        """Yield the :meth:`windows` of a pair as pairs of their own, with the first source and target word of each."""
+    def window_pairs(self, pair: SentencePair) -> Iterator[tuple[int, int, SentencePair]]:
+        """Yield the :meth:`windows` of a pair as pairs of their own, with the first source and target word of each.
+
+        The words of a window pair count from 0, so a link (1, 0) of the window that begins with the source word 5 and
+        the target word 7 is the link (6, 7) of the pair. Windows without words on one side are left out.
+        """
         for (first, stop), (target_first, target_stop) in self.windows(pair):
             source = _without_spaces(pair.words[0][first:stop])
             target = _without_spaces(pair.words[1][target_first:target_stop])
@@ -160,7 +180,7 @@ class LabelKind(ABC):
         """Yield each sentence with its translation; refuse files of which one has more than the other."""
         for number, (labelled, translated) in enumerate(pairs):
             if labelled is None or translated is None:
-                paths = self.labels, self.translation
+                paths = self.labels_path, self.translation_path
                 short, long = paths if labelled is None else paths[::-1]
                 raise InputError(
                     f"ends after {number:,} sentences, but {long} continues; sentence i must translate sentence i",

@@ -1,4 +1,4 @@
-"""A line with tags beside its translation: the plain data that the passes of projection read."""
+"""A line with tags beside its translation, and the links between: the plain data that the passes of markup read."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -32,8 +32,8 @@ class Extent(NamedTuple):
     closing: Position
 
     @property
-    def is_empty(self) -> bool:
-        """Whether the element has no word."""
+    def is_wordless(self) -> bool:
+        """Whether the element has no word in the source."""
         return self.source_range[0] == self.source_range[1]
 
     @property
@@ -45,27 +45,35 @@ class Extent(NamedTuple):
 class LinkedLine(NamedTuple):
     """A line with tags, its translation, and the links between their words.
 
-    Elements are named by their numbers in ``marked.elements``, and None stands for the line itself.
+    An element is named by its number in ``marked.elements``, a word by its number in ``source`` or ``target``. Where an
+    element is asked for, None stands for the line itself.
+
+    Example:
+        >>> from isoglot.formats.markup_lines import parse_markup
+        >>> pair = SentencePair.of(["a", "c"], ["C", "A"], links=[(0, 1), (1, 0)])
+        >>> line = linked_line(parse_markup("a <b>c</b>"), pair)
+        >>> line.source_range(0), line.targets_of[1], line.are_linked(1, 0)
+        ((1, 2), [0], True)
     """
 
-    marked: MarkedText
+    marked: MarkedText  # the source text with its tags and elements
     source: CutText
     target: CutText
     extents: list[Extent]  # one for each element
-    children: Mapping[int | None, list[int]]  # by parent, its elements that have source words
-    translations: Mapping[int, list[int]]  # by linked source word, its target words
+    children: Mapping[int | None, list[int]]  # for each parent, the elements in it that have source words
+    targets_of: Mapping[int, list[int]]  # for each linked source word, the target words
 
-    def linked(self, source: int, target: int) -> bool:
-        """Whether two words are linked."""
-        return target in self.translations.get(source, ())
+    def are_linked(self, source: int, target: int) -> bool:
+        """Whether a source word and a target word are linked."""
+        return target in self.targets_of.get(source, ())
 
     def source_range(self, element: int | None) -> Range:
         """The source words of an element, or of the line."""
         return (0, len(self.source.words)) if element is None else self.extents[element].source_range
 
-    def target_range(self, element: int | None, placed: Mapping[int, Range]) -> Range | None:
-        """The target words of an element, or of the line; None for an element that is not placed."""
-        return (0, len(self.target.words)) if element is None else placed.get(element)
+    def target_range(self, element: int | None, ranges: Ranges) -> Range | None:
+        """The target words of an element, or of the line; None for an element that is not in ``ranges``."""
+        return (0, len(self.target.words)) if element is None else ranges.get(element)
 
 
 def linked_line(marked: MarkedText, pair: SentencePair) -> LinkedLine:
@@ -73,25 +81,25 @@ def linked_line(marked: MarkedText, pair: SentencePair) -> LinkedLine:
     texts, spans = pair.texts_and_spans
     source, target = map(CutText, texts, pair.words, spans)
     extents = extents_of(marked, source.spans)
-    children = children_of(marked, (n for n, extent in enumerate(extents) if not extent.is_empty))
-    translations = defaultdict[int, list[int]](list)
+    children = children_of(marked, (n for n, extent in enumerate(extents) if not extent.is_wordless))
+    targets_of = defaultdict[int, list[int]](list)
     for source_word, target_word in pair.links:
-        translations[source_word].append(target_word)
-    return LinkedLine(marked, source, target, extents, children, translations)
+        targets_of[source_word].append(target_word)
+    return LinkedLine(marked, source, target, extents, children, targets_of)
 
 
-def extents_of(marked: MarkedText, words: Sequence[Range]) -> list[Extent]:
+def extents_of(marked: MarkedText, spans: Sequence[Range]) -> list[Extent]:
     """Find the words of each element.
 
-    ``words``: The range of characters of each word of the text.
+    ``spans``: The range of characters of each word of the text.
 
     Example:
         >>> from isoglot.formats.markup_lines import parse_markup
         >>> extents_of(parse_markup("H<sub>2</sub>O <br/>is"), [(0, 3), (4, 6)])[0]
         Extent(source_range=(0, 1), opening=(0, 1), closing=(0, 2))
     """
-    starts = [start for start, _ in words]
-    ends = [end for _, end in words]
+    starts = [start for start, _ in spans]
+    ends = [end for _, end in spans]
     positions: list[Position] = []
     for tag in marked.tags:
         word = bisect_right(ends, tag.offset)  # the first word that does not end before the tag

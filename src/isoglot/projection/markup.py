@@ -45,19 +45,15 @@ class InlineTags(LabelKind):
     """Lines with inline tags, and their translations."""
 
     def pairs(self) -> Iterator[LabelledPair]:
-        """Yield one pair per line, labelled with its tags and with how the translation is written."""
+        """Yield one pair per line, labelled with the line and with the escaped characters of its translation."""
         yield from self._segmented(self._lines())
 
     def _lines(self) -> Iterator[LabelledPair]:
-        sources = parsed(parse_markup, _segments(self.labels), self.labels)
-        translations = parsed(unescaped, _segments(self.translation), self.translation)
+        sources = parsed(parse_markup, _segments(self.labels_path), self.labels_path)
+        translations = parsed(unescaped, _segments(self.translation_path), self.translation_path)
         lines = self.paired(zip_longest(sources, translations))
-        for number, (marked, (text, written)) in enumerate(lines, 1):
-            yield cut_marked(self.pair_of(marked.text, text, number), marked, written, self.cut)
-
-    def pair_of(self, source: str, target: str, line: int | None = None) -> SentencePair:
-        """Pair the text of a line with its translation."""
-        return SentencePair((source, target), line=line)
+        for number, (marked, (text, escaped)) in enumerate(lines, 1):
+            yield cut_marked(SentencePair((marked.text, text), line=number), marked, escaped, self.cut)
 
     def _segmented(self, pairs: Iterable[LabelledPair]) -> Iterator[LabelledPair]:
         """Give translations the words of the file ``segmented``, if there is one."""
@@ -86,11 +82,11 @@ class InlineTags(LabelKind):
 
     def carried(self, pair: LabelledPair) -> Any:
         """Write the translation with the tags."""
-        marked, written = pair.labels
-        placed = self.placed(pair, marked)
-        return as_markup(translation_parts(placed), written) + "\n"
+        marked, escaped = pair.labels
+        placed = self.place(pair, marked)
+        return as_markup(translation_parts(placed), escaped) + "\n"
 
-    def placed(self, pair: SentencePair, marked: MarkedText) -> Placements:
+    def place(self, pair: SentencePair, marked: MarkedText) -> Placements:
         """Place the elements of a line in its translation; count them, and report tags that a person should look at."""
         self.counts.examples += 1
         self.counts.written += 1
@@ -120,7 +116,7 @@ class TranslationMemory(InlineTags):
 
     def _units(self) -> Iterator[LabelledPair]:
         for pair in self._corpus.pairs():
-            (marked,) = parsed(_marked_source, [(pair.line, pair)], self.labels)
+            (marked,) = parsed(_marked_source, [(pair.line, pair)], self.labels_path)
             yield cut_marked(pair, marked, "", self.cut)
 
     def carried(self, pair: LabelledPair) -> LabelledPair:
@@ -133,7 +129,7 @@ class TranslationMemory(InlineTags):
                 self._report(pair, problem, tag)
         else:
             marked, _ = pair.labels
-            placed = self.placed(pair, marked)
+            placed = self.place(pair, marked)
             text, tags = as_text_and_tags(translation_parts(placed), placed.line.target.text)
             pair.texts, pair.tags = (pair.source, text), (source_tags, tags)
         pair.words, pair.spans = ((), ()), None  # they were cut here; a unit is written as running text
@@ -147,7 +143,7 @@ class TranslationMemory(InlineTags):
 
     @cached_property
     def _corpus(self) -> Corpus:
-        return open_corpus([self.labels], "bitext", languages=self.languages)
+        return open_corpus([self.labels_path], "bitext", languages=self.languages)
 
 
 def _marked_source(pair: SentencePair) -> MarkedText:
@@ -175,12 +171,12 @@ def _segments(path: str | Path) -> Iterator[tuple[int, str]]:
 def cut_marked(
     pair: SentencePair,
     marked: MarkedText,
-    written: Sequence[str],
+    escaped: Sequence[str],
     cut: Callable[[str], tuple[list[str], list[Range]]],
 ) -> LabelledPair:
     """Cut a line with tags and its translation into words.
 
-    ``written``: How each character of the translation is written in markup; with the marked line it is the label.
+    ``escaped``: Each character of the translation as markup has it, ``&amp;`` for ``&``. With the line it is the label.
     ``cut``: Cuts plain text into words, and says where they are.
     """
     source_spans: list[Range] = []
@@ -190,7 +186,7 @@ def cut_marked(
             source_spans.append((start + first, start + stop))
     source_words = [marked.text[start:end] for start, end in source_spans]
     target_words, target_spans = cut(pair.target)
-    labelled = LabelledPair.of_pair(pair, labels=(marked, written))
+    labelled = LabelledPair.of_pair(pair, labels=(marked, escaped))
     labelled.words = source_words, target_words
     labelled.spans = source_spans, target_spans
     return labelled

@@ -19,6 +19,7 @@ from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
+from isoglot.projection.options import JSON_LINES
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.runs.files import bare_suffix
 from isoglot.runs.json_lines import row_id
@@ -57,19 +58,19 @@ class CharacterSpans(LabelKind):
 
     def pairs(self) -> Iterator[LabelledPair]:
         """Yield one pair per text, labelled with the name and the range of words of each span."""
-        labelled = _Texts(self.labels, _labelled)
+        labelled = _Texts(self.labels_path, _labelled)
         rows: Iterable[tuple[LabelledPair | None, SentencePair | None]]
-        if bare_suffix(str(self.translation)) in (".jsonl", ".ndjson"):
-            translated = _Texts(self.translation, _translated)
+        if bare_suffix(str(self.translation_path)) in JSON_LINES:
+            translated = _Texts(self.translation_path, _translated)
             rows = matched_rows(labelled, translated, needed="translate the same texts, or leave the ids out")
         else:
-            lines = (SentencePair(("", text)) for _, text in numbered_lines(self.translation))
+            lines = (SentencePair(("", text)) for _, text in numbered_lines(self.translation_path))
             rows = zip_longest(starmap(labelled.parse, labelled.lines()), lines)
         for pair, translation in self.paired(rows):
             pair.texts = pair.source, translation.target
             pair.words, pair.spans = zip(*map(self.cut, pair.texts), strict=True)
             source_spans = pair.spans[0]
-            pair.labels = [(name, covered(source_spans, start, end)) for start, end, name in pair.labels]
+            pair.labels = [(name, covered(source_spans, start, end)) for name, (start, end) in pair.labels]
             pair.more = {**pair.more, **translation.more}
             yield pair
 
@@ -105,7 +106,7 @@ def _translated(row: dict[str, Any]) -> SentencePair:
 
 
 def _labelled(row: dict[str, Any]) -> LabelledPair:
-    """Read a labelled text. Its labels are ``(start, end, name)`` in characters until the text is cut into words."""
+    """Read a labelled text; until the text is cut into words, its labels have ranges of characters."""
     text = row.get("text")
     marked = next((row[key] for key in _SPAN_KEYS if key in row), None)
     if not isinstance(text, str) or not isinstance(marked, list):
@@ -117,7 +118,7 @@ def _labelled(row: dict[str, Any]) -> LabelledPair:
         span = [item.get(key) for key in ("start", "end", "label")] if isinstance(item, dict) else item
         match span:
             case [int(start), int(end), str(name)] if 0 <= start < end <= len(text) and name:
-                labels.append((start, end, name))
+                labels.append((name, (start, end)))
             case _:
                 raise InputError(
                     f"{shortened(item)} is not a span with a label in a text of {len(text)} characters; correct it"

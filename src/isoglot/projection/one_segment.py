@@ -6,6 +6,7 @@ from isoglot.aligners.api import align
 from isoglot.aligners.options import Encoder
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.markup_lines import parse_markup, unescaped
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.markup import InlineTags, cut_marked
 from isoglot.projection.options import project_options
 
@@ -56,12 +57,12 @@ def project_tags(source: str, target: str, **options: Any) -> TaggedTranslation:
         )
     kind = InlineTags("source", "target", "-", chosen)  # names instead of files: nothing is read or written
     marked = parse_markup(source)
-    text, written = unescaped(target)
-    pair = cut_marked(kind.pair_of(marked.text, text), marked, written, kind.cut)
+    text, escaped = unescaped(target)
+    pair = cut_marked(SentencePair((marked.text, text)), marked, escaped, kind.cut)
     own = {*type(chosen).model_fields, "languages"}
     aligner = {name: value for name, value in options.items() if name not in own}
-    for first, target_first, part in kind.parts(pair):
-        linked = align(list(part.source_words), list(part.target_words), **aligner)
+    for first, target_first, window_pair in kind.window_pairs(pair):
+        linked = align(list(window_pair.source_words), list(window_pair.target_words), **aligner)
         pair.links += [(first + i, target_first + j) for i, j in linked.links]
         pair.probabilities += linked.probabilities
     carried = kind.carried(pair).removesuffix("\n")

@@ -17,10 +17,13 @@ from isoglot.projection.rule import GAP
 from isoglot.runs.files import bare_suffix
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
+JSON_LINES = (".jsonl", ".ndjson")
+"""Endings of files of JSON lines."""
 _BY_SUFFIX: dict[str, Kind] = {
     ".conllu": "pos",
     ".json": "questions",
     ".jsonl": "offsets",
+    ".ndjson": "offsets",
     ".tmx": "markup",
 }
 _LINKS, _WRITING = "Where links come from", "How to write"

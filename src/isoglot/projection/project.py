@@ -24,7 +24,7 @@ from isoglot.formats.words import WordMode
 from isoglot.projection.labels import LabelKind, LabelledPair, ProjectionCounts, ReportedTag
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
-from isoglot.projection.options import ProjectOptions, ReadyLinks, project_options
+from isoglot.projection.options import JSON_LINES, ProjectOptions, ReadyLinks, project_options
 from isoglot.projection.tagged import TaggedWords
 from isoglot.runs.files import check_outputs, text_output
 from isoglot.runs.parts import Parts, kept_parts
@@ -98,16 +98,19 @@ def project(
     made_from = partial(_links_made_from, chosen, inputs)
     links = chosen.links
     engine = getattr(links, "engine", "local")
-    with kept_parts(out, made_from, what="projection", resume=resume, engine=engine) as parts:
-        _write(kind, _linked(kind, links, parts), reporter_of(progress))
+    with kept_parts(out, made_from, what="projection", resume=resume, engine=engine) as kept:
+        _write(kind, _linked(kind, links, kept), reporter_of(progress))
     return kind.counts
 
 
-def _linked(kind: LabelKind, links: AnyAligner | ReadyLinks, parts: Parts) -> Iterator[LabelledPair]:
-    """The pairs with their links, from a file or from an aligner."""
+def _linked(kind: LabelKind, links: AnyAligner | ReadyLinks, kept: Parts) -> Iterator[LabelledPair]:
+    """Yield the pairs with their links, from a file or from an aligner.
+
+    ``kept``: Links that a stopped run has kept beside the output, in parts; an aligner goes on from them.
+    """
     if isinstance(links, ReadyLinks):
         return _linked_by_file(kind, links)
-    return _aligned(kind, links, parts)
+    return _linked_by_aligner(kind, links, kept)
 
 
 def _write(kind: LabelKind, linked: Iterator[LabelledPair], progress: Reporter) -> None:
@@ -121,7 +124,7 @@ def _write(kind: LabelKind, linked: Iterator[LabelledPair], progress: Reporter) 
                 progress.progress("projecting", done, 0)
         if not kind.counts.written:
             problem = "no label could be transferred to it; check that it is the translation"
-            raise InputError(problem, path=kind.translation)
+            raise InputError(problem, path=kind.translation_path)
         if kind.options.problems is not None:
             rows = [ReportedTag._fields, *kind.problems]
             with text_output(kind.options.problems) as file:
@@ -151,7 +154,7 @@ def _check_files(
     if chosen.problems:
         outputs.append(chosen.problems)
     check_outputs(outputs, inputs, folders=saved)
-    if str(out) != "-" and chosen.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
+    if str(out) != "-" and chosen.kind in ("questions", "offsets") and Path(out).suffix not in JSON_LINES:
         raise ConfigurationError(
             f"{out}: {chosen.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
         )
@@ -164,49 +167,50 @@ def _pairs_of(kind: LabelKind) -> Iterator[LabelledPair]:
         translated = translated or all(pair.words)
         yield pair
     if not translated:
-        raise InputError("no sentence has a translation; check the files", path=kind.translation)
+        raise InputError("no sentence has a translation; check the files", path=kind.translation_path)
 
 
-def _aligned(kind: LabelKind, request: AnyAligner, kept: Parts) -> Iterator[LabelledPair]:
+def _linked_by_aligner(kind: LabelKind, request: AnyAligner, kept: Parts) -> Iterator[LabelledPair]:
     """Yield the pairs with the links of an aligner.
 
-    The aligner gets the parts of pairs (sentences of contexts), and reads some of them ahead of the pairs that are
-    yielded. One that learns reads all of them once before that.
+    The aligner gets window pairs (sentences of contexts), and reads some of them ahead of the pairs that are yielded.
+    An aligner that learns reads all of them once before that.
     """
     read: Callable[[], Iterator[LabelledPair]] = partial(_pairs_of, kind)
-    from_stream = "-" in map(str, (kind.labels, kind.translation))
+    from_stream = "-" in map(str, (kind.labels_path, kind.translation_path))
     if request.learns and (kind.options.kind == "questions" or from_stream):
         in_memory = list(read())  # a stream cannot be read twice, and questions are in memory anyway
         read = in_memory.__iter__
-    to_parts, to_yield = tee(read())
+    # The same pairs twice: once for the aligner, which reads ahead, and once to be yielded with their links.
+    to_align, to_yield = tee(read())
 
-    def parts(*, mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
-        """Yield the parts of all pairs; ``warn`` comes in the first of several loops only."""
+    def window_pairs(*, mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
+        """Yield the window pairs of all pairs; ``warn`` comes in the first of several loops only."""
         number = 0
-        # An aligner that learns loops over the parts once to learn, with `warn`, and once more to align, without.
+        # An aligner that learns loops over them once to learn, with `warn`, and once more to align, without.
         is_learning = request.learns and warn is not None
-        for pair in read() if is_learning else to_parts:
-            for _, _, part in kind.parts(pair):
+        for pair in read() if is_learning else to_align:
+            for _, _, window_pair in kind.window_pairs(pair):
                 number += 1
                 if isinstance(warn, Warnings):
-                    warn.places.append((number, str(kind.labels), pair.line))
-                yield part
+                    warn.places.append((number, str(kind.labels_path), pair.line))
+                yield window_pair
 
-    bitext = PairsInFiles(parts)
+    bitext = PairsInFiles(window_pairs)
     use = Use(
         default_word_mode="whitespace",
         train_on_word_mode=kind.options.words,
         in_files=True,
         warn=bitext.warnings,
     )
-    aligned_parts = aligner_in_parts(request, use, kept).align(bitext)
+    aligned_windows = aligner_in_parts(request, use, kept).align(bitext)
     for pair in to_yield:
-        for first, target_first, _ in kind.parts(pair):
-            part = next(aligned_parts)
-            pair.links += [(first + i, target_first + j) for i, j in part.links]
-            pair.probabilities += part.probabilities
+        for first, target_first, _ in kind.window_pairs(pair):
+            aligned = next(aligned_windows)
+            pair.links += [(first + i, target_first + j) for i, j in aligned.links]
+            pair.probabilities += aligned.probabilities
         yield pair
-    next(aligned_parts, None)  # the aligner writes its lexicon and its warnings after the last pair
+    next(aligned_windows, None)  # the aligner writes its lexicon and its warnings after the last pair
 
 
 def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[LabelledPair]:
@@ -272,18 +276,23 @@ def _are_numbers(values: Any) -> bool:
 
 
 def _keep_probable_links(pair: LabelledPair, values: Sequence[float], min_probability: float) -> None:
-    """Leave out the links of a pair below the minimum; sort the others, and set their values as probabilities."""
-    valued = sorted(((i, j), value) for (i, j), value in zip(pair.links, values, strict=True))
-    probable = [(link, value) for link, value in valued if value >= min_probability]
-    pair.links = [link for link, _ in probable]
-    pair.probabilities = [value for _, value in probable]
+    """Leave out the links of a pair below the minimum; sort the others, and set their values as probabilities.
+
+    A link that is there several times counts once, with its highest value.
+    """
+    value_of: dict[tuple[int, int], float] = {}
+    for (i, j), value in zip(pair.links, values, strict=True):
+        if value >= min_probability:
+            value_of[i, j] = max(value, value_of.get((i, j), value))
+    pair.links = sorted(value_of)
+    pair.probabilities = [value_of[link] for link in pair.links]
 
 
 class _PairRows:
     """Pairs as the rows of the file of labels, to be matched by their ids."""
 
     def __init__(self, kind: LabelKind) -> None:
-        self.path = kind.labels
+        self.path = kind.labels_path
         self._pairs = _pairs_of(kind)
 
     def lines(self) -> Iterator[tuple[int, LabelledPair]]:

@@ -26,15 +26,15 @@ class CutText(NamedTuple):
         """Whether a word has neither letter nor digit."""
         return not any(map(str.isalnum, self.words[word]))
 
-    def behind_closing_marks(self, boundary: int, last: int) -> int:
-        """The boundary behind the closing marks that stand at a boundary, at most the ``last`` one.
+    def behind_closing_marks(self, boundary: int, limit: int) -> int:
+        """Move a boundary behind the closing marks that follow it, but not behind the boundary ``limit``.
 
         Example:
             >>> text = CutText("Save (it).", ["Save", "(", "it", ")", "."], [(0, 4), (5, 6), (6, 8), (8, 9), (9, 10)])
-            >>> text.behind_closing_marks(3, 5), text.behind_closing_marks(1, 5)
+            >>> text.behind_closing_marks(3, limit=5), text.behind_closing_marks(1, limit=5)
             (5, 1)
         """
-        while boundary < last and self.is_mark(boundary) and self._closes(boundary):
+        while boundary < limit and self.is_mark(boundary) and self._closes(boundary):
             boundary += 1
         return boundary
 

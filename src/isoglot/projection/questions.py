@@ -20,6 +20,7 @@ from isoglot.formats.line_files import numbered_objects, parsed
 from isoglot.formats.schema import SPAN
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
+from isoglot.projection.options import JSON_LINES
 from isoglot.projection.rule import Range
 from isoglot.projection.sentences import sentence_windows
 from isoglot.runs.files import bare_suffix
@@ -37,17 +38,18 @@ class Answers(LabelKind):
         The labels of a pair are the rows of its questions as they are written, without answers yet, each with the
         ranges of source words of its answers.
         """
-        translations = _translations(self.translation)
+        translations = _translations(self.translation_path)
         language = self.options.source_language
-        if bare_suffix(str(self.labels)) == ".jsonl":
-            rows = read_table(str(self.labels), SPAN, language=language, split="train", role="questions")
+        if bare_suffix(str(self.labels_path)) in JSON_LINES:
+            rows = read_table(str(self.labels_path), SPAN, language=language, split="train", role="questions")
         else:
-            rows = read_questions(self.labels, language=language)
+            rows = read_questions(self.labels_path, language=language)
         if twice := next((name for name, count in Counter(rows["id"]).items() if count > 1), None):
-            raise _repeated(twice, self.labels)
+            raise _repeated(twice, self.labels_path)
         if not any(name in translations for name in rows["id"]):
             raise InputError(
-                f"has no question of {self.labels}; questions are matched by their ids", path=self.translation
+                f"has no question of {self.labels_path}; questions are matched by their ids",
+                path=self.translation_path,
             )
 
         def contexts(row: Any) -> tuple[str, str | None]:
@@ -107,7 +109,7 @@ def _answer_ranges(answers: dict[str, Any], source_spans: Sequence[Range]) -> li
 def _translations(path: str | Path) -> dict[str, dict[str, Any]]:
     """Read translated questions by id: question and context, and of JSON lines also the other keys."""
     rows: Iterable[tuple[int | None, dict[str, Any]]]
-    if bare_suffix(str(path)) in (".jsonl", ".ndjson"):
+    if bare_suffix(str(path)) in JSON_LINES:
         rows = numbered_objects(path)
     else:
         questions = squad_questions(path, lambda context, qa: {**qa, "context": context})

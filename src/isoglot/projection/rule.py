@@ -112,7 +112,7 @@ def project_spans(
     for span in spans:
         majority, minority = _claims_of(span, targets_of, by_target)  # 1
         claims[span] = minority if marks is not None and not majority else majority
-    owners = _owners(claims) if exclusive else {}  # 3
+    allowed = _allowed_spans(claims) if exclusive else {}  # 3
     projected: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
         parent = parents[number] if parents else None
@@ -123,7 +123,7 @@ def project_spans(
 
         # `span` is a default value, so that the function keeps the span of this round of the loop.
         def is_barred(word: int, span: Range = span) -> bool:
-            return word in owners and owners[word].excludes(span)
+            return word in allowed and allowed[word].excludes(span)
 
         inside = {word: weight for word, weight in claims[span].items() if first <= word < stop}
         own = {word: weight for word, weight in inside.items() if not is_barred(word)}
@@ -159,8 +159,8 @@ def _claims_of(
     return majority, minority
 
 
-class _Spans(NamedTuple):
-    """Several spans, by the last start and the first end among them.
+class _SpanGroup(NamedTuple):
+    """A group of spans, by the last start and the first end among them.
 
     These two numbers are enough to tell whether another span has no word in common with one of them. The spans (0, 4)
     and (2, 6) have the last start 2 and the first end 4. So they exclude (4, 5), which begins where (0, 4) has ended,
@@ -170,34 +170,37 @@ class _Spans(NamedTuple):
     last_start: int
     first_end: int
 
-    def with_span(self, span: Range) -> _Spans:
-        """These spans and another one."""
-        return _Spans(max(self.last_start, span[0]), min(self.first_end, span[1]))
+    def with_span(self, span: Range) -> _SpanGroup:
+        """The group with one more span."""
+        return _SpanGroup(max(self.last_start, span[0]), min(self.first_end, span[1]))
 
     def excludes(self, span: Range) -> bool:
-        """Whether one of these spans has no word in common with another span."""
+        """Whether a span of the group has no word in common with another span."""
         return span[1] <= self.last_start or self.first_end <= span[0]
 
 
-def _owners(claims: Mapping[Range, _Claims]) -> dict[int, _Spans]:
-    """Rule 3: for each target word the spans that may have it, so that any span they exclude may not.
+def _allowed_spans(claims: Mapping[Range, _Claims]) -> dict[int, _SpanGroup]:
+    """Rule 3: for each target word that spans claim, the group of spans that may have it.
 
-    A span may have a word unless a stronger one, without a common source word, claims it as well.
+    The word is barred for each span that this group excludes, also if that span would only fill it in (rule 4).
+
+    The strongest span may have the word. A weaker one may have it too if it shares a source word with each span that
+    may. So of two children of one parent, which are apart from each other, only the stronger may have the word, also
+    where the parent is stronger than both.
     """
     claimants = defaultdict[int, list[Range]](list)
     for span, words in claims.items():
         for word in words:
             claimants[word].append(span)
-    owners: dict[int, _Spans] = {}
+    allowed: dict[int, _SpanGroup] = {}
     for word, spans in claimants.items():
         strongest_first = sorted(spans, key=lambda span: (claims[span][word], -span[0]), reverse=True)
-        stronger = _Spans(*strongest_first[0])
-        for span in strongest_first:
-            if not stronger.excludes(span):
-                owners[word] = owners.get(word, _Spans(*span)).with_span(span)
-            # Also one that may not have the word keeps weaker ones from it.
-            stronger = stronger.with_span(span)
-    return owners
+        group = _SpanGroup(*strongest_first[0])
+        for span in strongest_first[1:]:
+            if not group.excludes(span):
+                group = group.with_span(span)
+        allowed[word] = group
+    return allowed
 
 
 def _pieces(

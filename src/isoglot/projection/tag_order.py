@@ -96,16 +96,16 @@ def end_of(placed: Placements, element: int) -> Position:
     return (last, inside) if inside else (last + 1, 0)
 
 
-def _characters_inside(line: LinkedLine, source: Position, target: int) -> int:
-    """How many characters of a target word come before a tag that stands inside a source word.
+def _characters_inside(line: LinkedLine, in_source: Position, target_word: int) -> int:
+    """Count the characters of a target word before a tag that stands inside a source word, at ``in_source``.
 
     Only if both words are linked and alike on one side of the tag, as in ``word<sup>1</sup>`` and ``Wort<sup>1</sup>``;
     else 0: the tag does not stand inside the target word.
     """
-    source_word, characters = source
-    if not characters or not line.linked(source_word, target):
+    source_word, characters = in_source
+    if not characters or not line.are_linked(source_word, target_word):
         return 0
-    word, translation = line.source.words[source_word], line.target.words[target]
+    word, translation = line.source.words[source_word], line.target.words[target_word]
     before_tag, behind_tag = word[:characters], word[characters:]
     if len(translation) > len(before_tag) and translation.startswith(before_tag):
         return len(before_tag)

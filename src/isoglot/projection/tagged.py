@@ -9,6 +9,7 @@ from isoglot.formats.line_files import each, numbered_lines
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode, split_words
 from isoglot.projection.labels import LabelKind, LabelledPair
+from isoglot.projection.options import JSON_LINES
 from isoglot.projection.rule import ProjectedSpan, project_word_tags
 from isoglot.runs.files import bare_suffix
 from isoglot.tasks.metrics.chunks import chunks
@@ -20,17 +21,17 @@ class TaggedWords(LabelKind):
     @property
     def is_cut_already(self) -> bool:
         """Whether the translation is a treebank, which has words of its own."""
-        return bare_suffix(str(self.translation)) == ".conllu"
+        return bare_suffix(str(self.translation_path)) == ".conllu"
 
     def pairs(self) -> Iterator[LabelledPair]:
         """Yield one pair per sentence, labelled with its tags."""
         options = self.options
         allowed = options.allowed or (UPOS if options.kind == "pos" else None)
         sentences = tagged_rows(
-            self.labels, language=options.source_language, name=options.format, surface=options.written
+            self.labels_path, language=options.source_language, name=options.format, surface=options.written
         )
         for (_, rows), target_words in self.paired(zip_longest(sentences, self._translations())):
-            each(lambda row: check_tag(row[1], allowed), rows, self.labels)
+            each(lambda row: check_tag(row[1], allowed), rows, self.labels_path)
             words, tags = zip(*(row for _, row in rows), strict=True)
             yield LabelledPair(words=(words, target_words), line=rows[0][0], labels=tags)
 
@@ -39,10 +40,10 @@ class TaggedWords(LabelKind):
         options = self.options
         if self.is_cut_already:
             language = options.target_language or "und"
-            for _, rows in tagged_rows(self.translation, language=language, surface=options.written):
+            for _, rows in tagged_rows(self.translation_path, language=language, surface=options.written):
                 yield [word for _, (word, _) in rows]
         else:
-            for _, line in numbered_lines(self.translation):
+            for _, line in numbered_lines(self.translation_path):
                 yield self.cut(line)[0]
 
     def carried(self, pair: LabelledPair) -> str:
@@ -56,7 +57,7 @@ class TaggedWords(LabelKind):
         if options.kind == "ner" and not self.is_cut_already:
             words, tags = by_character(words, tags, options.words)
         self.counts.add_tags(tags)
-        if bare_suffix(str(self.out)) != ".jsonl":
+        if bare_suffix(str(self.out)) not in JSON_LINES:
             return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
         language = {"language": options.target_language} if options.target_language else {}
         return json.dumps({"words": words, "tags": tags, **language}, ensure_ascii=False) + "\n"
@@ -70,11 +71,11 @@ class TaggedWords(LabelKind):
         """Carry the entities of a sentence to its translation; None where the sentence is left out."""
         options = self.options
         entities = []
-        for kind, first, last in chunks(pair.labels, lambda tag: tag.partition("-")[2]):
-            if kind:  # words outside entities are chunks without a kind
-                entities.append((kind, (first, last + 1)))
+        for name, first, last in chunks(pair.labels, lambda tag: tag.partition("-")[2]):
+            if name:  # words outside entities are chunks without a name
+                entities.append((name, (first, last + 1)))
         projected = self.project([span for _, span in entities], pair)
-        tags = entity_tags([kind for kind, _ in entities], projected, pair, options.uncertain)
+        tags = entity_tags([name for name, _ in entities], projected, pair, options.uncertain)
         if tags is None or options.uncertain == "outside":
             return tags
         # A source word can be unlabelled itself; the words linked to it are not outside an entity, but unknown.
@@ -86,24 +87,24 @@ class TaggedWords(LabelKind):
 
 
 def entity_tags(
-    kinds: Sequence[str], projected: Sequence[ProjectedSpan], pair: SentencePair, uncertain: str
+    names: Sequence[str], projected: Sequence[ProjectedSpan], pair: SentencePair, uncertain: str
 ) -> list[str] | None:
     """Tag a translation with IOB2; return None if it is left out.
 
     A word that an earlier span has keeps that span's tag. Where a span was split, the words of the pieces that were not
     kept are uncertain. Where one was lost, all words without a link are uncertain, because it may be any of them.
 
-    ``kinds``: The kind of each projected span, such as ``PER``.
+    ``names``: The name of each projected span, such as ``PER``.
     ``uncertain``: The option of that name: ``blank``, ``outside`` or ``drop``.
     """
     changed = [span for span in projected if span.fate in ("lost", "split")]
     if changed and uncertain == "drop":
         return None
     tags = ["O"] * len(pair.target_words)
-    for kind, span in zip(kinds, projected, strict=True):
+    for name, span in zip(names, projected, strict=True):
         first, stop = span.target_range or (0, 0)
         if first < stop and all(tag == "O" for tag in tags[first:stop]):
-            tags[first:stop] = [f"B-{kind}", *[f"I-{kind}"] * (stop - first - 1)]
+            tags[first:stop] = [f"B-{name}", *[f"I-{name}"] * (stop - first - 1)]
     if changed and uncertain == "blank":
         uncertain_words: set[int] = set()
         for span in changed:
@@ -124,11 +125,12 @@ def by_character(words: Sequence[str], tags: Sequence[str], mode: WordMode) -> t
         >>> by_character(["北京", "is"], ["B-LOC", "O"], "unicode")
         (['北', '京', 'is'], ['B-LOC', 'I-LOC', 'O'])
     """
-    parts: list[str] = []
-    part_tags: list[str] = []
+    cut_words: list[str] = []
+    cut_tags: list[str] = []
     for word, tag in zip(words, tags, strict=True):
-        for number, part in enumerate(split_words(word, mode=mode)):
+        # `split_words` cuts these scripts into characters, and leaves a word of other scripts whole.
+        for number, cut_word in enumerate(split_words(word, mode=mode)):
             goes_on = number > 0 and tag.startswith("B-")
-            parts.append(part)
-            part_tags.append(f"I-{tag[2:]}" if goes_on else tag)
-    return parts, part_tags
+            cut_words.append(cut_word)
+            cut_tags.append(f"I-{tag[2:]}" if goes_on else tag)
+    return cut_words, cut_tags

@@ -42,8 +42,8 @@ class TagGroup(NamedTuple):
 
     tags: list[Tag]
     spaces: list[Spaces]  # beside the tags in the source
-    # Of each tag, the element without source words that the tag belongs to; None for other tags.
-    elements: list[int | None]
+    # For each tag, the number of its element if that has no words in the source (`<br/>`, `<b></b>`); else None.
+    wordless: list[int | None]
     boundary: int
     is_inside_word: bool
     text: str  # the whole translation
@@ -67,14 +67,14 @@ class TagGroup(NamedTuple):
 
     @property
     def stands_alone(self) -> list[bool]:
-        """Whether each tag stands alone, or with only tags between it and its end."""
-        return [element is not None for element in self.elements]
+        """For each tag, whether it stands alone, or with only tags between it and its end."""
+        return [element is not None for element in self.wordless]
 
 
 def translation_parts(placed: Placements) -> Iterator[Part]:
     """Yield the parts of a translation with its tags, in their order."""
     text = placed.line.target.text
-    copied = 0  # so many characters of the translation
+    copied = 0  # characters of the translation that are written already
     for group in _tag_groups(placed):
         yield Stretch(copied, group.start)
         *before_tags, behind_last = spaces_around(placed.line, group)
@@ -90,7 +90,7 @@ def _tag_groups(placed: Placements) -> Iterator[TagGroup]:
     """Yield the tags of a line in the order of the translation, those at one position together."""
     line = placed.line
     text, words = line.target.text, line.target.spans
-    spaces, alone = tag_spaces(line.marked), _elements_of_tags_alone(placed)
+    spaces, wordless = tag_spaces(line.marked), _wordless_elements(placed)
     for (word, characters), placed_tags in groupby(ordered_tags(placed), key=itemgetter(0)):
         if characters:
             start = end = words[word][0] + characters
@@ -101,7 +101,7 @@ def _tag_groups(placed: Placements) -> Iterator[TagGroup]:
         yield TagGroup(
             tags=[line.marked.tags[number] for number in numbers],
             spaces=[spaces[number] for number in numbers],
-            elements=[alone.get(number) for number in numbers],
+            wordless=[wordless.get(number) for number in numbers],
             boundary=word,
             is_inside_word=characters > 0,
             text=text,
@@ -110,24 +110,31 @@ def _tag_groups(placed: Placements) -> Iterator[TagGroup]:
         )
 
 
-def _elements_of_tags_alone(placed: Placements) -> dict[int, int]:
-    """Find the element of each tag that has no words between it and its end in the source."""
+def _wordless_elements(placed: Placements) -> dict[int, int]:
+    """Find the element of each tag that has no words between it and its end in the source.
+
+    ``a <b>c</b> <i><br/></i>`` has the elements ``<b>`` (0), ``<i>`` (1) and ``<br/>`` (2). The tags of ``<b>`` are not
+    in the result; the three tags from ``<i>`` to ``</i>`` have the element 1. Nor are codes of pairs that cross
+    elements, which are placed one by one but do have words between them.
+    """
     marked = placed.line.marked
     crossing: set[int] = set()
     for codes in marked.crossing:
         crossing.update(codes)
-    alone: dict[int, int] = {}
-    for number in placed.boundaries.keys() - placed.fates.keys():
+    wordless: dict[int, int] = {}
+    for number in placed.boundaries:
+        if number in placed.fates:
+            continue  # an element that has words in the source, and none in the translation
         element = marked.elements[number]
         # All tags inside an element without words stand with it.
         for tag in range(element.opening, element.closing + 1):
             if tag not in crossing:
-                alone[tag] = number
-    return alone
+                wordless[tag] = number
+    return wordless
 
 
-def as_markup(parts: Iterable[Part], written: Sequence[str]) -> str:
-    """Write the parts as a line of markup; ``written`` has each character of the translation as markup has it.
+def as_markup(parts: Iterable[Part], escaped: Sequence[str]) -> str:
+    """Write the parts as a line of markup; ``escaped`` has each character of the translation as markup has it.
 
     Example:
         >>> as_markup([Tag(0, "<b>", "b"), Stretch(0, 1), " ", Stretch(1, 2)], ["x", "&amp;"])
@@ -139,7 +146,7 @@ def as_markup(parts: Iterable[Part], written: Sequence[str]) -> str:
             case Tag():
                 line.append(part.xml)
             case Stretch(start, end):
-                line += written[start:end]
+                line += escaped[start:end]
             case str():
                 line.append(part.translate(_LINE_ENDS))
     return "".join(line)
@@ -222,23 +229,25 @@ def _space_between(left: Tag, left_spaces: Spaces, right: Tag, right_spaces: Spa
 
 
 def _slots_at_edges(line: LinkedLine, group: TagGroup, slots: Sequence[str | None]) -> list[str | None]:
-    """The slots, corrected where the group stands at an edge of the source or of the translation.
+    """Correct the slots of a group that stands at an edge of the source or of the translation.
 
-    Where the translation begins or ends, there is no white space outside the tags. Where the source does, it says
-    nothing about the outer slot, which then has the space of the slot on the other side of the group.
+    1. Where the translation begins or ends, there is no white space outside the tags.
+    2. Where the source begins or ends, it says nothing about the outer slot. If the slot on the other side of the group
+       has a space, the outer slot gets the same one. So ``<b> Save</b> it`` becomes ``Es  <b>sichern</b>``: both slots
+       beside ``<b>`` may have the two spaces of the translation, and rule 2 of :func:`spaces_around` takes the outer.
     """
-    slots = [*slots]
-    begins_source = slots[0] is None and group.tags[0].offset == 0
+    first, *between, last = slots
+    begins_source = first is None and group.tags[0].offset == 0
+    ends_source = last is None and group.tags[-1].offset == len(line.marked.text)
     if not group.left:
-        slots[0] = None
+        first = None  # 1
     elif begins_source:
-        slots[0] = slots[-1] or None
-    ends_source = slots[-1] is None and group.tags[-1].offset == len(line.marked.text)
+        first = last or None  # 2
     if not group.right:
-        slots[-1] = None
+        last = None  # 1
     elif ends_source:
-        slots[-1] = slots[0] or None
-    return slots
+        last = first or None  # 2; nothing if rule 1 has just emptied the first slot
+    return [first, *between, last]
 
 
 def _is_glued(line: LinkedLine, group: TagGroup, slots: Sequence[str | None]) -> bool:
@@ -246,7 +255,7 @@ def _is_glued(line: LinkedLine, group: TagGroup, slots: Sequence[str | None]) ->
 
     Not between two letters, where words would grow together.
     """
-    first, last = group.elements[0], group.elements[-1]
+    first, last = group.wordless[0], group.wordless[-1]
     if first is None or last is None or not all(group.stands_alone):
         return False
     touches_both_sides = slots[0] == "" and slots[-1] == ""
@@ -254,7 +263,9 @@ def _is_glued(line: LinkedLine, group: TagGroup, slots: Sequence[str | None]) ->
         return False
     word_before = line.extents[first].source_range[0] - 1
     word_behind = line.extents[last].source_range[1]
-    keeps_neighbour = line.linked(word_before, group.boundary - 1) or line.linked(word_behind, group.boundary)
+    keeps_neighbour = line.are_linked(word_before, group.boundary - 1) or line.are_linked(
+        word_behind, group.boundary
+    )
     is_between_letters = (group.left + group.right).isalnum()
     return keeps_neighbour and group.between.isspace() and not is_between_letters
 
