@@ -24,7 +24,7 @@ def parquet_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[Chunk
             names = file.schema_arrow.names
             columns = names if whole else wanted_columns(source, kind, names)
             batches = file.iter_batches(CHUNK_LINES, columns=columns, use_threads=False)
-            yield from _numbered(source, names, batches)
+            yield from _as_chunks(source, names, batches)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"cannot be read as Parquet ({error}); write it again", path=source.path) from error
 
@@ -57,7 +57,7 @@ def huggingface_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[C
             raise empty(source.path)
         names = first.column_names
         columns = names if whole else wanted_columns(source, kind, names)
-        yield from _numbered(source, names, (table.select(columns) for table in chain([first], tables)))
+        yield from _as_chunks(source, names, (table.select(columns) for table in chain([first], tables)))
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
             f"was read as a data set, but one of its files cannot be read ({reason(error)}); fix that file",
@@ -65,7 +65,7 @@ def huggingface_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[C
         ) from error
 
 
-def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
+def _as_chunks(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
     """Make a chunk of each batch, with the number of its first row; refuse a source without rows."""
     row = 1
     for table in tables:

@@ -128,12 +128,12 @@ def _jsonl_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
 
 
 def _block_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Cut a file into chunks that end at a blank line, for documents and trees; other text is cut at any line."""
+    """Cut documents and trees into chunks that end at a blank line; other text is cut at any line."""
     if reader.source.format == "text" and not reader.source.documents:
         yield from _line_chunks(reader, meter)
         return
     with LineFile(reader.source.path, meter) as file:
-        for first, data in file.blocks():
+        for first, data in file.chunks_of_blocks():
             yield Chunk(first, [data])
 
 

@@ -66,8 +66,8 @@ def tmx_chunks(
             lacking.add(paired.line)
             if incomplete:
                 # One side has no translation; perhaps neither has.
-                source = paired.sources[0] if paired.sources else None
-                target = paired.targets[0] if paired.targets else None
+                source = paired.source_numbers[0] if paired.source_numbers else None
+                target = paired.target_numbers[0] if paired.target_numbers else None
                 pairs = [TmxPair(paired, source, target)]
         rows += [_row(pair, whole=whole) for pair in pairs]
         while len(rows) >= CHUNK_LINES:
@@ -89,7 +89,7 @@ def tmx_sentences(path: str, language: str) -> Iterator[tuple[TmxUnit, TmxVarian
     found = _FoundLanguages(path, [wanted], reader)
     for unit in reader.units():
         numbers = _numbers_of(unit, wanted)
-        found.add(replace(unit, sources=numbers))  # the one language is the source
+        found.add(replace(unit, source_numbers=numbers))  # the one language is the source
         if not numbers:
             lacking.add(unit.line)
         for number in numbers:
@@ -161,7 +161,7 @@ class _FoundLanguages:
     def add(self, unit: TmxUnit) -> None:
         """Note the languages of a unit whose sides are known."""
         self._seen.update(variant.language for variant in unit.variants)
-        for language, numbers in zip(self._wanted, (unit.sources, unit.targets), strict=False):
+        for language, numbers in zip(self._wanted, (unit.source_numbers, unit.target_numbers), strict=False):
             for number in numbers:
                 variant = unit.variants[number]
                 written = written_language(variant.attributes)
@@ -209,13 +209,13 @@ def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
     source_language, target_language = languages
     sources, targets = _numbers_of(unit, source_language), _numbers_of(unit, target_language)
     if source_language == target_language:
-        return replace(unit, sources=sources[:1], targets=targets[1:])  # 1
+        return replace(unit, source_numbers=sources[:1], target_numbers=targets[1:])  # 1
     # 2. The longer tag is the closer name; of two languages that have nothing in common, nothing is removed.
     if len(source_language) > len(target_language):
         targets = tuple(number for number in targets if number not in sources)
     else:
         sources = tuple(number for number in sources if number not in targets)
-    return replace(unit, sources=sources, targets=targets)
+    return replace(unit, source_numbers=sources, target_numbers=targets)
 
 
 def _row(pair: TmxPair, *, whole: bool) -> TmxRow:

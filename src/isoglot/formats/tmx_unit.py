@@ -71,7 +71,8 @@ class TmxUnit:
     """A unit with all its translations.
 
     ``number``: Number of the unit in its file, from 1.
-    ``sources``, ``targets``: Numbers of the translations in the source and in the target language, from 0.
+    ``source_numbers``, ``target_numbers``: Numbers of the translations in the source and in the target language, from
+    0: of ``en, de-DE, de-AT``, English is 0, and German is 1 and 2.
     ``reversed``: Whether the sides of its pairs were exchanged after they were read.
     """
 
@@ -82,8 +83,8 @@ class TmxUnit:
     attributes: Mapping[str, str]
     notes: tuple[TmxNote, ...]
     variants: tuple[TmxVariant, ...]
-    sources: tuple[int, ...] = ()
-    targets: tuple[int, ...] = ()
+    source_numbers: tuple[int, ...] = ()
+    target_numbers: tuple[int, ...] = ()
     reversed: bool = False
 
     @property
@@ -97,12 +98,12 @@ class TmxUnit:
 
         A unit of ``en, de-DE, de-AT`` has two pairs of English and German.
         """
-        return [(source, target) for source in self.sources for target in self.targets]
+        return [(source, target) for source in self.source_numbers for target in self.target_numbers]
 
     @property
     def other_languages(self) -> list[str]:
         """Languages of the translations that are in no pair, as the file writes them."""
-        paired = {*self.sources, *self.targets}
+        paired = {*self.source_numbers, *self.target_numbers}
         return [
             written_language(variant.attributes)
             for number, variant in enumerate(self.variants)
@@ -127,8 +128,8 @@ class TmxPair:
         """The pair with its sides exchanged."""
         unit = replace(
             self.unit,
-            sources=self.unit.targets,
-            targets=self.unit.sources,
+            source_numbers=self.unit.target_numbers,
+            target_numbers=self.unit.source_numbers,
             reversed=not self.unit.reversed,
         )
         return TmxPair(unit, self.target, self.source)

@@ -141,7 +141,7 @@ class TmxWriter:
             )
         elif unit.reversed:
             # The sides were exchanged: the source language is that of the first translation of the present source side.
-            sources = (written_language(unit.variants[number].attributes) for number in unit.sources)
+            sources = (written_language(unit.variants[number].attributes) for number in unit.source_numbers)
             attributes = {**header.attributes, "srclang": next(sources, source_language)}
             header = replace(header, attributes=attributes)
         self._file.write(self._legal(_beginning(header)))
@@ -184,15 +184,19 @@ def _same_unit(pairs: Sequence[_OpenPair]) -> str:
                 variants[number] = _changed(unit.variants[number], variants[number], pair, side)  # 1
         # 2
         if len(unit.pairs) > 1 and translations.target is not None:
-            suffix = f"-{(translations.source or 0) + 1}" if len(unit.sources) > 1 else ""
+            suffix = f"-{(translations.source or 0) + 1}" if len(unit.source_numbers) > 1 else ""
             _add_values(notes[translations.target], values, suffix)
         else:
             _add_values(unit_notes, values, "")
     # 3. A unit without a pair lacks one language, and is written as it is.
-    left_out = {*unit.sources, *unit.targets} - written if unit.pairs else set()
+    left_out = {*unit.source_numbers, *unit.target_numbers} - written if unit.pairs else set()
     order = [number for number in range(len(variants)) if number not in left_out]
     if unit.reversed:  # 4
-        order.sort(key=lambda number: 0 if number in unit.sources else 1 if number in unit.targets else 2)
+        order.sort(
+            key=lambda number: (
+                0 if number in unit.source_numbers else 1 if number in unit.target_numbers else 2
+            )
+        )
     written_variants = "".join(_translation(variants[number], notes[number]) for number in order)
     written_notes = "".join(note.xml for note in unit_notes)
     return f"<tu{xml_attributes(unit.attributes)}>{written_notes}{written_variants}</tu>\n"
