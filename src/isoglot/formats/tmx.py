@@ -209,9 +209,9 @@ def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
     source_language, target_language = languages
     sources, targets = _numbers_of(unit, source_language), _numbers_of(unit, target_language)
     if source_language == target_language:
-        return replace(unit, source_numbers=sources[:1], target_numbers=targets[1:])  # 1
+        sources, targets = sources[:1], targets[1:]  # 1
     # 2. The longer tag is the closer name; of two languages that have nothing in common, nothing is removed.
-    if len(source_language) > len(target_language):
+    elif len(source_language) > len(target_language):
         targets = tuple(number for number in targets if number not in sources)
     else:
         sources = tuple(number for number in sources if number not in targets)
@@ -219,7 +219,7 @@ def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
 
 
 def _row(pair: TmxPair, *, whole: bool) -> TmxRow:
-    source, target = _text(pair.unit, pair.source), _text(pair.unit, pair.target)
+    source, target = _text(pair.unit, pair.source_number), _text(pair.unit, pair.target_number)
     return TmxRow(pair.unit.line, source, target, row_values(pair), pair if whole else None)
 
 

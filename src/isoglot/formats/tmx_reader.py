@@ -268,7 +268,7 @@ class _OpenSegment:
         else:
             # A code of XLIFF, such as <x>, is none of TMX: it opens an element. If it is empty, `end` makes it a code.
             tag = start_tag(self._length, xml, name, attributes)
-            self.tags.append(tag._replace(role="open", pair=""))
+            self.tags.append(tag._replace(role="open", pair_number=""))
 
     def end(self, name: str) -> bool:
         """End an element; return whether that was the segment."""

@@ -113,16 +113,16 @@ class TmxUnit:
 
 @dataclass(frozen=True, slots=True)
 class TmxPair:
-    """Two translations of a unit that are a pair; None for a side that the unit lacks."""
+    """Two translations of a unit that are a pair, by their numbers; None for a side that the unit lacks."""
 
     unit: TmxUnit
-    source: int | None
-    target: int | None
+    source_number: int | None
+    target_number: int | None
 
     @property
     def complete(self) -> bool:
         """Whether the unit has both languages."""
-        return self.source is not None and self.target is not None
+        return self.source_number is not None and self.target_number is not None
 
     def transpose(self) -> "TmxPair":
         """The pair with its sides exchanged."""
@@ -132,7 +132,7 @@ class TmxPair:
             target_numbers=self.unit.source_numbers,
             reversed=not self.unit.reversed,
         )
-        return TmxPair(unit, self.target, self.source)
+        return TmxPair(unit, self.target_number, self.source_number)
 
 
 class OtherLanguages:
@@ -171,7 +171,7 @@ def row_values(pair: TmxPair) -> dict[str, Any]:
     if "tuid" in unit.attributes:
         values["id"] = unit.attributes["tuid"]
     values |= _attributes_and_notes(unit.attributes, unit.notes)
-    for side, number in (("source", pair.source), ("target", pair.target)):
+    for side, number in (("source", pair.source_number), ("target", pair.target_number)):
         of_side = {"tags": ()} if number is None else variant_values(unit.variants[number])
         values |= {f"{side}_{name}": value for name, value in of_side.items()}
     return values

@@ -178,14 +178,14 @@ def _same_unit(pairs: Sequence[_OpenPair]) -> str:
     unit_notes = list(unit.notes)
     written: set[int] = set()
     for pair, translations, values in pairs:
-        for side, number in enumerate((translations.source, translations.target)):
+        for side, number in enumerate((translations.source_number, translations.target_number)):
             if number is not None:
                 written.add(number)
                 variants[number] = _changed(unit.variants[number], variants[number], pair, side)  # 1
         # 2
-        if len(unit.pairs) > 1 and translations.target is not None:
-            suffix = f"-{(translations.source or 0) + 1}" if len(unit.source_numbers) > 1 else ""
-            _add_values(notes[translations.target], values, suffix)
+        if len(unit.pairs) > 1 and translations.target_number is not None:
+            suffix = f"-{(translations.source_number or 0) + 1}" if len(unit.source_numbers) > 1 else ""
+            _add_values(notes[translations.target_number], values, suffix)
         else:
             _add_values(unit_notes, values, "")
     # 3. A unit without a pair lacks one language, and is written as it is.
