@@ -209,7 +209,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
     name: str | None
     if source.format:
         name = source.format  # 1
-    elif source.format is None and source.target_path is not None:
+    elif source.target_path is not None:
         name = "moses"  # 2
     elif (by_name := by_suffix(source.path)) is not None:
         name = by_name  # 3
