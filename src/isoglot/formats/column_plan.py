@@ -46,10 +46,11 @@ def plan_columns(
         raise InputError(f"{problems[unread[0]]}; {', or '.join(advice)}", path=source.path, line=line)
 
     # Two roles may not have the same column, even if it is called by its name for one and by its number for the other.
+    # Columns are compared by number, because a header may repeat a name.
     distinct: set[int | str] = set()
     for column in plan.values():
-        if names and isinstance(column, int) and column < len(names):
-            distinct.add(names[column])
+        if names and isinstance(column, str) and column in names:
+            distinct.add(names.index(column))
         else:
             distinct.add(column)
     if len(distinct) < len(plan):

@@ -41,7 +41,8 @@ class GivenRow:
 
     Args:
         columns: The columns that were read as source and target.
-        row: The row by name, in the order of its columns; None for a table without a header.
+        row: The row by name, in the order of its columns; None for a table without a header. A name that the header
+            repeats has a number behind it, as :func:`free_names` gives it.
         cells: All cells of the row; empty if it is no row of a table.
         table: The form of the table; None if it is no row of a table.
     """
@@ -71,9 +72,11 @@ class GivenRow:
     def table_cells(self, texts: Sequence[str]) -> list[str]:
         """Write texts into the cells of a table's row."""
         cells = list(self.cells)
-        header = (self.table.names if self.table else None) or ()
+        # The keys of the row, and not the header, in which a name may be repeated: the third column of `note src note`
+        # is `note_2` in `columns` and in the row.
+        names = list(self.row or ())
         for column, text in zip(self.columns, texts, strict=True):
-            number = column if isinstance(column, int) else header.index(column)
+            number = column if isinstance(column, int) else names.index(column)
             cells[number] = text
         return cells
 
