@@ -180,11 +180,15 @@ def _location(spec: str) -> Location:
     if match is None:
         return Location(spec)
     start, stop, has_percent_sign = float(match[1]), float(match[2]), bool(match[3])
-    if not has_percent_sign or not 0 <= start < stop <= 100:
-        wrong = (
-            f"the part {start:g}:{stop:g}% is empty" if match[3] else "a part must lie between 0 and 100 %"
-        )
-        raise ConfigurationError(f"{spec}: {wrong}; write for example #0:80%")
+    problem = ""
+    if not has_percent_sign:
+        problem = "has no % sign"
+    elif max(start, stop) > 100:
+        problem = "does not lie between 0 and 100 %"
+    elif start >= stop:
+        problem = "is empty"
+    if problem:
+        raise ConfigurationError(f"{spec}: the part {match[0][1:]} {problem}; write for example #0:80%")
     return Location(spec[: match.start()], start, stop)
 
 
