@@ -53,8 +53,6 @@ def csv_form(path: str, head: Sequence[str], delimiter: str | None, needed: int)
         delimiter = delimiter or first_line[4]
     rows = lines[skipped:]
     found = _fitting(path, rows, needed) if delimiter is None else delimiter  # 2
-    if found != ",":
-        _warn_of_delimiter(path, found)
     # 4. Write the first row with quotes around all cells: does it stand like this in the file?
     first_row = next(_rows(rows, found), [])
     as_written = rows[0].removesuffix("\r") if rows else ""
@@ -107,9 +105,11 @@ def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 
 
 @lru_cache(64)  # a file may be read more than once, and is reported once
-def _warn_of_delimiter(path: str, delimiter: str) -> None:
-    name = _DELIMITERS.get(delimiter, repr(delimiter))
-    _LOG.warning(spelled("%s: read with a %s between columns; [[delimiter]] names another one"), path, name)
+def warn_of_delimiter(path: str, delimiter: str, advice: str = "") -> None:
+    """Warn of a delimiter other than the comma; ``advice``: What to do if it is wrong."""
+    if delimiter != ",":
+        name = _DELIMITERS.get(delimiter, repr(delimiter))
+        _LOG.warning(spelled(f"%s: read with a %s between columns{advice}"), path, name)
 
 
 def csv_rows(

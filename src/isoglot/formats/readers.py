@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from isoglot.core.errors import InputError
 from isoglot.formats.arrow_tables import huggingface_chunks, parquet_chunks, table_fields
-from isoglot.formats.csv_form import csv_form, csv_rows
+from isoglot.formats.csv_form import csv_form, csv_rows, warn_of_delimiter
 from isoglot.formats.given_row import TableForm
 from isoglot.formats.line_files import (
     CHUNK_LINES,
@@ -147,6 +147,7 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
         chunks = (decode_lines(data, file.path, first, keep_returns=True) for first, data in file.chunks())
         head = next(chunks, [])  # the first lines show the form of the file
         form, skipped = csv_form(source.path, head, source.delimiter, len(roles))
+        warn_of_delimiter(source.path, form.delimiter, "; [[delimiter]] names another one")
         if head and form.preamble:
             head[0] = head[0].removeprefix("\ufeff")
         lines = chain(head[skipped:], chain.from_iterable(chunks))

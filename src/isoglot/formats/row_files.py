@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from isoglot.core.errors import InputError
-from isoglot.formats.csv_form import csv_form, csv_rows
+from isoglot.formats.csv_form import csv_form, csv_rows, warn_of_delimiter
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.words import is_blank
 from isoglot.runs.files import bare_suffix
@@ -41,9 +41,11 @@ def read_rows(path: str) -> list[dict[str, Any]]:
 
 
 def _table_rows(path: str, delimiter: str | None) -> Iterator[dict[str, Any]]:
-    """Read the rows of a table whose first row names its columns."""
+    """Read the rows of a table whose first row names its columns; ``delimiter``: By default that of the first lines."""
     lines = [line for _, line in numbered_lines(path)]
     form, skipped = csv_form(path, list(islice(lines, _FIRST_LINES)), delimiter, 1)
+    if delimiter is None:
+        warn_of_delimiter(path, form.delimiter)
     if skipped == 0 and lines:
         lines[0] = lines[0].removeprefix("\ufeff")
     rows = csv_rows(path, lines[skipped:], form.delimiter, line=skipped + 1)
