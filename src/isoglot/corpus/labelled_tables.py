@@ -214,14 +214,19 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
 
 
 def _row(values: dict[str, Any], *, schema: Features, language: str) -> dict[str, Any]:
-    """Take the columns of a schema out of an object of JSON lines, in which they may have other usual names."""
-    values = {"language": language, **values}
+    """Take the columns of a schema out of an object of JSON lines, in which they may have other usual names.
+
+    ``language``: The language of a row that names none.
+    """
     cells: dict[str, Any] = {}
     for column in schema:
         usual = [name for name in COLUMN_NAMES.get(column, (column,)) if name in values]
-        if not usual:
+        if usual:
+            cells[column] = values[usual[0]]
+        elif column == "language":
+            cells[column] = language
+        else:
             raise InputError(f"field {column!r} is missing, found {', '.join(sorted(values))}; add it")
-        cells[column] = values[usual[0]]
     if "answers" in cells:
         cells["answers"] = _answers(cells["answers"])
         if values.get(ARTICLE) is not None:
