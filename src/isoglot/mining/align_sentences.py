@@ -1,6 +1,6 @@
 """`isoglot align-sentences`: find the lines of two documents that translate each other, by vectors of lines.
 
-lines ─> parts (between blank lines) ─> vectors of runs of 1, 2, … lines ─> sentence_paths.py ─> groups of lines
+lines ─> parts (between blank lines) ─> vectors of spans of 1, 2, … lines ─> sentence_paths.py ─> groups of lines
 """
 
 from collections import Counter
@@ -33,10 +33,10 @@ from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_
 from isoglot.mining.vectors import (
     OnUnknownText,
     SentenceEncoder,
-    line_counter,
     raw_vectors,
     sentence_encoder,
     unit_vectors,
+    unknown_word_counter,
 )
 from isoglot.modules.neighbours import unit
 from isoglot.runs.files import check_outputs
@@ -213,8 +213,8 @@ def _groups_together(
     unknown: UnknownWords,
 ) -> Iterator[Group]:
     """Align the lines of several pairs of parts, which share sample lines, the cost of a skip and the length ratio."""
-    # runs[side][part][size - 1] has for each line the vector of the run of `size` lines that ends there.
-    runs: list[list[list[NDArray[np.float32]]]] = []
+    # spans[side][part][size - 1] has for each line the vector of the span of `size` lines that ends there.
+    spans: list[list[list[NDArray[np.float32]]]] = []
     lengths: list[list[NDArray[np.float32]]] = []
     # The vectors of all lines of a side.
     lines: list[NDArray[np.float32]] = []
@@ -224,8 +224,8 @@ def _groups_together(
         for pair in pairs:
             for row in pair[side]:
                 line_of_text.setdefault(row.cleaned, row.line)
-        runs.append(_runs(encoder, texts, options, line_counter(unknown, name, line_of_text)))
-        lines.append(np.concatenate([runs_of_part[0] for runs_of_part in runs[side]]))
+        spans.append(_spans(encoder, texts, options, unknown_word_counter(unknown, name, line_of_text)))
+        lines.append(np.concatenate([spans_of_part[0] for spans_of_part in spans[side]]))
         # A line's length has the space that joins it to the next line.
         lengths.append([np.array([len(text) + 1 for text in part], np.float32) for part in texts])
 
@@ -236,8 +236,8 @@ def _groups_together(
 
     for number, (source, target) in enumerate(pairs):
         steps = cheapest_groups(
-            runs[0][number],
-            runs[1][number],
+            spans[0][number],
+            spans[1][number],
             max_size=options.max_size,
             skip=skip,
             samples=samples,
@@ -250,62 +250,62 @@ def _groups_together(
             yield source[i : i + a], target[j : j + b], score
 
 
-def _runs(
+def _spans(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
     options: SentenceAlignRequest,
     unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
-    """Compute the vectors of the runs of lines of one side.
+    """Compute the vectors of the spans of lines of one side.
 
-    A part of the lines ``a, b, c`` has the runs ``a, b, c`` of one line and ``a, a b, b c`` of two: one for each line,
-    at which it ends. A run that would begin before its part is shorter, and is not looked at.
+    A part of the lines ``a, b, c`` has the spans ``a, b, c`` of one line and ``a, a b, b c`` of two: one for each line,
+    at which it ends. A span that would begin before its part is shorter, and is not looked at.
 
     Returns:
-        For each part, and in it for 1, 2, … ``max_size - 1`` lines, the unit vectors of its runs.
+        For each part, and in it for 1, 2, … ``max_size - 1`` lines, the unit vectors of its spans.
     """
     if options.joined == "sum":
-        return _summed_runs(encoder, parts, options, unknown)
-    runs_of_parts: list[list[list[str]]] = []
+        return _summed_spans(encoder, parts, options, unknown)
+    spans_of_parts: list[list[list[str]]] = []
     for part in parts:
-        runs_of_part = []
+        spans_of_part = []
         for size in range(1, options.max_size):
             ends = range(1, len(part) + 1)
-            runs_of_part.append([" ".join(part[max(0, end - size) : end]) for end in ends])
-        runs_of_parts.append(runs_of_part)
+            spans_of_part.append([" ".join(part[max(0, end - size) : end]) for end in ends])
+        spans_of_parts.append(spans_of_part)
 
-    # Each text is encoded once. The lines of all parts come first, then the runs of two lines, and so on: texts that
+    # Each text is encoded once. The lines of all parts come first, then the spans of two lines, and so on: texts that
     # are encoded in one batch are about equally long.
     row_of_text: dict[str, int] = {}
-    for runs_of_size in zip(*runs_of_parts, strict=True):
-        for text in chain(*runs_of_size):
+    for spans_of_size in zip(*spans_of_parts, strict=True):
+        for text in chain(*spans_of_size):
             row_of_text.setdefault(text, len(row_of_text))
     table = unit_vectors(encoder, list(row_of_text), unknown).numpy()
     return [
-        [table[[row_of_text[text] for text in runs]] for runs in runs_of_part]
-        for runs_of_part in runs_of_parts
+        [table[[row_of_text[text] for text in spans]] for spans in spans_of_part]
+        for spans_of_part in spans_of_parts
     ]
 
 
-def _summed_runs(
+def _summed_spans(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
     options: SentenceAlignRequest,
     unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
-    """Compute :func:`_runs` from the vectors of the lines alone: a run is the sum of its lines, weighted by length."""
+    """Compute the vectors of :func:`_spans` from those of the lines: the sum of a span's lines, weighted by length."""
     texts = list(chain(*parts))
     vectors = raw_vectors(encoder, texts, unknown)
     lengths = torch.tensor([float(len(text)) for text in texts])
     weighted = (vectors * lengths[:, None]).double()
-    runs_of_parts = []
+    spans_of_parts = []
     for lines in weighted.split([len(part) for part in parts]):
-        # Row n is the sum of the first n lines, so a run is the difference of two rows.
+        # Row n is the sum of the first n lines, so a span is the difference of two rows.
         sums = torch.nn.functional.pad(lines.cumsum(0), (0, 0, 1, 0))
         ends = torch.arange(1, len(sums))
-        runs_of_part = []
+        spans_of_part = []
         for size in range(1, options.max_size):
             starts = (ends - size).clamp(min=0)
-            runs_of_part.append(unit(sums[ends] - sums[starts]).numpy())
-        runs_of_parts.append(runs_of_part)
-    return runs_of_parts
+            spans_of_part.append(unit(sums[ends] - sums[starts]).numpy())
+        spans_of_parts.append(spans_of_part)
+    return spans_of_parts

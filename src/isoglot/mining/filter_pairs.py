@@ -31,7 +31,7 @@ from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterRequest
 from isoglot.mining.pair_rules import check_pair_rules
 from isoglot.mining.pair_scores import Scores
-from isoglot.mining.scored_windows import PairWindow, ScoredWindows, scores_made_from
+from isoglot.mining.scored_windows import FilterBatch, ScoredWindows, scores_made_from
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.parts import kept_parts
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
@@ -202,8 +202,8 @@ def filter_files(
 ) -> FilterReport:
     """Filter a bitext: kept pairs to ``out``, the others with their reasons to ``dropped``, counts to ``report``.
 
-    Encoder and aligner are loaded when the inputs have been checked. ``resume``: Go on from the parts that a stopped
-    run has kept beside the output.
+    Encoder and aligner are loaded when the inputs have been checked. ``resume``: Go on from the finished parts
+    that a stopped run has left beside the output.
     """
     inputs = [path for corpus_input in corpus.inputs for path in corpus_input.source.files()]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
@@ -213,14 +213,14 @@ def filter_files(
     _note_preset(request, counts, progress)
     with ExitStack() as stack:
         made_from = partial(scores_made_from, request, inputs)
-        kept = stack.enter_context(
+        finished = stack.enter_context(
             kept_parts(out[0], made_from, what="filtering", resume=resume, engine=request.engine)
         )
         write = stack.enter_context(pair_writer(out, corpus.languages))
         write_dropped = (
             stack.enter_context(pair_writer([str(dropped)], corpus.languages)) if dropped else None
         )
-        windows = ScoredWindows(request, kept)
+        windows = ScoredWindows(request, finished)
         several = len(corpus.inputs) > 1
         for judged in _judged(corpus.pairs(incomplete=True), windows, request):
             # Both files have a header, even if no pair is kept, or none dropped.
@@ -284,7 +284,7 @@ def _judged(
 
 
 def _judged_window(
-    window: PairWindow, scores: Iterator[Scores], thresholds: Mapping[str, float]
+    window: FilterBatch, scores: Iterator[Scores], thresholds: Mapping[str, float]
 ) -> Iterator[JudgedPair]:
     """Judge the pairs of a window by the rules that drop them, and by the scores of the other pairs."""
     for row in window.rows:
@@ -301,7 +301,7 @@ def _judged_window(
 
 def _without_duplicates(
     judged_pairs: Iterator[JudgedPair],
-    window: PairWindow,
+    window: FilterBatch,
     first_pairs: FirstPairs,
 ) -> Iterator[JudgedPair]:
     """Drop pairs of a window whose text an earlier kept pair has.

@@ -28,9 +28,9 @@ from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_
 from isoglot.mining.vectors import (
     EncodingPlan,
     SentenceEncoder,
-    line_counter,
     sentence_encoder,
     stored_vectors,
+    unknown_word_counter,
 )
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.large_search import by_faiss, by_parts, require_package
@@ -126,14 +126,14 @@ def mine_files(
     """Find translations among the lines of two files, and write them, the best first; see :func:`mine`.
 
     The encoder is loaded when the files have been read. ``languages``: Codes of both languages, which JSON lines and
-    TMX name. ``resume``: Use the vectors that a stopped run has kept beside the output.
+    TMX name. ``resume``: Use the finished vectors that a stopped run has left beside the output.
     """
     check_outputs([out], paths)
     require_texts(paths)
     require_package(request.search)
     made_from = partial(_vectors_made_from, request, paths)
     with (
-        kept_parts(out, made_from, what="mining run", resume=resume, engine=request.engine) as kept,
+        kept_parts(out, made_from, what="mining run", resume=resume, engine=request.engine) as finished,
         pair_writer([out], languages) as write,
     ):
         sides = [
@@ -143,7 +143,7 @@ def mine_files(
             if not sentences:
                 raise InputError("has no sentence; one sentence per line is needed", path=path)
         encoder = sentence_encoder(request.model, request)
-        mined = _mined(sides[0], sides[1], encoder, request, reporter_of(progress).progress, kept)
+        mined = _mined(sides[0], sides[1], encoder, request, reporter_of(progress).progress, finished)
         for score, source, target in mined:
             values = {"score": score, "source_line": source.line, "target_line": target.line}
             write(pair_of_rows([source], [target], languages), values)
@@ -152,7 +152,10 @@ def mine_files(
 
 
 def _vectors_made_from(request: MineRequest, paths: Sequence[str]) -> dict[str, Any]:
-    """Collect what the vectors depend on, beside the sentences; if one value differs, kept vectors are not used."""
+    """Collect what the vectors depend on, beside the sentences.
+
+    If one value differs from that of a stopped run, the finished vectors of that run are not used.
+    """
     named = isinstance(request.model, str)
     return {
         "model": str(request.model),
@@ -178,11 +181,12 @@ def _mined(
     encoder: SentenceEncoder,
     options: MineRequest,
     report: Callable[[str, int, int], None],
-    kept: Parts | None = None,
+    finished: Parts | None = None,
 ) -> list[tuple[float, TextRow, TextRow]]:
     """Encode the sentences of both sides, search their neighbours, and pair them, the best first.
 
-    ``source``, ``target``: The row of each sentence by its cleaned text. ``kept``: Vectors of a run that was stopped.
+    ``source``, ``target``: The row of each sentence by its cleaned text. ``finished``: Vectors of a run that was
+    stopped.
     """
     if not source or not target:
         return []
@@ -190,9 +194,9 @@ def _mined(
     counters = []
     for name, rows in (("source", source), ("target", target)):
         line_of_text = {text: row.line for text, row in rows.items()}
-        counters.append(line_counter(unknown, name, line_of_text))
+        counters.append(unknown_word_counter(unknown, name, line_of_text))
     texts = list(source), list(target)
-    encoding = EncodingPlan(options, kept or Parts(None, dict, what="mining run"))
+    encoding = EncodingPlan(options, finished or Parts(None, dict, what="mining run"))
     progress = partial(report, "encoding")
     with stored_vectors(encoder, texts, counters, encoding=encoding, progress=progress) as stored:
         unknown.warn()
