@@ -196,14 +196,18 @@ def open_table(path: str, split: str) -> Dataset:
 def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
     """Read JSON lines; each row is checked while the number of its line is known.
 
-    Two columns beside the schema's are kept if they are there: the article of a question and the split of a row.
+    Two columns beside the schema's may be kept:
+
+    1. The article of a question, if all rows name one: questions are divided by their articles, so one without an
+       article could not be placed.
+    2. The split of a row, if any row names one; the split of the other rows is null.
     """
     rows = each(partial(_row, schema=schema, language=language), numbered_objects(path), path)
     features = Features(schema)
     if all(ARTICLE in row for row in rows):
-        features[ARTICLE] = Value("string")
+        features[ARTICLE] = Value("string")  # 1
     if any(SPLIT in row for row in rows):
-        features[SPLIT] = Value("string")
+        features[SPLIT] = Value("string")  # 2
     columns = {name: [row.get(name) for row in rows] for name in features}
     try:
         return Dataset.from_dict(columns, features=features)

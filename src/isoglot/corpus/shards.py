@@ -54,7 +54,7 @@ def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
 class HashSet:
     """A set of hashes in 8 bytes each, which tells new hashes from known ones.
 
-    The set is a list of sorted arrays (*runs*), each more than twice as long as the next, so that few are searched.
+    The set is a list of sorted arrays, each more than twice as long as the next, so that few are searched.
 
     Two different texts may share a hash, and the second is dropped as a false duplicate. For n texts this happens with
     a probability of at most n² / 2⁶⁵: 3e-6 for 10 million, 3e-4 for 100 million.
@@ -65,28 +65,28 @@ class HashSet:
     """
 
     def __init__(self) -> None:
-        self._runs: list[NDArray[np.uint64]] = []
+        self._sorted: list[NDArray[np.uint64]] = []
 
     def add(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Add hashes; return for each whether it is new, neither in the set nor earlier in this batch."""
         unique, first_place = np.unique(hashes, return_index=True)
         unknown = np.ones(len(unique), dtype=bool)
-        for run in self._runs:
-            found, _ = find_hashes(unique, run)
+        for known in self._sorted:
+            found, _ = find_hashes(unique, known)
             unknown &= ~found
         is_new = np.zeros(len(hashes), dtype=bool)
         is_new[first_place[unknown]] = True
         if unknown.any():
-            self._runs.append(unique[unknown])
-        self._merge_short_runs()
+            self._sorted.append(unique[unknown])
+        self._merge_short()
         return is_new
 
-    def _merge_short_runs(self) -> None:
-        """Merge the last two runs until the last but one is more than twice as long as the last."""
-        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
-            merged = np.concatenate([self._runs.pop(), self._runs.pop()])
-            merged.sort(kind="stable")  # numpy's stable sort finds the sorted runs
-            self._runs.append(merged)
+    def _merge_short(self) -> None:
+        """Merge the last two arrays until the last but one is more than twice as long as the last."""
+        while len(self._sorted) > 1 and len(self._sorted[-2]) <= 2 * len(self._sorted[-1]):
+            merged = np.concatenate([self._sorted.pop(), self._sorted.pop()])
+            merged.sort(kind="stable")  # numpy's stable sort is fast where long stretches are sorted already
+            self._sorted.append(merged)
 
 
 class Ledger:

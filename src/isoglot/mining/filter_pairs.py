@@ -278,16 +278,16 @@ def _judged(
 ) -> Iterator[JudgedPair]:
     """Judge pairs, in their order: by rules, then by scores, and at last as duplicates."""
     first_pairs = None if options.duplicates == "keep" else FirstPairs(options.duplicates)
-    for window, scores in windows.windows(pairs):
-        judged = _judged_window(window, scores, options.thresholds)
-        yield from judged if first_pairs is None else _without_duplicates(judged, window, first_pairs)
+    for batch, scores in windows.batches(pairs):
+        judged = _judged_batch(batch, scores, options.thresholds)
+        yield from judged if first_pairs is None else _without_duplicates(judged, batch, first_pairs)
 
 
-def _judged_window(
-    window: FilterBatch, scores: Iterator[Scores], thresholds: Mapping[str, float]
+def _judged_batch(
+    batch: FilterBatch, scores: Iterator[Scores], thresholds: Mapping[str, float]
 ) -> Iterator[JudgedPair]:
-    """Judge the pairs of a window by the rules that drop them, and by the scores of the other pairs."""
-    for row in window.rows:
+    """Judge the pairs of a batch by the rules that drop them, and by the scores of the other pairs."""
+    for row in batch.rows:
         if row.reasons:
             yield JudgedPair(row.pair, tuple(row.reasons), {})
             continue
@@ -301,10 +301,10 @@ def _judged_window(
 
 def _without_duplicates(
     judged_pairs: Iterator[JudgedPair],
-    window: FilterBatch,
+    batch: FilterBatch,
     first_pairs: FirstPairs,
 ) -> Iterator[JudgedPair]:
-    """Drop pairs of a window whose text an earlier kept pair has.
+    """Drop pairs of a batch whose text an earlier kept pair has.
 
     This rule comes last: a pair that another rule or a low score drops does not stand in the way of a later one.
     """
@@ -313,9 +313,9 @@ def _without_duplicates(
     cleaned: list[SentencePair] = []
     places: list[Place] = []
     for number in kept:
-        pair, texts, _ = window.rows[number]
+        pair, texts, _ = batch.rows[number]
         cleaned.append(replace(pair, texts=texts))
-        in_memory = None, window.pairs_before + number + 1
+        in_memory = None, batch.pairs_before + number + 1
         places.append(in_memory if pair.line is None else (pair.path, pair.line))
     earlier = dict(zip(kept, first_pairs.earlier(cleaned, places), strict=True))
     for number, judged in enumerate(every):

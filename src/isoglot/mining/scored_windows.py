@@ -154,8 +154,8 @@ class ScoredWindows:
         self.score_names = self._scorer.score_names
         self._here = request.engine == "local"
 
-    def windows(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[FilterBatch, Iterator[Scores]]]:
-        """Yield the pairs in their order, a window at a time, with the scores of the pairs that no rule drops."""
+    def batches(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[FilterBatch, Iterator[Scores]]]:
+        """Yield the pairs in their order, in windows or chunks, with the scores of the pairs that no rule drops."""
         if self.score_names:
             yield from self._scored(pairs)
         else:

@@ -22,7 +22,7 @@ from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces
 from isoglot.corpus.encode.store import list_array
 from isoglot.formats.words import WordMode
 
-Kind = Literal["text", "bitext", "aligned", "lexicon"]
+EncodableKind = Literal["text", "bitext", "aligned", "lexicon"]
 """Kinds of corpora that can be encoded."""
 
 _Int = NDArray[np.int64]
@@ -47,7 +47,7 @@ class EncodeOptions(Options):
         drop_identical: Drop links between words that are spelt alike (Cao et al. 2020).
     """
 
-    kind: Kind | None = None
+    kind: EncodableKind | None = None
     max_length: int | None = Field(default=128, ge=3)
     max_side: int | None = Field(default=None, ge=1)
     overlong: Literal["drop", "truncate"] = "drop"
@@ -69,7 +69,7 @@ class BatchEncoder:
         specials: Special tokens that an example has: they count for ``max_length``.
     """
 
-    kind: Kind
+    kind: EncodableKind
     options: EncodeOptions
     pieces: PieceEncoder
     specials: int
