@@ -260,10 +260,10 @@ def different_tags(source: Sequence[Tag], target: Sequence[Tag]) -> list[tuple[s
     problems = []
     for problem, here, there in (("lost", source, target), ("added", target, source)):
         unmatched = _unmatched(here, there)
-        openings = Counter(_kind(tag) for tag in unmatched if not _closes(tag))
+        openings = Counter(_pair_key(tag) for tag in unmatched if not _closes(tag))
         for tag in unmatched:
-            if _closes(tag) and openings[_kind(tag)] > 0:
-                openings[_kind(tag)] -= 1  # 3. its opening tag is named
+            if _closes(tag) and openings[_pair_key(tag)] > 0:
+                openings[_pair_key(tag)] -= 1  # 3. its opening tag is named
                 continue
             problems.append((problem, tag.xml))
     return problems
@@ -304,6 +304,6 @@ def _closes(tag: Tag) -> bool:
     return tag.role == "close" or tag.name in _START_OF
 
 
-def _kind(tag: Tag) -> str:
-    """The name that both tags of a pair have."""
+def _pair_key(tag: Tag) -> str:
+    """The name that both tags of a pair have: ``b`` of ``<b>`` and ``</b>``."""
     return tag.pair_name or tag.xml

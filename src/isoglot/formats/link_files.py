@@ -233,12 +233,12 @@ def _from_memory(sentence: Any, *, gold: bool) -> SentencePair:
 def _from_link_line(text: str, base: int) -> tuple[int, int, int, int]:
     """Read a line of ``alignv2`` or ``naacl``: ``0001 1 2 P 0.7`` is (1, 0, 1, True); the confidence is not kept."""
     fields = split_words(text, mode="whitespace")
-    kind = fields[3].upper() if len(fields) > 3 else "S"
-    if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[:3])) or kind not in ("S", "P"):
+    mark = fields[3].upper() if len(fields) > 3 else "S"
+    if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[:3])) or mark not in ("S", "P"):
         raise InputError(
             f"invalid line {text.strip()[:60]!r}; expected `sentence source target [S|P]`: fix it, or name the format"
         )
-    return (int(fields[0]), *_from_zero(int(fields[1]), int(fields[2]), base), kind == "P")
+    return (int(fields[0]), *_from_zero(int(fields[1]), int(fields[2]), base), mark == "P")
 
 
 def _from_object(text: str, base: int, *, gold: bool) -> SentencePair:

@@ -24,15 +24,15 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     Raises:
         InputError: A line that cannot be read (``file:line``), or a file without rows.
     """
-    kind = bare_suffix(path)
-    if kind in (".jsonl", ".ndjson"):
+    suffix = bare_suffix(path)
+    if suffix in (".jsonl", ".ndjson"):
         return [row for _, row in numbered_objects(path)]
-    if kind == ".parquet":
-        from pyarrow import parquet  # noqa: PLC0415 - only for files of this kind
+    if suffix == ".parquet":
+        from pyarrow import parquet  # noqa: PLC0415 - only for Parquet
 
         return list(parquet.read_table(path).to_pylist())
-    if kind in (".csv", ".tsv"):
-        rows = list(_table_rows(path, "\t" if kind == ".tsv" else None))
+    if suffix in (".csv", ".tsv"):
+        rows = list(_table_rows(path, "\t" if suffix == ".tsv" else None))
     else:
         rows = [{"text": line} for _, line in numbered_lines(path)]
     if not rows:

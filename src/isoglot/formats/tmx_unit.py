@@ -24,12 +24,12 @@ _ID_AND_LANGUAGE = frozenset({"tuid", "xml:lang", "lang"})
 class TmxNote(NamedTuple):
     """An element of a header, unit or translation: a note, a property, or an element that TMX does not know.
 
-    ``kind``: The type of a property; empty for other elements.
+    ``property_type``: The type of a property; empty for other elements.
     ``text``: The text of a note or property; None for other elements.
     ``xml``: The element as it is written.
     """
 
-    kind: str
+    property_type: str
     text: str | None
     xml: str
 
@@ -200,15 +200,15 @@ def _attributes_and_notes(attributes: Mapping[str, str], notes: Sequence[TmxNote
     for note in notes:
         if note.text is None:  # an element that TMX does not know
             continue
-        if not note.kind:
+        if not note.property_type:
             values.setdefault("notes", []).append(note.text)
             continue
         properties = values.setdefault("properties", {})
-        earlier = properties.get(note.kind)
+        earlier = properties.get(note.property_type)
         if earlier is None:
-            properties[note.kind] = note.text
+            properties[note.property_type] = note.text
         elif isinstance(earlier, str):
-            properties[note.kind] = [earlier, note.text]
+            properties[note.property_type] = [earlier, note.text]
         else:
             earlier.append(note.text)
     return values

@@ -226,8 +226,8 @@ def _translation(variant: TmxVariant, notes: Sequence[TmxNote]) -> str:
 def _add_values(notes: list[TmxNote], values: Mapping[str, Any], suffix: str) -> None:
     """Add values as properties; those of the same names that an earlier command wrote are replaced."""
     own = {f"{_OWN}{name}{suffix}": _value(value) for name, value in values.items()}
-    notes[:] = [note for note in notes if note.kind not in own]
-    notes += [TmxNote(kind, text, _property(kind, text)) for kind, text in own.items()]
+    notes[:] = [note for note in notes if note.property_type not in own]
+    notes += [TmxNote(name, text, _property(name, text)) for name, text in own.items()]
 
 
 def _value(value: Any) -> str:
@@ -245,8 +245,8 @@ def _new_unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
     own = {f"{_OWN}{name}": _value(value) for name, value in values.items()}
     properties = rest.get("properties")
     if isinstance(properties, dict):  # values of an earlier command are replaced
-        rest["properties"] = {kind: text for kind, text in properties.items() if kind not in own}
-    name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
+        rest["properties"] = {name: text for name, text in properties.items() if name not in own}
+    unit_id = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
     sides = []
     for side, text, tags, given in zip(
         ("source", "target"), pair.texts, pair.tags, pair.languages, strict=True
@@ -262,7 +262,7 @@ def _new_unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
         sides.append(f"<tuv {attributes}>{notes}<seg{space}>{segment(text, tags)}</seg></tuv>")
     attributes, notes = _take_attributes_and_notes(rest, "")
     others = "".join(_property(key, value) for key, value in {**rest, **own}.items())
-    return f"<tu{name}{attributes}>{notes}{others}{''.join(sides)}</tu>\n"
+    return f"<tu{unit_id}{attributes}>{notes}{others}{''.join(sides)}</tu>\n"
 
 
 def _take_segment_attributes(rest: dict[str, Any], prefix: str) -> str:
@@ -298,9 +298,9 @@ def _take_attributes_and_notes(rest: dict[str, Any], prefix: str) -> tuple[str, 
         del rest[f"{prefix}notes"]
     properties = rest.get(f"{prefix}properties")
     if isinstance(properties, dict):
-        for kind, value in properties.items():
+        for name, value in properties.items():
             for text in value if isinstance(value, list) else [value]:  # several of a type are a list
-                notes += _property(kind, text)
+                notes += _property(name, text)
         del rest[f"{prefix}properties"]
     return attributes, notes
 
