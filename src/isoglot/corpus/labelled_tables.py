@@ -198,8 +198,8 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
 
     Two columns beside the schema's may be kept:
 
-    1. The article of a question, if all rows name one: questions are divided by their articles, so one without an
-       article could not be placed.
+    1. The article of a question, if all rows name one. A share of the questions (``#0:80%``) then counts articles, and
+       contexts otherwise.
     2. The split of a row, if any row names one; the split of the other rows is null.
     """
     rows = each(partial(_row, schema=schema, language=language), numbered_objects(path), path)

@@ -168,7 +168,7 @@ class Corpus:
 
         Standard input may pause for long; results so far are written out then.
         """
-        return any(part.is_paused for part in self.inputs)
+        return any(corpus_input.is_paused for corpus_input in self.inputs)
 
     def row_count(self) -> int:
         """Count the rows for a progress bar; 0 if an input must be read to know them."""

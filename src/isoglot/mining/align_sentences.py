@@ -216,23 +216,24 @@ def _groups_together(
     # spans[side][part][size - 1] has for each line the vector of the span of `size` lines that ends there.
     spans: list[list[list[NDArray[np.float32]]]] = []
     lengths: list[list[NDArray[np.float32]]] = []
-    # The vectors of all lines of a side.
-    lines: list[NDArray[np.float32]] = []
+    # line_vectors[side] has the vectors of the lines of all parts.
+    line_vectors: list[NDArray[np.float32]] = []
     for side, name in enumerate(("source", "target")):
-        texts = [[row.cleaned for row in pair[side]] for pair in pairs]
+        texts = [[row.cleaned for row in pair[side]] for pair in pairs]  # of each part
         line_of_text: dict[str, int] = {}  # the first one of each text
         for pair in pairs:
             for row in pair[side]:
                 line_of_text.setdefault(row.cleaned, row.line)
         spans.append(_spans(encoder, texts, options, unknown_word_counter(unknown, name, line_of_text)))
-        lines.append(np.concatenate([spans_of_part[0] for spans_of_part in spans[side]]))
+        line_vectors.append(np.concatenate([spans_of_part[0] for spans_of_part in spans[side]]))
         # A line's length has the space that joins it to the next line.
         lengths.append([np.array([len(text) + 1 for text in part], np.float32) for part in texts])
 
-    nearest = mutual_lines(lines[0], lines[1])
-    skip = usual_skip(lines[0], lines[1], nearest) if options.skip is None else options.skip
+    source_lines, target_lines = line_vectors
+    nearest = mutual_lines(source_lines, target_lines)
+    skip = usual_skip(source_lines, target_lines, nearest) if options.skip is None else options.skip
     ratio = length_ratio(np.concatenate(lengths[0]), np.concatenate(lengths[1]), nearest)
-    samples = sample_lines(lines[0]), sample_lines(lines[1])
+    samples = sample_lines(source_lines), sample_lines(target_lines)
 
     for number, (source, target) in enumerate(pairs):
         steps = cheapest_groups(
@@ -244,10 +245,10 @@ def _groups_together(
             lengths=(lengths[0][number], lengths[1][number] * ratio),
             length_weight=options.length_weight,
         )
-        for i, j, a, b, cost in steps:
+        for first_source, first_target, a, b, cost in steps:
             # A group of a and b lines costs a b times the distance of its sides; a skipped line is no group.
             score = 1 - cost / (a * b) if a * b else 0.0
-            yield source[i : i + a], target[j : j + b], score
+            yield source[first_source : first_source + a], target[first_target : first_target + b], score
 
 
 def _spans(
