@@ -80,13 +80,13 @@ class LinkReader:
             raise ConfigurationError(f"unknown link format {self.name!r}; known: {', '.join(LINK_FORMATS)}")
         self._base = LINK_FORMATS[self.name] if base is None else base
         self.is_link_per_line = self.name in ("alignv2", "naacl")
-        # A row per link: sentence number, source word, target word, and 1 for a possible link.
-        self._numbers = self._read_links() if self.is_link_per_line else np.zeros((0, 4), np.int32)
+        # A row for each link: sentence number, source word, target word, and 1 for a possible link.
+        self._link_rows = self._read_links() if self.is_link_per_line else np.zeros((0, 4), np.int32)
 
     @property
     def first_number(self) -> int:
         """The number of the first sentence where sentences are numbered: 1, or 0 if a sentence has this number."""
-        return int(self._numbers[:, 0].min(initial=1))
+        return int(self._link_rows[:, 0].min(initial=1))
 
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
         """Yield the sentences, in their order; where they are numbered, from ``first`` to the last with a link."""
@@ -157,14 +157,14 @@ class LinkReader:
 
     def _numbered_sentences(self, first: int) -> Iterator[SentencePair]:
         """Yield sentence ``first`` to the last one with a link; a number without a link is a sentence without links."""
-        numbers, starts = np.unique(self._numbers[:, 0], return_index=True)
+        numbers, starts = np.unique(self._link_rows[:, 0], return_index=True)
         # The links of a sentence stand together: from its first row to that of the next sentence.
-        rows_of = dict(zip(numbers.tolist(), pairwise([*starts.tolist(), len(self._numbers)]), strict=True))
+        rows_of = dict(zip(numbers.tolist(), pairwise([*starts.tolist(), len(self._link_rows)]), strict=True))
         last = max(rows_of, default=first - 1)
         for number in range(first, last + 1):
             start, stop = rows_of.get(number, (0, 0))
             links = []
-            for source, target, possible in self._numbers[start:stop, 1:].tolist():
+            for source, target, possible in self._link_rows[start:stop, 1:].tolist():
                 link = (target, source) if self._reverse else (source, target)
                 links.append((link, possible))
             yield _linked(links, gold=self._gold, id=str(number))
@@ -181,7 +181,7 @@ class LinksInMemory(LinkReader):
 
     def __init__(self, sentences: Iterable[Any], path: str, *, gold: bool = False) -> None:
         self.path, self.name, self.is_link_per_line = path, "memory", False
-        self._sentences, self._gold, self._numbers = sentences, gold, np.zeros((0, 4), np.int32)
+        self._sentences, self._gold, self._link_rows = sentences, gold, np.zeros((0, 4), np.int32)
 
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
         """Yield the sentences, in their order."""

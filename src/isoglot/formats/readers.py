@@ -364,8 +364,8 @@ def source_pairs(
     for chunk in reader.chunks():
         fields = reader.fields(chunk)
         last = fields.lines[-1] if chunk.paused and len(fields.lines) else None
-        # The values of a field that a format does not have.
-        absent: dict[str, Any] = {
+        # The fields in the order of the loop, and the values of a field that the format does not have.
+        defaults: dict[str, Any] = {
             "source": (),
             "target": (),
             "more": repeat({}),
@@ -373,7 +373,7 @@ def source_pairs(
             "given": repeat(None),
             "unit": repeat(None),
         }
-        columns: Iterable[Any] = (fields.values.get(name, default) for name, default in absent.items())
+        columns: Iterable[Any] = (fields.values.get(name, default) for name, default in defaults.items())
         for line, first, second, more, cells, given, unit in zip(fields.lines, *columns, strict=False):
             pair = SentencePair((first, second), languages=(source_language, target_language))
             pair.path, pair.line, pair.given, pair.unit = source.path, line, given, unit

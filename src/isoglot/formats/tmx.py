@@ -172,7 +172,9 @@ class _FoundLanguages:
         """Raise an error if a language that was asked for never occurs, or has no sentence."""
         missing = [language for language in self._wanted if language not in self._with_text]
         # Languages that occur, but in translations without a <seg>.
-        without_sentence = [language for language in missing if any(_is(tag, language) for tag in self._seen)]
+        without_sentence = [
+            language for language in missing if any(_is_variant(tag, language) for tag in self._seen)
+        ]
         if without_sentence:
             listed = " and ".join(without_sentence)
             problem = f"no <tuv> in {listed} has a <seg>, which holds its sentence; correct the file"
@@ -195,7 +197,7 @@ def _numbers_of(unit: TmxUnit, language: str) -> tuple[int, ...]:
     return tuple(
         number
         for number, variant in enumerate(unit.variants)
-        if variant.text is not None and _is(variant.language, language)
+        if variant.text is not None and _is_variant(variant.language, language)
     )
 
 
@@ -259,20 +261,20 @@ def tmx_languages(path: str, named: Sequence[str]) -> tuple[str, str]:
             f"holds {listed}, and two languages are read; choose them: "
             f"[[languages=('{languages[0]}', '{languages[1]}')]]",
             path=path,
-            line=next(line for tag, line in first_lines.items() if _is(tag, languages[2])),
+            line=next(line for tag, line in first_lines.items() if _is_variant(tag, languages[2])),
         )
     first, second = languages
-    if _is(header, second):
+    if _is_variant(header, second):
         first, second = second, first  # 2
     if not any(named):
         return first, second
     # 3. One of both is named, and the other one is empty.
     named_tag = language_tag("".join(named))
-    other = next((language for language in (first, second) if not _is(named_tag, language)), first)
+    other = next((language for language in (first, second) if not _is_variant(named_tag, language)), first)
     return named[0] or other, named[1] or other
 
 
-def _is(tag: str, language: str) -> bool:
+def _is_variant(tag: str, language: str) -> bool:
     """Whether a tag is a language or a variant of it: ``de-at`` is ``de``, but ``den`` is not."""
     return f"{tag}-".startswith(f"{language}-")
 
