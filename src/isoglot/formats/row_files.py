@@ -25,13 +25,14 @@ def read_rows(path: str) -> list[dict[str, Any]]:
         InputError: A line that cannot be read (``file:line``), or a file without rows.
     """
     suffix = bare_suffix(path)
+    rows: list[dict[str, Any]]
     if suffix in (".jsonl", ".ndjson"):
-        return [row for _, row in numbered_objects(path)]
-    if suffix == ".parquet":
+        rows = [row for _, row in numbered_objects(path)]
+    elif suffix == ".parquet":
         from pyarrow import parquet  # noqa: PLC0415 - only for Parquet
 
-        return list(parquet.read_table(path).to_pylist())
-    if suffix in (".csv", ".tsv"):
+        rows = list(parquet.read_table(path).to_pylist())
+    elif suffix in (".csv", ".tsv"):
         rows = list(_table_rows(path, "\t" if suffix == ".tsv" else None))
     else:
         rows = [{"text": line} for _, line in numbered_lines(path)]
