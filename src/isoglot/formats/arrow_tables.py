@@ -7,7 +7,7 @@ from typing import Any
 
 from isoglot.core.errors import InputError, reason
 from isoglot.formats.column_plan import wanted_columns
-from isoglot.formats.line_files import CHUNK_LINES, Chunk, Fields, empty
+from isoglot.formats.line_files import CHUNK_LINES, Chunk, Fields, empty_file
 from isoglot.formats.row_fields import from_rows
 from isoglot.formats.sources import Kind, Source
 
@@ -54,7 +54,7 @@ def huggingface_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[C
         tables = iter(dataset.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
         first = next(tables, None)
         if first is None:
-            raise empty(source.path)
+            raise empty_file(source.path)
         names = first.column_names
         columns = names if whole else wanted_columns(source, kind, names)
         yield from _as_chunks(source, names, (table.select(columns) for table in chain([first], tables)))
@@ -72,7 +72,7 @@ def _as_chunks(source: Source, names: list[str], tables: Iterable[Any]) -> Itera
         yield Chunk(row, table, names)
         row += table.num_rows
     if row == 1:
-        raise empty(source.path)
+        raise empty_file(source.path)
 
 
 def table_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool) -> Fields:

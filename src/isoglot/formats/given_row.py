@@ -52,11 +52,11 @@ class GivenRow:
     cells: Sequence[str] = ()
     table: TableForm | None = None
 
-    def named(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Write texts into the row by name.
+    def row_with_texts(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Make the row by name, with these texts in place of its sides.
 
         Example:
-            >>> GivenRow(("en", "t.de"), {"en": "a", "t": {"de": "b"}, "source": "OPUS"}).named(("a", "c"))
+            >>> GivenRow(("en", "t.de"), {"en": "a", "t": {"de": "b"}, "source": "OPUS"}).row_with_texts(("a", "c"))
             {'en': 'a', 't': {'de': 'c'}, 'source': 'OPUS'}
         """
         row = dict(self.row or {})
@@ -69,8 +69,8 @@ class GivenRow:
                 _replace(row, path, text)
         return row
 
-    def table_cells(self, texts: Sequence[str]) -> list[str]:
-        """Write texts into the cells of a table's row."""
+    def cells_with_texts(self, texts: Sequence[str]) -> list[str]:
+        """Make the cells of a table's row, with these texts in place of its sides."""
         cells = list(self.cells)
         # The keys of the row, and not the header, in which a name may be repeated: the third column of `note src note`
         # is `note_2` in `columns` and in the row.

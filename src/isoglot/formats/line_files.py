@@ -185,7 +185,7 @@ class LineFile:
                 break
             yield first, data
         if not self.lines:
-            raise empty(self.path)
+            raise empty_file(self.path)
 
     def chunks_of_blocks(self) -> Iterator[tuple[int, bytes]]:
         """Yield all lines in chunks that end at a blank line, so that no block is cut in two."""
@@ -348,8 +348,8 @@ def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
         yield block
 
 
-def empty(path: str, *, header: bool = False) -> InputError:
-    """The error for a file without a line, or without one below its header."""
+def empty_file(path: str, *, header: bool = False) -> InputError:
+    """Make the error for a file without a line, or without one below its header."""
     where = " below its header" if header else ""
     return InputError(f"the file is empty{where}; at least one line is needed: check it", path=path, line=1)
 
@@ -371,7 +371,7 @@ def numbered_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, text in filled_lines(numbered_lines(path)):
         yield number, parse_object(text, path=path, line=number)
     if not number:
-        raise empty(str(path))
+        raise empty_file(str(path))
 
 
 def filled_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -24,7 +24,7 @@ from isoglot.formats.line_files import (
     blocks,
     decode_lines,
     each,
-    empty,
+    empty_file,
     filled_lines,
     lexicon_entries,
 )
@@ -112,7 +112,7 @@ def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
             yield Chunk(first, payload, names, width=width, paused=files[0].paused)
         has_header = names is not None
         if files[0].lines <= int(has_header):
-            raise empty(source.path, header=has_header)
+            raise empty_file(source.path, header=has_header)
 
 
 def _jsonl_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
@@ -174,7 +174,7 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
                     )
             yield Chunk(first, chunk, names, width=width, form=form)
         if not first:
-            raise empty(source.path, header=source.header)
+            raise empty_file(source.path, header=source.header)
 
 
 def _decoded(

@@ -261,7 +261,7 @@ class SentencePair(Tabular):
         After :meth:`cut`, ``{"en": "a b", "de": "c"}`` becomes ``{"en": "a b", "de": "c", "source_words": ["a", "b"],
         ...}``. If the row has a column ``source_words`` with something else, ours is called ``source_words_2``.
         """
-        row = given.named(self.texts)
+        row = given.row_with_texts(self.texts)
         added: dict[str, Any] = {}
         # A row that has the words as a list, whatever the column is called, does not need them twice.
         if any(self.words) and list(self.source_words) not in row.values():

@@ -158,13 +158,13 @@ def align_sentence_files(
     return counts
 
 
-def _parts(rows: Iterable[TextRow], options: SentenceAlignRequest) -> list[Part]:
+def _parts(rows: Iterable[TextRow], request: SentenceAlignRequest) -> list[Part]:
     """Divide a document at its blank lines, which are left out; with ``one_document``, all lines are one part."""
     parts: list[Part] = [[]]
     for row in rows:
         if not is_blank(row.cleaned):
             parts[-1].append(row)
-        elif parts[-1] and not options.one_document:
+        elif parts[-1] and not request.one_document:
             parts.append([])
     return [part for part in parts if part]
 
@@ -191,7 +191,7 @@ def _paired(source: list[Part], target: list[Part]) -> list[PartPair]:
 
 
 def _groups(
-    pairs: Sequence[PartPair], encoder: SentenceEncoder, options: SentenceAlignRequest
+    pairs: Sequence[PartPair], encoder: SentenceEncoder, request: SentenceAlignRequest
 ) -> Iterator[Group]:
     """Align the lines of each pair of parts; short parts wait for the next ones, to be encoded together."""
     unknown = UnknownWords(LEFT_OUT)
@@ -201,7 +201,7 @@ def _groups(
         waiting.append((source, target))
         waiting_lines += len(source) + len(target)
         if number == len(pairs) or waiting_lines >= _LINES_TOGETHER:
-            yield from _groups_together(waiting, encoder, options, unknown)
+            yield from _groups_together(waiting, encoder, request, unknown)
             waiting, waiting_lines = [], 0
     unknown.warn()
 
@@ -209,7 +209,7 @@ def _groups(
 def _groups_together(
     pairs: Sequence[PartPair],
     encoder: SentenceEncoder,
-    options: SentenceAlignRequest,
+    request: SentenceAlignRequest,
     unknown: UnknownWords,
 ) -> Iterator[Group]:
     """Align the lines of several pairs of parts, which share sample lines, the cost of a skip and the length ratio."""
@@ -224,14 +224,14 @@ def _groups_together(
         for pair in pairs:
             for row in pair[side]:
                 line_of_text.setdefault(row.cleaned, row.line)
-        spans.append(_spans(encoder, texts, options, unknown_word_counter(unknown, name, line_of_text)))
+        spans.append(_spans(encoder, texts, request, unknown_word_counter(unknown, name, line_of_text)))
         line_vectors.append(np.concatenate([spans_of_part[0] for spans_of_part in spans[side]]))
         # A line's length has the space that joins it to the next line.
         lengths.append([np.array([len(text) + 1 for text in part], np.float32) for part in texts])
 
     source_lines, target_lines = line_vectors
     nearest = mutual_lines(source_lines, target_lines)
-    skip = usual_skip(source_lines, target_lines, nearest) if options.skip is None else options.skip
+    skip = usual_skip(source_lines, target_lines, nearest) if request.skip is None else request.skip
     ratio = length_ratio(np.concatenate(lengths[0]), np.concatenate(lengths[1]), nearest)
     samples = sample_lines(source_lines), sample_lines(target_lines)
 
@@ -239,11 +239,11 @@ def _groups_together(
         steps = cheapest_groups(
             spans[0][number],
             spans[1][number],
-            max_size=options.max_size,
+            max_size=request.max_size,
             skip=skip,
             samples=samples,
             lengths=(lengths[0][number], lengths[1][number] * ratio),
-            length_weight=options.length_weight,
+            length_weight=request.length_weight,
         )
         for first_source, first_target, a, b, cost in steps:
             # A group of a and b lines costs a b times the distance of its sides; a skipped line is no group.
@@ -254,7 +254,7 @@ def _groups_together(
 def _spans(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
-    options: SentenceAlignRequest,
+    request: SentenceAlignRequest,
     unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
     """Compute the vectors of the spans of lines of one side.
@@ -265,12 +265,12 @@ def _spans(
     Returns:
         For each part, and in it for 1, 2, … ``max_size - 1`` lines, the unit vectors of its spans.
     """
-    if options.joined == "sum":
-        return _summed_spans(encoder, parts, options, unknown)
+    if request.joined == "sum":
+        return _summed_spans(encoder, parts, request, unknown)
     spans_of_parts: list[list[list[str]]] = []
     for part in parts:
         spans_of_part = []
-        for size in range(1, options.max_size):
+        for size in range(1, request.max_size):
             ends = range(1, len(part) + 1)
             spans_of_part.append([" ".join(part[max(0, end - size) : end]) for end in ends])
         spans_of_parts.append(spans_of_part)
@@ -291,7 +291,7 @@ def _spans(
 def _summed_spans(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
-    options: SentenceAlignRequest,
+    request: SentenceAlignRequest,
     unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
     """Compute the vectors of :func:`_spans` from those of the lines: the sum of a span's lines, weighted by length."""
@@ -305,7 +305,7 @@ def _summed_spans(
         sums = torch.nn.functional.pad(lines.cumsum(0), (0, 0, 1, 0))
         ends = torch.arange(1, len(sums))
         spans_of_part = []
-        for size in range(1, options.max_size):
+        for size in range(1, request.max_size):
             starts = (ends - size).clamp(min=0)
             spans_of_part.append(unit(sums[ends] - sums[starts]).numpy())
         spans_of_parts.append(spans_of_part)

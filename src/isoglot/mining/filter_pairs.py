@@ -255,7 +255,7 @@ def _note_preset(request: FilterRequest, report: FilterReport, progress: Reporte
 
 
 def _verdict(
-    judged: JudgedPair, score_names: Iterable[str], options: FilterRequest, *, several: bool
+    judged: JudgedPair, score_names: Iterable[str], request: FilterRequest, *, several: bool
 ) -> dict[str, Any]:
     """The values that `--dropped` writes behind a pair, by the same names for every pair.
 
@@ -268,18 +268,18 @@ def _verdict(
     }
     if several:
         verdict["path"] = pair.path or ""
-    if options.duplicates != "keep":
+    if request.duplicates != "keep":
         verdict["duplicate_of"] = _place_text(judged.duplicate_of, several=several)
     return {**verdict, **dict.fromkeys(score_names, ""), **judged.scores}
 
 
 def _judged(
-    pairs: Iterator[SentencePair], windows: ScoredWindows, options: FilterRequest
+    pairs: Iterator[SentencePair], windows: ScoredWindows, request: FilterRequest
 ) -> Iterator[JudgedPair]:
     """Judge pairs, in their order: by rules, then by scores, and at last as duplicates."""
-    first_pairs = None if options.duplicates == "keep" else FirstPairs(options.duplicates)
+    first_pairs = None if request.duplicates == "keep" else FirstPairs(request.duplicates)
     for batch, scores in windows.batches(pairs):
-        judged = _judged_batch(batch, scores, options.thresholds)
+        judged = _judged_batch(batch, scores, request.thresholds)
         yield from judged if first_pairs is None else _without_duplicates(judged, batch, first_pairs)
 
 

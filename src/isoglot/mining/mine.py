@@ -179,7 +179,7 @@ def _mined(
     source: Mapping[str, TextRow],
     target: Mapping[str, TextRow],
     encoder: SentenceEncoder,
-    options: MineRequest,
+    request: MineRequest,
     report: Callable[[str, int, int], None],
     finished: Parts | None = None,
 ) -> list[tuple[float, TextRow, TextRow]]:
@@ -196,7 +196,7 @@ def _mined(
         line_of_text = {text: row.line for text, row in rows.items()}
         counters.append(unknown_word_counter(unknown, name, line_of_text))
     texts = list(source), list(target)
-    encoding = EncodingPlan(options, finished or Parts(None, dict, what="mining run"))
+    encoding = EncodingPlan(request, finished or Parts(None, dict, what="mining run"))
     progress = partial(report, "encoding")
     with stored_vectors(encoder, texts, counters, encoding=encoding, progress=progress) as stored:
         unknown.warn()
@@ -205,12 +205,12 @@ def _mined(
         sources, targets = [texts[0][i] for i in source_numbers], [texts[1][j] for j in target_numbers]
         if not sources or not targets:
             return []
-        forward, backward = _nearest(source_vectors, target_vectors, options, partial(report, "searching"))
+        forward, backward = _nearest(source_vectors, target_vectors, request, partial(report, "searching"))
     copies = None
-    if options.drop_copies:
+    if request.drop_copies:
         number_of_target = {text: number for number, text in enumerate(targets)}
         copies = np.array([number_of_target.get(text, -1) for text in sources])
-    scores, i, j = best_pairs(forward, backward, options, copies=copies)
+    scores, i, j = best_pairs(forward, backward, request, copies=copies)
     return [
         (score, source[sources[source_number]], target[targets[target_number]])
         for score, source_number, target_number in zip(scores.tolist(), i.tolist(), j.tolist(), strict=True)
@@ -218,13 +218,13 @@ def _mined(
 
 
 def _nearest(
-    source: Tensor, target: Tensor, options: MineRequest, progress: Callable[[int, int], None]
+    source: Tensor, target: Tensor, request: MineRequest, progress: Callable[[int, int], None]
 ) -> tuple[Neighbours, Neighbours]:
     """Search the nearest target vectors of each source vector, and the reverse."""
-    k = options.neighbours
-    if options.search == "faiss":
+    k = request.neighbours
+    if request.search == "faiss":
         return by_faiss(source, target, k), by_faiss(target, source, k)
-    if options.search == "ray":
+    if request.search == "ray":
         with RayPool(fewer="CPUs") as pool:
             return by_parts(source, target, k, pool, progress=progress)
     return nearest_both_ways(source, target, k, device=resolve_device("auto"), progress=progress)
@@ -233,7 +233,7 @@ def _nearest(
 def best_pairs(
     forward: Neighbours,
     backward: Neighbours,
-    options: MineRequest,
+    request: MineRequest,
     *,
     copies: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
@@ -264,7 +264,7 @@ def best_pairs(
             neighbours.similarities,
             own_means[:, None],
             means_of_others[neighbours.numbers],
-            similarity=options.similarity,
+            similarity=request.similarity,
         )
         own = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
         source, target = (own, neighbours.numbers) if is_forward else (neighbours.numbers, own)
@@ -276,15 +276,15 @@ def best_pairs(
         columns = [values.gather(1, best).double() for values in (scores, source, target)]
         proposals.append(torch.cat(columns, 1).cpu().numpy())
 
-    if options.retrieval == "forward":
+    if request.retrieval == "forward":
         rows = proposals[0]
-    elif options.retrieval == "backward":
+    elif request.retrieval == "backward":
         rows = proposals[1]
     else:
         rows = np.concatenate(proposals)
     score, i, j = rows[:, 0].astype(np.float32), rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64)
 
-    if options.retrieval == "intersection":
+    if request.retrieval == "intersection":
         # A side proposes a pair once at most, so a pair that stands twice is a proposal of both.
         _, first, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
         by_both = first[times == 2]
@@ -293,9 +293,9 @@ def best_pairs(
     # lexsort sorts by its last key first: by score, then by source number, then by target number.
     order = np.lexsort((j, i, -score))
     # Without min_score, only copies are left out, whose score is -inf.
-    least = np.finfo(np.float32).min if options.min_score is None else options.min_score
+    least = np.finfo(np.float32).min if request.min_score is None else request.min_score
     order = order[score[order] >= least]
-    if options.retrieval == "max":
+    if request.retrieval == "max":
         order = _greedily(order, i, j)
     return score[order], i[order], j[order]
 

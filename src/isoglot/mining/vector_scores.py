@@ -26,7 +26,7 @@ class VectorScorer:
 
     def __init__(self, request: FilterRequest) -> None:
         self._encoder = sentence_encoder(request.model, request)
-        self._options = request
+        self._request = request
         self.left_out = UnknownWords(LEFT_OUT)
 
     def __call__(
@@ -48,7 +48,7 @@ class VectorScorer:
         scored = torch.nonzero((source_numbers >= 0) & (target_numbers >= 0))[:, 0]
         if not len(scored):
             return scores
-        forward, backward = nearest_both_ways(source_vectors, target_vectors, self._options.neighbours)
+        forward, backward = nearest_both_ways(source_vectors, target_vectors, self._request.neighbours)
         source_numbers, target_numbers = source_numbers[scored], target_numbers[scored]
         cosines = (source_vectors[source_numbers] * target_vectors[target_numbers]).sum(1)
         source_means = forward.similarities.mean(1)[source_numbers]
