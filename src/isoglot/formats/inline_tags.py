@@ -182,7 +182,7 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
                 open_codes[code].append(number)
         elif tag.role == "close" and code is not None:
             if not open_codes[code]:
-                raise unopened(tag.xml)
+                raise unopened_tag(tag.xml)
             opening = open_codes[code].pop()
             closed_codes.add(opening)
             if nested and nested[-1] == opening:
@@ -194,7 +194,7 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
             while nested and tags[nested[-1]].is_code_of_pair:
                 nested.pop()
             if not nested or tags[nested[-1]].name != tag.name:
-                raise unopened(tag.xml)
+                raise unopened_tag(tag.xml)
             closings[nested.pop()] = number
     still_open = [*nested, *chain.from_iterable(open_codes.values())]
     unclosed = [number for number in still_open if number not in closed_codes]
@@ -205,7 +205,7 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
     return closings, crossing
 
 
-def unopened(tag: str) -> InputError:
+def unopened_tag(tag: str) -> InputError:
     """Make the error about a tag that closes nothing."""
     return InputError(f"{shortened(tag)} does not close what was opened last; correct the line")
 

@@ -21,7 +21,7 @@ from isoglot.formats.inline_tags import (
     end_tag,
     marked_text,
     start_tag,
-    unopened,
+    unopened_tag,
 )
 
 _CDATA = "cdata"
@@ -71,7 +71,7 @@ def read_tags(line: str) -> tuple[str, Tags]:
             codes.append(token)
         elif token.name in NATIVE_CODES and token.role == "close":
             if not codes or codes[-1].name != token.name:
-                raise unopened(source)
+                raise unopened_tag(source)
             code = codes.pop()
             if not codes:  # the outermost code ends
                 tags.append(_tag(code, line[code.start : following.start], length))
