@@ -93,7 +93,7 @@ def _column_problem(column: int | str, role: str, names: Sequence[str] | None, *
 
 
 def _advice_on_languages(source: Source, kind: Kind, names: Sequence[str]) -> list[str]:
-    """What to type where columns are called by languages that the user has not named: ``en`` and ``German``."""
+    """Advise to name the languages, if columns are called by two (``en``, ``German``) and the user has named none."""
     codes = [NAMES.get(name.casefold(), name) for name in names]
     codes = [code for code in codes if two_letters(code) in SCRIPTS]
     if len(codes) == 2 and set(UNNAMED) & {*source.languages(kind)}:
