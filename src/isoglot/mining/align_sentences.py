@@ -213,8 +213,8 @@ def _groups_together(
     unknown: UnknownWords,
 ) -> Iterator[Group]:
     """Align the lines of several pairs of parts, which share sample lines, the cost of a skip and the length ratio."""
-    # spans[side][part][size - 1] has for each line the vector of the span of `size` lines that ends there.
-    spans: list[list[list[NDArray[np.float32]]]] = []
+    # span_vectors[side][part][size - 1] has for each line the vector of the span of `size` lines that ends there.
+    span_vectors: list[list[list[NDArray[np.float32]]]] = []
     lengths: list[list[NDArray[np.float32]]] = []
     # line_vectors[side] has the vectors of the lines of all parts.
     line_vectors: list[NDArray[np.float32]] = []
@@ -224,8 +224,9 @@ def _groups_together(
         for pair in pairs:
             for row in pair[side]:
                 line_of_text.setdefault(row.cleaned, row.line)
-        spans.append(_spans(encoder, texts, request, unknown_word_counter(unknown, name, line_of_text)))
-        line_vectors.append(np.concatenate([spans_of_part[0] for spans_of_part in spans[side]]))
+        on_unknown = unknown_word_counter(unknown, name, line_of_text)
+        span_vectors.append(_span_vectors(encoder, texts, request, on_unknown))
+        line_vectors.append(np.concatenate([vectors_of_part[0] for vectors_of_part in span_vectors[side]]))
         # A line's length has the space that joins it to the next line.
         lengths.append([np.array([len(text) + 1 for text in part], np.float32) for part in texts])
 
@@ -237,8 +238,8 @@ def _groups_together(
 
     for number, (source, target) in enumerate(pairs):
         steps = cheapest_groups(
-            spans[0][number],
-            spans[1][number],
+            span_vectors[0][number],
+            span_vectors[1][number],
             max_size=request.max_size,
             skip=skip,
             samples=samples,
@@ -251,7 +252,7 @@ def _groups_together(
             yield source[first_source : first_source + a], target[first_target : first_target + b], score
 
 
-def _spans(
+def _span_vectors(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
     request: SentenceAlignRequest,
@@ -266,47 +267,53 @@ def _spans(
         For each part, and in it for 1, 2, … ``max_size - 1`` lines, the unit vectors of its spans.
     """
     if request.joined == "sum":
-        return _summed_spans(encoder, parts, request, unknown)
-    spans_of_parts: list[list[list[str]]] = []
+        return _summed_span_vectors(encoder, parts, request, unknown)
+    # texts_of_parts[part][size - 1] has for each line the text of the span of `size` lines that ends there.
+    texts_of_parts: list[list[list[str]]] = []
     for part in parts:
-        spans_of_part = []
+        texts_of_part = []
         for size in range(1, request.max_size):
             ends = range(1, len(part) + 1)
-            spans_of_part.append([" ".join(part[max(0, end - size) : end]) for end in ends])
-        spans_of_parts.append(spans_of_part)
+            texts_of_part.append([" ".join(part[max(0, end - size) : end]) for end in ends])
+        texts_of_parts.append(texts_of_part)
 
     # Each text is encoded once. The lines of all parts come first, then the spans of two lines, and so on: texts that
     # are encoded in one batch are about equally long.
     row_of_text: dict[str, int] = {}
-    for spans_of_size in zip(*spans_of_parts, strict=True):
-        for text in chain(*spans_of_size):
+    for texts_of_size in zip(*texts_of_parts, strict=True):
+        for text in chain(*texts_of_size):
             row_of_text.setdefault(text, len(row_of_text))
     table = unit_vectors(encoder, list(row_of_text), unknown).numpy()
-    return [
-        [table[[row_of_text[text] for text in spans]] for spans in spans_of_part]
-        for spans_of_part in spans_of_parts
-    ]
+
+    vectors_of_parts = []
+    for texts_of_part in texts_of_parts:
+        vectors_of_part = []
+        for texts in texts_of_part:
+            rows = [row_of_text[text] for text in texts]
+            vectors_of_part.append(table[rows])
+        vectors_of_parts.append(vectors_of_part)
+    return vectors_of_parts
 
 
-def _summed_spans(
+def _summed_span_vectors(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
     request: SentenceAlignRequest,
     unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
-    """Compute the vectors of :func:`_spans` from those of the lines: the sum of a span's lines, weighted by length."""
+    """Compute the vectors of :func:`_span_vectors` as sums: those of the lines of each span, weighted by length."""
     texts = list(chain(*parts))
     vectors = raw_vectors(encoder, texts, unknown)
     lengths = torch.tensor([float(len(text)) for text in texts])
     weighted = (vectors * lengths[:, None]).double()
-    spans_of_parts = []
+    vectors_of_parts = []
     for lines in weighted.split([len(part) for part in parts]):
         # Row n is the sum of the first n lines, so a span is the difference of two rows.
         sums = torch.nn.functional.pad(lines.cumsum(0), (0, 0, 1, 0))
         ends = torch.arange(1, len(sums))
-        spans_of_part = []
+        vectors_of_part = []
         for size in range(1, request.max_size):
             starts = (ends - size).clamp(min=0)
-            spans_of_part.append(unit(sums[ends] - sums[starts]).numpy())
-        spans_of_parts.append(spans_of_part)
-    return spans_of_parts
+            vectors_of_part.append(unit(sums[ends] - sums[starts]).numpy())
+        vectors_of_parts.append(vectors_of_part)
+    return vectors_of_parts
