@@ -94,9 +94,9 @@ class Ledger:
 
     def __init__(self, sources: Sequence[Source], options: PrepareOptions) -> None:
         self._options = options
-        names = [source.languages(options.kind) for source in sources]
-        self._counts = {name: LanguageCount(languages=name) for name in names}
-        self._of_source = [self._counts[name] for name in names]
+        languages_of_sources = [source.languages(options.kind) for source in sources]
+        self._counts = {languages: LanguageCount(languages=languages) for languages in languages_of_sources}
+        self._count_of_source = [self._counts[languages] for languages in languages_of_sources]
         self._seen = HashSet()
         self._flags: set[str] = set()
         self._spaces: Counter[str] = Counter()
@@ -105,7 +105,7 @@ class Ledger:
     def full(self, source: int) -> bool:
         """Whether the languages of a source have as many rows as the limit allows (the first N)."""
         limit = self._options.limit
-        return limit is not None and self._of_source[source].passed >= limit
+        return limit is not None and self._count_of_source[source].passed >= limit
 
     def enter(self, part: Part) -> Rows | None:
         """Count a part, and return the numbers of the rows to take of it; None for all.
@@ -115,7 +115,7 @@ class Ledger:
         1. Duplicates of earlier rows are dropped.
         2. Rows beyond the first N of their languages are dropped.
         """
-        count = self._of_source[part.source]
+        count = self._count_of_source[part.source]
         count.read += part.read
         count.removed.update(part.removed)
         self._flags.update(part.flags_seen)
@@ -150,7 +150,9 @@ class Ledger:
             count.kept = target
             if not count.passed:
                 continue
-            of_language = [chosen for chosen in chosen_parts if self._of_source[chosen[0].source] is count]
+            of_language = [
+                chosen for chosen in chosen_parts if self._count_of_source[chosen[0].source] is count
+            ]
             repeats, remainder = divmod(target, count.passed)
             for _ in range(repeats):
                 yield from of_language

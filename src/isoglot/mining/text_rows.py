@@ -98,9 +98,9 @@ def pair_of_rows(
         for name in names:
             if name == "tags" and has_inline_tags:
                 continue
-            every = [row.more.get(name) for row in rows]
-            is_same = all(value == every[0] for value in every)
-            values[f"{side}_{name}"] = every[0] if is_same else every  # 1, 2
+            of_rows = [row.more.get(name) for row in rows]
+            is_same = all(value == of_rows[0] for value in of_rows)
+            values[f"{side}_{name}"] = of_rows[0] if is_same else of_rows  # 1, 2
     texts = (" ".join(row.text for row in source), " ".join(row.text for row in target))
     pair = SentencePair(texts, languages=languages)
     take_row_values(pair, values)

@@ -43,7 +43,7 @@ def read_tags(
     """Read tagged sentences. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
 
     ``labels``: Tags that may occur; by default those of an IOB2 scheme or, in CoNLL-U, :data:`UPOS`.
-    ``name``: One of :data:`TAG_FORMATS`; detected from the first lines by default.
+    ``name``: Name of the format, one of :data:`TAG_FORMATS`; detected from the first lines by default.
     ``surface``: In CoNLL-U, read words as they are written (:func:`surface_rows`).
     """
     words: list[list[str]] = []
