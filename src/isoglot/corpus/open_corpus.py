@@ -98,7 +98,7 @@ class CorpusInput:
         """Return items that can be looped over again: of standard input, a copy on disk, which the first loop makes.
 
         Raises:
-            TypeError: The first loop read standard input as other items than these (``what``). It is read by now.
+            TypeError: The first loop read standard input as other items than these (``what``); it cannot be read twice.
         """
         reads_standard_input = "-" in self.source.files()
         if not (self.again and reads_standard_input):

@@ -24,8 +24,8 @@ _LONGEST_FIELD = 64 << 20  # characters; Python's own limit, 128 KiB, is too low
 def csv_form(path: str, head: Sequence[str], delimiter: str | None, needed: int) -> tuple[TableForm, int]:
     r"""Find the form of a CSV file from its first lines.
 
-    1. A byte order mark and a first line ``sep=;`` are no rows. Excel writes both; it also reads the second, and takes
-       the character for the delimiter.
+    1. A byte order mark and a first line ``sep=;`` are no rows. Excel writes both, and reads the character behind
+       ``sep=`` as the delimiter.
     2. The delimiter is the one that the user names, else that of ``sep=``, else the one that fits (:func:`_fitting`).
     3. Lines end as the first one does: in ``\r\n``, as RFC 4180 asks for, or in ``\n``.
     4. All cells are in quotes if those of the first row are.

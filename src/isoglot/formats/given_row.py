@@ -43,8 +43,8 @@ class GivenRow:
         columns: The columns that were read as source and target.
         row: The row by name, in the order of its columns; None for a table without a header. A name that the header
             repeats has a number behind it, as :func:`free_names` gives it.
-        cells: All cells of the row; empty if it is no row of a table.
-        table: The form of the table; None if it is no row of a table.
+        cells: All cells of the row; empty for a row of JSON lines or Parquet, which has none.
+        table: The form of the table; None for a row of JSON lines or Parquet.
     """
 
     columns: tuple[Column, Column]

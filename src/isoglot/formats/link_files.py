@@ -244,9 +244,8 @@ def _from_link_line(text: str, base: int) -> tuple[int, int, int, int]:
 def _from_object(text: str, base: int, *, gold: bool) -> SentencePair:
     """Read a line of JSON: ``{"id": 3, "src": ["a"], "tgt": ["b"], "sure": [[0, 0]], "possible": []}``.
 
-    1. A file of `isoglot analyse alignments` has both ``links`` that were found and gold links. Gold links are
-       ``sure`` if the row has it; links that were found are ``links`` if the row has it. Each stands for the other if
-       that is missing.
+    1. A row of `isoglot analyse alignments` has both gold links (``sure``) and links that were found (``links``). In a
+       row with only one of these keys, that key is read in either case.
     2. ``possible`` gold links are read too, unless links that were found are asked for and there are ``links``.
     3. Words are kept if both sides have a list of words; then no link may be outside of them.
     """

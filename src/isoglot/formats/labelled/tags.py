@@ -231,8 +231,9 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
 
     CoNLL-U has a line for a multiword token (``1-2 zum``) before those of its syntactic words (``1 zu``, ``2 dem``).
 
-    1. A multiword token is one word. Its tag is that of one of its syntactic words: of the one that is highest in the
-       tree; if several are, of the one whose tag comes first in the language's order of precedence; then of the first.
+    1. A multiword token is one word. Its tag is the tag of the syntactic word that stands highest in the tree; of
+       several such words, of the one whose tag comes first in the language's order of precedence; of several of these,
+       of the first one.
     2. Spaces and zero-width non-joiners inside words are removed.
     3. A sentence whose words are all blank (``_``), or all but one, has no words: treebanks without their texts.
     """
