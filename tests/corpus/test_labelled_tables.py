@@ -33,6 +33,18 @@ def test_holes_in_tables(tmp_path: Path, row: dict[str, object], message: str, p
         read_table(str(path), TAGGED, language="de", split="test", role="sentences")
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_a_column_of_languages_may_be_called_lang(tmp_path: Path, name: str) -> None:
+    rows = [{"words": [lang], "tags": ["X"], "lang": lang} for lang in ("de", "en", "de")]
+    path = tmp_path / name
+    if path.suffix == ".jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    else:
+        Dataset.from_list(rows).to_parquet(path)
+    found = read_table(str(path), TAGGED, language="de", split="test", role="data")
+    assert list(found["words"]) == [["de"], ["de"]] and set(found["language"]) == {"de"}
+
+
 def test_a_name_that_stands_twice_in_a_row_is_refused(tmp_path: Path) -> None:
     text = '{"words": ["a"], "tags": ["X"]}\n{"words": ["a"], "tags": ["X"], "tags": ["Y"]}\n'
     with refused(InputError, "a.jsonl:2: ", "'tags'"):

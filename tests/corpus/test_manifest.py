@@ -112,6 +112,17 @@ def test_a_folder_keeps_its_hash_when_it_is_opened(tmp_path):
     assert InputFile.of(str(tmp_path / "out")) == before
 
 
+def test_a_corpus_without_a_writable_cache_is_refused(tmp_path, monkeypatch):
+    prepare(tsv(tmp_path, ["a\tb"]), tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda *_: False)  # the tests may run as root, who may write everywhere
+        with refused(ConfigurationError, "/out/.cache and ", " cannot be written; set ISOGLOT_CACHE"):
+            load_corpus(tmp_path / "out")
+    load_corpus(tmp_path / "out")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert len(load_corpus(tmp_path / "out")) == 1
+
+
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
 def test_unpacked_rows_that_are_damaged_are_unpacked_again(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture

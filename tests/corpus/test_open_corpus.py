@@ -67,6 +67,15 @@ def test_standard_input_is_kept_where_it_is_read_again(monkeypatch: pytest.Monke
             list(corpus)
 
 
+def test_standard_input_that_was_read_as_rows_is_not_read_as_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"a\tb\n"))))
+    corpus = open_corpus(["-"], "bitext", languages=TAGS, again=True, format="tsv")
+    assert [row["source"] for row in corpus] == ["a"]
+    with pytest.raises(TypeError, match="was read as rows, and cannot be read again as pairs"):
+        list(corpus.pairs())
+    assert [row["source"] for row in corpus] == ["a"]
+
+
 def test_what_a_folder_holds_must_be_what_is_wanted(folder: Path) -> None:
     with refused(InputError, "/made: ", "bitext", "lexicon", 'kind="lexicon"'):
         open_corpus([folder], "lexicon")

@@ -55,7 +55,7 @@ def test_any_chunk_size_gives_the_same_lines(tmp_path_factory, lines, most, size
     path = tmp_path_factory.mktemp("lines") / "a.txt"
     path.write_bytes("".join(f"{line}\n" for line in lines).encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_BLOCK", block)
+        patch.setattr(streams, "_READ_SIZE", block)
         assert lines_of(path, most=most, size=size) == lines
 
 
@@ -66,10 +66,10 @@ def test_blocks_never_cut_a_document(tmp_path_factory, sizes, block):
     documents = ["".join(f"d{i} s{j}\n" for j in range(n)) for i, n in enumerate(sizes)]
     path.write_text("\n".join(documents))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_BLOCK", block)
+        patch.setattr(streams, "_READ_SIZE", block)
         patch.setattr(streams.LineFile.take, "__defaults__", (3, 10))
         with LineFile(str(path)) as file:
-            blocks = list(file.blocks())
+            blocks = list(file.chunks_of_blocks())
     assert "".join(data.decode() for _, data in blocks) == path.read_text()
     whole = path.read_text().split("\n")
     for first, data in blocks:
@@ -84,7 +84,7 @@ def test_lines_of_blanks_separate_documents(tmp_path, monkeypatch, blank):
     monkeypatch.setattr(streams, "_LONGEST", 60)
     monkeypatch.setattr(streams.LineFile.take, "__defaults__", (4, 20))
     with LineFile(str(path)) as file:
-        assert b"".join(data for _, data in file.blocks()) == path.read_bytes()
+        assert b"".join(data for _, data in file.chunks_of_blocks()) == path.read_bytes()
 
 
 def test_carriage_returns_and_byte_order_mark_go():
@@ -149,7 +149,7 @@ def test_empty_file(tmp_path):
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "_LONGEST", 100)
-    monkeypatch.setattr(streams, "_BLOCK", 64)
+    monkeypatch.setattr(streams, "_READ_SIZE", 64)
     (tmp_path / "a.txt").write_bytes(b"ok\n" + b"x" * 1000)
     with refused(InputError, "a.txt:2: ", "MiB"):
         lines_of(tmp_path / "a.txt", most=1)

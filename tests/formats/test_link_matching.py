@@ -84,6 +84,14 @@ def test_rows_match_by_place_where_a_file_has_no_ids(tmp_path: Path, names: Any)
         scored(tmp_path, links[:2], gold)
 
 
+def test_an_id_may_stand_twice_where_both_files_agree_row_by_row(tmp_path: Path) -> None:
+    gold = [sentence(n, name) for n, name in enumerate("aab")]
+    links = [sentence(n, name, "links") for n, name in enumerate("aab")]
+    assert scored(tmp_path, links, gold).total.aer == 0
+    with refused(InputError, "found.jsonl:3: id 'a' stands in line 2 too"):
+        scored(tmp_path, [links[2], *links[:2]], gold)
+
+
 def test_ids_that_number_the_lines_are_names_as_well(tmp_path: Path) -> None:
     gold = [sentence(n, name) for n, name in enumerate("cab")]
     with refused(InputError, "found.jsonl: 3 ids of ", "gold.jsonl ", "'c', 'a', 'b'", "'0', '1', '2'"):

@@ -157,6 +157,14 @@ def test_repeated_names_and_what_a_table_cannot_hold(
     assert "tabs and line breaks inside text, written as spaces, in cells: 1" in caplog.text
 
 
+@pytest.mark.parametrize(("source", "target"), [(2, "src"), ("src", 2), (0, 2)])
+def test_columns_of_one_name_are_read_by_number(tmp_path: Path, source: int | str, target: int | str) -> None:
+    path = tmp_path / "given.tsv"
+    path.write_text("note\tsrc\tnote\nOne.\tEins.\tUn.\n")
+    columns = {"source": source, "target": target}
+    assert filtered(path, "kept.tsv", columns=columns, header=True).read_text() == path.read_text()
+
+
 def test_our_values_take_free_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, dropped = tmp_path / "given.jsonl", tmp_path / "dropped.jsonl"
     row = {"en": "One.", "de": "", "source": "OPUS", "target": "v8", "reasons": "mine", "line": 7}

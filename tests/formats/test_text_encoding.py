@@ -58,7 +58,7 @@ def test_characters_may_be_cut_by_the_end_of_a_block(
     path = tmp_path / "a.txt"
     path.write_bytes(TEXTS["emoji"].encode(encoding))
     for size in range(1, 6):
-        monkeypatch.setattr(line_files, "_BLOCK", size)
+        monkeypatch.setattr(line_files, "_READ_SIZE", size)
         assert [line for _, line in numbered_lines(path)] == TEXTS["emoji"].splitlines()
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refused
 
-from isoglot.mining.text_rows import TextRow, pair_of_rows
+from isoglot.core.errors import InputError
+from isoglot.mining.text_rows import TextRow, pair_of_rows, text_rows
 
 
 def test_pair_of_rows_joins_inline_tags() -> None:
@@ -21,3 +24,12 @@ def test_pair_of_rows_keeps_other_values_called_tags(tags: Any) -> None:
     source, target = [TextRow(1, "Hi there", {"tags": tags})], [TextRow(1, "Hallo", {"tags": tags})]
     pair = pair_of_rows(source, target, ("en", "de"))
     assert pair.more == {"source_tags": tags, "target_tags": tags} and not any(pair.tags)
+
+
+def test_rows_may_name_any_language_where_nobody_named_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "ein Haus", "language": "de"}\n')
+    for language in ("", "src", "de", "de-AT"):
+        assert [row.text for row in text_rows(str(path), language)] == ["ein Haus"]
+    with refused(InputError, "a.jsonl:1: language is 'de', expected 'en'"):
+        list(text_rows(str(path), "en"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
-from isoglot.core.errors import InputError
+from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.options import FileName
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.formats.sources import Kind, Source
@@ -190,6 +190,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
 
     Raises:
         InputError: The folder does not hold a complete corpus.
+        ConfigurationError: Neither the folder nor the cache can be written, and the shards are not unpacked yet.
 
     Example:
         >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP
@@ -226,7 +227,13 @@ def _cache_with(name: str, caches: Sequence[Path]) -> Path:
     for cache in caches:
         if (cache / name).exists():
             return cache
-    return next(cache for cache in caches if _is_writable(cache))
+    for cache in caches:
+        if _is_writable(cache):
+            return cache
+    raise ConfigurationError(
+        f"no folder to unpack the corpus into: {' and '.join(map(str, caches))} cannot be written; set ISOGLOT_CACHE "
+        "to a folder that can"
+    )
 
 
 def _is_writable(folder: Path) -> bool:

@@ -80,11 +80,12 @@ class CorpusInput:
     again: bool = False  # it will be looped over more than once, so standard input is copied to disk
     is_paused: bool = False  # standard input had nothing more to read when the last pair was read
     _spool: Spool[Any] | None = field(default=None, repr=False)
+    _spooled: str = ""  # the items that the spool holds: rows, pairs, or pairs with incomplete units
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if self.manifest is not None:
             return self.rows()
-        return self._repeatable(read(self.source, kind=self.kind))
+        return self._repeatable(read(self.source, kind=self.kind), "rows")
 
     def rows(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
         """Read the rows ``start`` to ``stop`` − 1 of a prepared folder; row groups without any of them are skipped."""
@@ -93,13 +94,19 @@ class CorpusInput:
         batches = row_batches(Path(self.source.path), self.manifest, start, stop)
         return (row for batch in batches for row in batch.to_pylist())
 
-    def _repeatable(self, items: Iterator[T]) -> Iterator[T]:
-        """Return items that can be looped over again: of standard input, a copy on disk, which the first loop makes."""
+    def _repeatable(self, items: Iterator[T], what: str) -> Iterator[T]:
+        """Return items that can be looped over again: of standard input, a copy on disk, which the first loop makes.
+
+        Raises:
+            TypeError: The first loop read standard input as other items than these (``what``); it cannot be read twice.
+        """
         reads_standard_input = "-" in self.source.files()
         if not (self.again and reads_standard_input):
             return items
         if self._spool is None:
-            self._spool = Spool(items)
+            self._spool, self._spooled = Spool(items), what
+        if self._spooled != what:
+            raise TypeError(f"standard input was read as {self._spooled}, and cannot be read again as {what}")
         return iter(self._spool)
 
     def pairs(
@@ -116,7 +123,7 @@ class CorpusInput:
         """
         if self.manifest is None:
             pairs = source_pairs(self.source, incomplete=incomplete, tell_paused=self._set_paused)
-            yield from self._repeatable(pairs)
+            yield from self._repeatable(pairs, "pairs with incomplete units" if incomplete else "pairs")
             self.is_paused = False
             return
         source_language, target_language = LANGUAGES["bitext"]
@@ -161,7 +168,7 @@ class Corpus:
 
         Standard input may pause for long; results so far are written out then.
         """
-        return any(part.is_paused for part in self.inputs)
+        return any(corpus_input.is_paused for corpus_input in self.inputs)
 
     def row_count(self) -> int:
         """Count the rows for a progress bar; 0 if an input must be read to know them."""

@@ -33,6 +33,7 @@ from isoglot.runs.fingerprint import fingerprint
 _GROUP_ROWS = 65_536
 """Rows of a row group of a shard, at least: fewer row groups are read faster, and need more memory to write."""
 Rows = NDArray[np.int32]
+"""Numbers of rows in a part file."""
 
 
 @dataclass(frozen=True)

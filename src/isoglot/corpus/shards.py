@@ -54,7 +54,7 @@ def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
 class HashSet:
     """A set of hashes in 8 bytes each, which tells new hashes from known ones.
 
-    The set is a list of sorted arrays (*runs*), each more than twice as long as the next, so that few are searched.
+    The set is a list of sorted arrays, each more than twice as long as the next, so that few are searched.
 
     Two different texts may share a hash, and the second is dropped as a false duplicate. For n texts this happens with
     a probability of at most n² / 2⁶⁵: 3e-6 for 10 million, 3e-4 for 100 million.
@@ -65,28 +65,28 @@ class HashSet:
     """
 
     def __init__(self) -> None:
-        self._runs: list[NDArray[np.uint64]] = []
+        self._sorted: list[NDArray[np.uint64]] = []
 
     def add(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Add hashes; return for each whether it is new, neither in the set nor earlier in this batch."""
         unique, first_place = np.unique(hashes, return_index=True)
         unknown = np.ones(len(unique), dtype=bool)
-        for run in self._runs:
-            found, _ = find_hashes(unique, run)
+        for known in self._sorted:
+            found, _ = find_hashes(unique, known)
             unknown &= ~found
         is_new = np.zeros(len(hashes), dtype=bool)
         is_new[first_place[unknown]] = True
         if unknown.any():
-            self._runs.append(unique[unknown])
-        self._merge_short_runs()
+            self._sorted.append(unique[unknown])
+        self._merge_short()
         return is_new
 
-    def _merge_short_runs(self) -> None:
-        """Merge the last two runs until the last but one is more than twice as long as the last."""
-        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
-            merged = np.concatenate([self._runs.pop(), self._runs.pop()])
-            merged.sort(kind="stable")  # numpy's stable sort finds the sorted runs
-            self._runs.append(merged)
+    def _merge_short(self) -> None:
+        """Merge the last two arrays until the last but one is more than twice as long as the last."""
+        while len(self._sorted) > 1 and len(self._sorted[-2]) <= 2 * len(self._sorted[-1]):
+            merged = np.concatenate([self._sorted.pop(), self._sorted.pop()])
+            merged.sort(kind="stable")  # numpy's stable sort is fast where long stretches are sorted already
+            self._sorted.append(merged)
 
 
 class Ledger:
@@ -94,9 +94,9 @@ class Ledger:
 
     def __init__(self, sources: Sequence[Source], options: PrepareOptions) -> None:
         self._options = options
-        names = [source.languages(options.kind) for source in sources]
-        self._counts = {name: LanguageCount(languages=name) for name in names}
-        self._of_source = [self._counts[name] for name in names]
+        languages_of_sources = [source.languages(options.kind) for source in sources]
+        self._counts = {languages: LanguageCount(languages=languages) for languages in languages_of_sources}
+        self._count_of_source = [self._counts[languages] for languages in languages_of_sources]
         self._seen = HashSet()
         self._flags: set[str] = set()
         self._spaces: Counter[str] = Counter()
@@ -105,7 +105,7 @@ class Ledger:
     def full(self, source: int) -> bool:
         """Whether the languages of a source have as many rows as the limit allows (the first N)."""
         limit = self._options.limit
-        return limit is not None and self._of_source[source].passed >= limit
+        return limit is not None and self._count_of_source[source].passed >= limit
 
     def enter(self, part: Part) -> Rows | None:
         """Count a part, and return the numbers of the rows to take of it; None for all.
@@ -115,7 +115,7 @@ class Ledger:
         1. Duplicates of earlier rows are dropped.
         2. Rows beyond the first N of their languages are dropped.
         """
-        count = self._of_source[part.source]
+        count = self._count_of_source[part.source]
         count.read += part.read
         count.removed.update(part.removed)
         self._flags.update(part.flags_seen)
@@ -150,7 +150,9 @@ class Ledger:
             count.kept = target
             if not count.passed:
                 continue
-            of_language = [chosen for chosen in chosen_parts if self._of_source[chosen[0].source] is count]
+            of_language = [
+                chosen for chosen in chosen_parts if self._count_of_source[chosen[0].source] is count
+            ]
             repeats, remainder = divmod(target, count.passed)
             for _ in range(repeats):
                 yield from of_language

@@ -7,7 +7,7 @@ from typing import Any
 
 from isoglot.core.errors import InputError, reason
 from isoglot.formats.column_plan import wanted_columns
-from isoglot.formats.line_files import CHUNK_LINES, Chunk, Fields, empty
+from isoglot.formats.line_files import CHUNK_LINES, Chunk, Fields, empty_file
 from isoglot.formats.row_fields import from_rows
 from isoglot.formats.sources import Kind, Source
 
@@ -24,7 +24,7 @@ def parquet_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[Chunk
             names = file.schema_arrow.names
             columns = names if whole else wanted_columns(source, kind, names)
             batches = file.iter_batches(CHUNK_LINES, columns=columns, use_threads=False)
-            yield from _numbered(source, names, batches)
+            yield from _as_chunks(source, names, batches)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"cannot be read as Parquet ({error}); write it again", path=source.path) from error
 
@@ -54,10 +54,10 @@ def huggingface_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[C
         tables = iter(dataset.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
         first = next(tables, None)
         if first is None:
-            raise empty(source.path)
+            raise empty_file(source.path)
         names = first.column_names
         columns = names if whole else wanted_columns(source, kind, names)
-        yield from _numbered(source, names, (table.select(columns) for table in chain([first], tables)))
+        yield from _as_chunks(source, names, (table.select(columns) for table in chain([first], tables)))
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
             f"was read as a data set, but one of its files cannot be read ({reason(error)}); fix that file",
@@ -65,14 +65,14 @@ def huggingface_chunks(source: Source, kind: Kind, *, whole: bool) -> Iterator[C
         ) from error
 
 
-def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
+def _as_chunks(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
     """Make a chunk of each batch, with the number of its first row; refuse a source without rows."""
     row = 1
     for table in tables:
         yield Chunk(row, table, names)
         row += table.num_rows
     if row == 1:
-        raise empty(source.path)
+        raise empty_file(source.path)
 
 
 def table_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool) -> Fields:

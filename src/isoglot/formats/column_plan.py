@@ -46,10 +46,11 @@ def plan_columns(
         raise InputError(f"{problems[unread[0]]}; {', or '.join(advice)}", path=source.path, line=line)
 
     # Two roles may not have the same column, even if it is called by its name for one and by its number for the other.
+    # Columns are compared by number, because a header may repeat a name.
     distinct: set[int | str] = set()
     for column in plan.values():
-        if names and isinstance(column, int) and column < len(names):
-            distinct.add(names[column])
+        if names and isinstance(column, str) and column in names:
+            distinct.add(names.index(column))
         else:
             distinct.add(column)
     if len(distinct) < len(plan):
@@ -92,7 +93,7 @@ def _column_problem(column: int | str, role: str, names: Sequence[str] | None, *
 
 
 def _advice_on_languages(source: Source, kind: Kind, names: Sequence[str]) -> list[str]:
-    """What to type where columns are called by languages that the user has not named: ``en`` and ``German``."""
+    """Advise to name the languages, if columns are called by two (``en``, ``German``) and the user has named none."""
     codes = [NAMES.get(name.casefold(), name) for name in names]
     codes = [code for code in codes if two_letters(code) in SCRIPTS]
     if len(codes) == 2 and set(UNNAMED) & {*source.languages(kind)}:

@@ -24,8 +24,8 @@ _LONGEST_FIELD = 64 << 20  # characters; Python's own limit, 128 KiB, is too low
 def csv_form(path: str, head: Sequence[str], delimiter: str | None, needed: int) -> tuple[TableForm, int]:
     r"""Find the form of a CSV file from its first lines.
 
-    1. A byte order mark and a first line ``sep=;`` are no rows. Excel writes both; it also reads the second, and takes
-       the character for the delimiter.
+    1. A byte order mark and a first line ``sep=;`` are no rows. Excel writes both, and reads the character behind
+       ``sep=`` as the delimiter.
     2. The delimiter is the one that the user names, else that of ``sep=``, else the one that fits (:func:`_fitting`).
     3. Lines end as the first one does: in ``\r\n``, as RFC 4180 asks for, or in ``\n``.
     4. All cells are in quotes if those of the first row are.
@@ -53,8 +53,6 @@ def csv_form(path: str, head: Sequence[str], delimiter: str | None, needed: int)
         delimiter = delimiter or first_line[4]
     rows = lines[skipped:]
     found = _fitting(path, rows, needed) if delimiter is None else delimiter  # 2
-    if found != ",":
-        _warn_of_delimiter(path, found)
     # 4. Write the first row with quotes around all cells: does it stand like this in the file?
     first_row = next(_rows(rows, found), [])
     as_written = rows[0].removesuffix("\r") if rows else ""
@@ -107,9 +105,11 @@ def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 
 
 @lru_cache(64)  # a file may be read more than once, and is reported once
-def _warn_of_delimiter(path: str, delimiter: str) -> None:
-    name = _DELIMITERS.get(delimiter, repr(delimiter))
-    _LOG.warning(spelled("%s: read with a %s between columns; [[delimiter]] names another one"), path, name)
+def warn_of_delimiter(path: str, delimiter: str, advice: str = "") -> None:
+    """Warn of a delimiter other than the comma; ``advice``: What to do if it is wrong."""
+    if delimiter != ",":
+        name = _DELIMITERS.get(delimiter, repr(delimiter))
+        _LOG.warning(spelled(f"%s: read with a %s between columns{advice}"), path, name)
 
 
 def csv_rows(

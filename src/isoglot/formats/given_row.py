@@ -41,9 +41,10 @@ class GivenRow:
 
     Args:
         columns: The columns that were read as source and target.
-        row: The row by name, in the order of its columns; None for a table without a header.
-        cells: All cells of the row; empty if it is no row of a table.
-        table: The form of the table; None if it is no row of a table.
+        row: The row by name, in the order of its columns; None for a table without a header. A name that the header
+            repeats has a number behind it, as :func:`free_names` gives it.
+        cells: All cells of the row; empty for a row of JSON lines or Parquet, which has none.
+        table: The form of the table; None for a row of JSON lines or Parquet.
     """
 
     columns: tuple[Column, Column]
@@ -51,11 +52,11 @@ class GivenRow:
     cells: Sequence[str] = ()
     table: TableForm | None = None
 
-    def named(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Write texts into the row by name.
+    def row_with_texts(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Make the row by name, with these texts in place of its sides.
 
         Example:
-            >>> GivenRow(("en", "t.de"), {"en": "a", "t": {"de": "b"}, "source": "OPUS"}).named(("a", "c"))
+            >>> GivenRow(("en", "t.de"), {"en": "a", "t": {"de": "b"}, "source": "OPUS"}).row_with_texts(("a", "c"))
             {'en': 'a', 't': {'de': 'c'}, 'source': 'OPUS'}
         """
         row = dict(self.row or {})
@@ -68,12 +69,14 @@ class GivenRow:
                 _replace(row, path, text)
         return row
 
-    def table_cells(self, texts: Sequence[str]) -> list[str]:
-        """Write texts into the cells of a table's row."""
+    def cells_with_texts(self, texts: Sequence[str]) -> list[str]:
+        """Make the cells of a table's row, with these texts in place of its sides."""
         cells = list(self.cells)
-        header = (self.table.names if self.table else None) or ()
+        # The keys of the row, and not the header, in which a name may be repeated: the third column of `note src note`
+        # is `note_2` in `columns` and in the row.
+        names = list(self.row or ())
         for column, text in zip(self.columns, texts, strict=True):
-            number = column if isinstance(column, int) else header.index(column)
+            number = column if isinstance(column, int) else names.index(column)
             cells[number] = text
         return cells
 

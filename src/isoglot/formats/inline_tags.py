@@ -34,7 +34,7 @@ class Tag(NamedTuple):
         xml: The tag as it is written.
         name: Name of the element in lower case; empty for a comment.
         role: Whether the tag opens an element, closes it, or stands alone.
-        pair: Number that both codes of a pair have; the tags of an element have none, because they are nested.
+        pair_number: Number that both codes of a pair have; the tags of an element have none, because they are nested.
         number: Number by which the same tag is found in both languages, among tags of its name: ``x`` of TMX, else
             ``id``.
     """
@@ -43,7 +43,7 @@ class Tag(NamedTuple):
     xml: str
     name: str = ""
     role: Role = "alone"
-    pair: str = ""
+    pair_number: str = ""
     number: str = ""
 
     @property
@@ -72,7 +72,7 @@ def start_tag(
 
     Example:
         >>> start_tag(6, '<bpt i="1">', "bpt", {"i": "1"})
-        Tag(offset=6, xml='<bpt i="1">', name='bpt', role='open', pair='1', number='')
+        Tag(offset=6, xml='<bpt i="1">', name='bpt', role='open', pair_number='1', number='')
     """
     name = name.lower()
     number = attributes.get("x") or attributes.get("id") or ""
@@ -83,8 +83,8 @@ def start_tag(
         return Tag(offset, xml, name, number=number)  # 2
     lower_case = {key.lower(): value for key, value in attributes.items()}
     pair_numbers = [lower_case.get(key) for key in _PAIR_NUMBERS]
-    pair = next((value for value in pair_numbers if value), "")
-    return Tag(offset, xml, name, "open" if name in _END_OF else "close", pair, number)  # 3
+    pair_number = next((value for value in pair_numbers if value), "")
+    return Tag(offset, xml, name, "open" if name in _END_OF else "close", pair_number, number)  # 3
 
 
 def end_tag(offset: int, xml: str, name: str) -> Tag:
@@ -175,14 +175,14 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
         # Remove such codes from the end of `nested`.
         while nested and nested[-1] in closed_codes:
             nested.pop()
-        code = (tag.pair_name, tag.pair) if tag.is_code_of_pair else None
+        code = (tag.pair_name, tag.pair_number) if tag.is_code_of_pair else None
         if tag.role == "open":
             nested.append(number)
             if code is not None:
                 open_codes[code].append(number)
         elif tag.role == "close" and code is not None:
             if not open_codes[code]:
-                raise unopened(tag.xml)
+                raise unopened_tag(tag.xml)
             opening = open_codes[code].pop()
             closed_codes.add(opening)
             if nested and nested[-1] == opening:
@@ -194,7 +194,7 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
             while nested and tags[nested[-1]].is_code_of_pair:
                 nested.pop()
             if not nested or tags[nested[-1]].name != tag.name:
-                raise unopened(tag.xml)
+                raise unopened_tag(tag.xml)
             closings[nested.pop()] = number
     still_open = [*nested, *chain.from_iterable(open_codes.values())]
     unclosed = [number for number in still_open if number not in closed_codes]
@@ -205,7 +205,7 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
     return closings, crossing
 
 
-def unopened(tag: str) -> InputError:
+def unopened_tag(tag: str) -> InputError:
     """Make the error about a tag that closes nothing."""
     return InputError(f"{shortened(tag)} does not close what was opened last; correct the line")
 
@@ -260,10 +260,10 @@ def different_tags(source: Sequence[Tag], target: Sequence[Tag]) -> list[tuple[s
     problems = []
     for problem, here, there in (("lost", source, target), ("added", target, source)):
         unmatched = _unmatched(here, there)
-        openings = Counter(_kind(tag) for tag in unmatched if not _closes(tag))
+        openings = Counter(_pair_key(tag) for tag in unmatched if not _closes(tag))
         for tag in unmatched:
-            if _closes(tag) and openings[_kind(tag)] > 0:
-                openings[_kind(tag)] -= 1  # 3. its opening tag is named
+            if _closes(tag) and openings[_pair_key(tag)] > 0:
+                openings[_pair_key(tag)] -= 1  # 3. its opening tag is named
                 continue
             problems.append((problem, tag.xml))
     return problems
@@ -304,6 +304,6 @@ def _closes(tag: Tag) -> bool:
     return tag.role == "close" or tag.name in _START_OF
 
 
-def _kind(tag: Tag) -> str:
-    """The name that both tags of a pair have."""
+def _pair_key(tag: Tag) -> str:
+    """The name that both tags of a pair have: ``b`` of ``<b>`` and ``</b>``."""
     return tag.pair_name or tag.xml

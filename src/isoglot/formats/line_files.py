@@ -1,5 +1,7 @@
 r"""Files as bounded chunks of whole lines of UTF-8, unpacked and converted on the way.
 
+A *block* is the lines between two blank ones: a document, a tree, or a tagged sentence.
+
 Only ``\n`` ends a line (and a ``\r`` before it is dropped): ``str.splitlines`` would also split at U+2028, U+0085 and
 form feeds, which stand inside sentences of web corpora and would shift one side of a bitext against the other.
 """
@@ -33,12 +35,12 @@ Parsed = TypeVar("Parsed")
 
 CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
-_BLOCK = 1 << 20  # bytes that are read at a time
-_LONGEST = 64 << 20  # bytes of a line, or of a document, after which the file is no text
+_READ_SIZE = 1 << 20  # bytes that are read at a time
+_LONGEST = 64 << 20  # bytes of a line, or of a block, after which the file is no text
 _MOMENT = 0.05
 """Seconds without a new byte after which standard input counts as paused."""
 _BARS = re.compile(r" ?\|\|\| ?")
-_BLANK = re.compile(rb"\n[^\S\n]*\n")
+_BLANK_LINE = re.compile(rb"\n[^\S\n]*\n")
 
 
 def _zstandard(handle: IO[bytes]) -> Any:
@@ -142,16 +144,16 @@ class LineFile:
         Example:
             A file of ``b"a\nb\nc"``: ``take(2)`` is ``(b"a\nb\n", 2)``, the next one ``(b"c", 1)``, then ``(b"", 0)``.
         """
-        # Read blocks until they have enough lines, or enough bytes and at least one line.
-        blocks = [self._carry]
+        # Read bytes until there are enough lines, or enough bytes and at least one line.
+        reads = [self._carry]
         total, ends = len(self._carry), self._carry.count(b"\n")
         self.paused = False
         while not self._ended and ends < most and (size is None or total < size or not ends):
             if ends and size is not None and self._is_paused():
                 self.paused = True
                 break
-            block = self._read(self.lines + ends + 1)
-            if not block:
+            more = self._read(self.lines + ends + 1)
+            if not more:
                 self._ended = True
             elif not ends and total > _LONGEST:
                 raise InputError(
@@ -159,11 +161,11 @@ class LineFile:
                     path=self.path,
                     line=self.lines + 1,
                 )
-            blocks.append(block)
-            total += len(block)
-            ends += block.count(b"\n")
+            reads.append(more)
+            total += len(more)
+            ends += more.count(b"\n")
         # Cut behind the last line that is handed out.
-        data = b"".join(blocks)
+        data = b"".join(reads)
         count, cut = ends, data.rfind(b"\n") + 1
         if ends > most:
             line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
@@ -183,14 +185,14 @@ class LineFile:
                 break
             yield first, data
         if not self.lines:
-            raise empty(self.path)
+            raise empty_file(self.path)
 
-    def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Yield all lines in chunks that end at a blank line, so that no document or tree is cut in two."""
+    def chunks_of_blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Yield all lines in chunks that end at a blank line, so that no block is cut in two."""
         rest, first = b"", 1  # bytes that are not handed out yet, and the number of their first line
         for start, data in self.chunks():
             rest += data
-            last_blank = max((match.end() for match in _BLANK.finditer(rest)), default=0)
+            last_blank = max((match.end() for match in _BLANK_LINE.finditer(rest)), default=0)
             if last_blank:
                 yield first, rest[:last_blank]
                 first += rest.count(b"\n", 0, last_blank)
@@ -209,21 +211,21 @@ class LineFile:
 
         ``line``: The number of the line in which these bytes begin, for messages.
         """
-        block = self._unpacked(line)
+        raw = self._unpacked(line)
         if self._decoder is None:
             # The longest byte order mark has 4 bytes, and a pipe may give fewer at a time.
-            while 0 < len(block) < 4 and (more := self._unpacked(line)):
-                block += more
+            while 0 < len(raw) < 4 and (more := self._unpacked(line)):
+                raw += more
             try:
-                self._encoding = encoding_of(block, self.path)
+                self._encoding = encoding_of(raw, self.path)
             except InputError as error:
                 raise error.at(self.path, line) from error.__cause__
             self._decoder = codecs.getincrementaldecoder(self._encoding)()
-        # UTF-8 is not decoded here: decode_lines names the line of a wrong byte. In another encoding, a block may be
-        # half a character, which decodes to nothing; then more is read.
+        # UTF-8 is not decoded here: decode_lines names the line of a wrong byte. In another encoding, the bytes
+        # may be half a character, which decodes to nothing; then more is read.
         while self._encoding != "utf-8":
             try:
-                data = self._decoder.decode(block, final=not block).encode()
+                data = self._decoder.decode(raw, final=not raw).encode()
             except UnicodeDecodeError as error:
                 before = error.object[: error.start].decode(self._encoding, "ignore").count("\n")
                 raise InputError(
@@ -231,10 +233,10 @@ class LineFile:
                     path=self.path,
                     line=line + before,
                 ) from error
-            if data or not block:
+            if data or not raw:
                 return data
-            block = self._unpacked(line)
-        return block
+            raw = self._unpacked(line)
+        return raw
 
     def _is_paused(self) -> bool:
         """Whether standard input is a pipe or terminal into which nobody has written more for a moment.
@@ -252,8 +254,8 @@ class LineFile:
         """Read some bytes, unpacked; ``line``: The number of the line in which they begin, for messages."""
         try:
             # read1 returns the bytes before a damage; read would raise an error in place of them.
-            size = _BLOCK if isinstance(self._stream, io.BufferedIOBase) else min(_BLOCK, 1 << 16)
-            block = cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
+            size = _READ_SIZE if isinstance(self._stream, io.BufferedIOBase) else min(_READ_SIZE, 1 << 16)
+            unpacked = cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             program = _PACKED.get(Path(self.path).suffix.lower(), _PACKED[".gz"])[2]
             raise InputError(
@@ -263,7 +265,7 @@ class LineFile:
             ) from error
         if self._meter is not None and self.path != "-":
             self._meter[self._number] = self._handle.tell()
-        return block
+        return unpacked
 
 
 def decode_lines(
@@ -334,7 +336,7 @@ def each(
 
 
 def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Group numbered lines that stand between blank ones."""
+    """Group numbered lines in blocks: lines that stand between blank ones."""
     block: list[tuple[int, str]] = []
     for number, line in lines:
         if not is_blank(line):
@@ -346,8 +348,8 @@ def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
         yield block
 
 
-def empty(path: str, *, header: bool = False) -> InputError:
-    """The error for a file without a line, or without one below its header."""
+def empty_file(path: str, *, header: bool = False) -> InputError:
+    """Make the error for a file without a line, or without one below its header."""
     where = " below its header" if header else ""
     return InputError(f"the file is empty{where}; at least one line is needed: check it", path=path, line=1)
 
@@ -369,7 +371,7 @@ def numbered_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, text in filled_lines(numbered_lines(path)):
         yield number, parse_object(text, path=path, line=number)
     if not number:
-        raise empty(str(path))
+        raise empty_file(str(path))
 
 
 def filled_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

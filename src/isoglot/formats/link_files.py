@@ -80,13 +80,13 @@ class LinkReader:
             raise ConfigurationError(f"unknown link format {self.name!r}; known: {', '.join(LINK_FORMATS)}")
         self._base = LINK_FORMATS[self.name] if base is None else base
         self.is_link_per_line = self.name in ("alignv2", "naacl")
-        # A row per link: sentence number, source word, target word, and 1 for a possible link.
-        self._numbers = self._read_links() if self.is_link_per_line else np.zeros((0, 4), np.int32)
+        # A row for each link: sentence number, source word, target word, and 1 for a possible link.
+        self._link_rows = self._read_links() if self.is_link_per_line else np.zeros((0, 4), np.int32)
 
     @property
     def first_number(self) -> int:
         """The number of the first sentence where sentences are numbered: 1, or 0 if a sentence has this number."""
-        return int(self._numbers[:, 0].min(initial=1))
+        return int(self._link_rows[:, 0].min(initial=1))
 
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
         """Yield the sentences, in their order; where they are numbered, from ``first`` to the last with a link."""
@@ -157,14 +157,14 @@ class LinkReader:
 
     def _numbered_sentences(self, first: int) -> Iterator[SentencePair]:
         """Yield sentence ``first`` to the last one with a link; a number without a link is a sentence without links."""
-        numbers, starts = np.unique(self._numbers[:, 0], return_index=True)
+        numbers, starts = np.unique(self._link_rows[:, 0], return_index=True)
         # The links of a sentence stand together: from its first row to that of the next sentence.
-        rows_of = dict(zip(numbers.tolist(), pairwise([*starts.tolist(), len(self._numbers)]), strict=True))
+        rows_of = dict(zip(numbers.tolist(), pairwise([*starts.tolist(), len(self._link_rows)]), strict=True))
         last = max(rows_of, default=first - 1)
         for number in range(first, last + 1):
             start, stop = rows_of.get(number, (0, 0))
             links = []
-            for source, target, possible in self._numbers[start:stop, 1:].tolist():
+            for source, target, possible in self._link_rows[start:stop, 1:].tolist():
                 link = (target, source) if self._reverse else (source, target)
                 links.append((link, possible))
             yield _linked(links, gold=self._gold, id=str(number))
@@ -181,7 +181,7 @@ class LinksInMemory(LinkReader):
 
     def __init__(self, sentences: Iterable[Any], path: str, *, gold: bool = False) -> None:
         self.path, self.name, self.is_link_per_line = path, "memory", False
-        self._sentences, self._gold, self._numbers = sentences, gold, np.zeros((0, 4), np.int32)
+        self._sentences, self._gold, self._link_rows = sentences, gold, np.zeros((0, 4), np.int32)
 
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
         """Yield the sentences, in their order."""
@@ -233,20 +233,19 @@ def _from_memory(sentence: Any, *, gold: bool) -> SentencePair:
 def _from_link_line(text: str, base: int) -> tuple[int, int, int, int]:
     """Read a line of ``alignv2`` or ``naacl``: ``0001 1 2 P 0.7`` is (1, 0, 1, True); the confidence is not kept."""
     fields = split_words(text, mode="whitespace")
-    kind = fields[3].upper() if len(fields) > 3 else "S"
-    if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[:3])) or kind not in ("S", "P"):
+    mark = fields[3].upper() if len(fields) > 3 else "S"
+    if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[:3])) or mark not in ("S", "P"):
         raise InputError(
             f"invalid line {text.strip()[:60]!r}; expected `sentence source target [S|P]`: fix it, or name the format"
         )
-    return (int(fields[0]), *_from_zero(int(fields[1]), int(fields[2]), base), kind == "P")
+    return (int(fields[0]), *_from_zero(int(fields[1]), int(fields[2]), base), mark == "P")
 
 
 def _from_object(text: str, base: int, *, gold: bool) -> SentencePair:
     """Read a line of JSON: ``{"id": 3, "src": ["a"], "tgt": ["b"], "sure": [[0, 0]], "possible": []}``.
 
-    1. A file of `isoglot analyse alignments` has both ``links`` that were found and gold links. Gold links are
-       ``sure`` if the row has it; links that were found are ``links`` if the row has it. Each stands for the other if
-       that is missing.
+    1. A row of `isoglot analyse alignments` has both gold links (``sure``) and links that were found (``links``). In a
+       row with only one of these keys, that key is read in either case.
     2. ``possible`` gold links are read too, unless links that were found are asked for and there are ``links``.
     3. Words are kept if both sides have a list of words; then no link may be outside of them.
     """

@@ -82,9 +82,9 @@ def matched_rows(
     1. If both files have ids, rows with the same id match. Every id must be in both files.
     2. Otherwise rows match by their place: row n with row n, or with None where the other file has ended.
     3. A file has ids on all rows or on none.
-
-    As long as the ids agree row by row, one pair is in memory; from the first two that differ, the rest of both files
-    is.
+    4. As long as the ids agree row by row, one pair is in memory, and an id may stand twice: ``a a b`` and ``a a b``
+       match row by row. From the first two ids that differ, the rest of both files is in memory, and each id in it must
+       stand once.
 
     Args:
         first: A file.
@@ -92,7 +92,7 @@ def matched_rows(
         needed: Advice for the error about ids that only one file has.
 
     Raises:
-        InputError: A file has ids on some rows only, an id that the other file lacks, or an id twice.
+        InputError: A file has ids on some rows only, an id that the other file lacks, or an id twice (4).
     """
     first_lines, second_lines = first.lines(), second.lines()
     is_start = True

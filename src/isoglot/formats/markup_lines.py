@@ -21,7 +21,7 @@ from isoglot.formats.inline_tags import (
     end_tag,
     marked_text,
     start_tag,
-    unopened,
+    unopened_tag,
 )
 
 _CDATA = "cdata"
@@ -60,6 +60,7 @@ def read_tags(line: str) -> tuple[str, Tags]:
     tags: list[Tag] = []
     length = 0  # of the text so far
     codes: list[_Token] = []  # the code that is open, and those inside it
+    # The empty token in front stands for characters at the beginning that html.parser may have skipped: `<b class="x`.
     for token, following in pairwise([_Token(0), *_Tokenizer(line).tokens, _Token(len(line))]):
         source = line[token.start : following.start]
         if _is_unfinished(token, source):
@@ -70,7 +71,7 @@ def read_tags(line: str) -> tuple[str, Tags]:
             codes.append(token)
         elif token.name in NATIVE_CODES and token.role == "close":
             if not codes or codes[-1].name != token.name:
-                raise unopened(source)
+                raise unopened_tag(source)
             code = codes.pop()
             if not codes:  # the outermost code ends
                 tags.append(_tag(code, line[code.start : following.start], length))

@@ -22,20 +22,23 @@ class PairWriter:
     def __init__(
         self,
         files: Sequence[IO[str]],
-        lines: TableWriter | RowWriter | None,
-        memory: TmxWriter | None,
-        others: OtherLanguages,
+        row_writer: TableWriter | RowWriter | None,
+        unit_writer: TmxWriter | None,
+        other_languages: OtherLanguages,
     ) -> None:
-        self._files, self._lines, self._memory, self._others = files, lines, memory, others
+        self._files = files
+        # One of both is None: TMX is written by units, every other format by rows.
+        self._row_writer, self._unit_writer = row_writer, unit_writer
+        self._other_languages = other_languages
 
     def __call__(self, pair: SentencePair, values: Mapping[str, Any]) -> None:
         """Write a pair and values of ours by name, with the same names in the same order for every pair."""
-        if self._memory is not None:
-            self._memory.write(pair, values)
+        if self._unit_writer is not None:
+            self._unit_writer.write(pair, values)
             return
-        self._others.add(pair.unit)
-        if self._lines is not None:
-            for file, line in zip(self._files, self._lines.lines(pair, values), strict=True):
+        self._other_languages.add(pair.unit)
+        if self._row_writer is not None:
+            for file, line in zip(self._files, self._row_writer.lines(pair, values), strict=True):
                 file.write(line)
 
     def begin(self, pair: SentencePair, names: Sequence[str]) -> None:
@@ -43,8 +46,8 @@ class PairWriter:
 
         ``pair``: The first pair that was read, whether it will be written or not. ``names``: Names of our values.
         """
-        if isinstance(self._lines, TableWriter):
-            self._files[0].write(self._lines.head(pair, names))
+        if isinstance(self._row_writer, TableWriter):
+            self._files[0].write(self._row_writer.head(pair, names))
 
 
 def _format(paths: Sequence[str]) -> str:
@@ -78,19 +81,21 @@ def pair_writer(
     ``form``: The format, whatever the file is called.
     """
     form = form or _format(paths)
-    writer: TableWriter | RowWriter | None = None  # of TMX, which is written by units, none
+    row_writer: TableWriter | RowWriter | None = None
     if form == "jsonl":
-        writer = RowWriter(paths[0])
+        row_writer = RowWriter(paths[0])
     elif form != "tmx":
-        writer = TableWriter(paths, comma=form == "csv")
+        row_writer = TableWriter(paths, comma=form == "csv")
     with ExitStack() as stack:
         if form == "tmx":
             require_languages(languages, paths[0])
         files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
-        memory = stack.enter_context(tmx_writer(files[0], paths[0], languages)) if form == "tmx" else None
-        others = OtherLanguages()
+        unit_writer: TmxWriter | None = None
+        if form == "tmx":
+            unit_writer = stack.enter_context(tmx_writer(files[0], paths[0], languages))
+        other_languages = OtherLanguages()
 
-        yield PairWriter(files, writer, memory, others)
-        if writer is not None:
-            writer.warn()
-        others.warn(" ".join(paths))
+        yield PairWriter(files, row_writer, unit_writer, other_languages)
+        if row_writer is not None:
+            row_writer.warn()
+        other_languages.warn(" ".join(paths))

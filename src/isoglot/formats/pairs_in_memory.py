@@ -65,7 +65,7 @@ def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False
                 "no pairs to align; call align_many(pairs), or align_many(source=[...], target=[...]) with two lists"
             )
         length = len(source) if hasattr(source, "__len__") else None
-        return PairsInMemory(_numbered(_side_by_side(Items(source), Items(target))), length)
+        return PairsInMemory(_as_pairs(_side_by_side(Items(source), Items(target))), length)
     if isinstance(pairs, str | Path):
         raise ConfigurationError(
             f"expected sentence pairs, got {shortened(str(pairs))}; files are read by the command line, "
@@ -74,13 +74,13 @@ def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False
     names = ("source" if source is None else source, "target" if target is None else target)
     rows = rows_of(pairs, "sentence pairs")
     if isinstance(rows, Items):
-        return PairsInMemory(_numbered(_of_items(rows, names)), rows.length)
+        return PairsInMemory(_as_pairs(_of_items(rows, names)), rows.length)
     _require_columns(names, rows.names)
     others: list[Any] = []
     if whole and not isinstance(rows, HeldDataset):
         others = [name for name in rows.names if name not in names]
     table = None if isinstance(rows, HeldDataset) else rows
-    return PairsInMemory(_numbered(_of_table(rows, names, others)), len(rows), table)
+    return PairsInMemory(_as_pairs(_of_table(rows, names, others)), len(rows), table)
 
 
 def with_links(table: RowTable, sides: Sequence[Any], pairs: Sequence[SentencePair]) -> Any:
@@ -186,7 +186,7 @@ def _side_by_side(source: Items, target: Items) -> Iterator[tuple[Any, Any, dict
         yield *both, {}
 
 
-def _numbered(rows: Iterable[SentencePair | tuple[Any, Any, dict[str, Any]]]) -> Iterator[SentencePair]:
+def _as_pairs(rows: Iterable[SentencePair | tuple[Any, Any, dict[str, Any]]]) -> Iterator[SentencePair]:
     """Make a SentencePair of each row; messages name the rows by number, from 1."""
     for number, row in enumerate(rows, 1):
         if isinstance(row, SentencePair):

@@ -14,9 +14,9 @@ NO_LABEL = "-"
 """The name that takes the place of a class number below 0, which stands for no class."""
 
 
-def is_a(value: Any, library: str, kind: str) -> bool:
+def is_a(value: Any, library: str, class_name: str) -> bool:
     """Whether a value is of a class of a library; the library is not imported for that."""
-    loaded = getattr(sys.modules.get(library), kind, None)
+    loaded = getattr(sys.modules.get(library), class_name, None)
     return loaded is not None and isinstance(value, loaded)
 
 

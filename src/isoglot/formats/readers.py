@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from isoglot.core.errors import InputError
 from isoglot.formats.arrow_tables import huggingface_chunks, parquet_chunks, table_fields
-from isoglot.formats.csv_form import csv_form, csv_rows
+from isoglot.formats.csv_form import csv_form, csv_rows, warn_of_delimiter
 from isoglot.formats.given_row import TableForm
 from isoglot.formats.line_files import (
     CHUNK_LINES,
@@ -24,7 +24,7 @@ from isoglot.formats.line_files import (
     blocks,
     decode_lines,
     each,
-    empty,
+    empty_file,
     filled_lines,
     lexicon_entries,
 )
@@ -112,7 +112,7 @@ def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
             yield Chunk(first, payload, names, width=width, paused=files[0].paused)
         has_header = names is not None
         if files[0].lines <= int(has_header):
-            raise empty(source.path, header=has_header)
+            raise empty_file(source.path, header=has_header)
 
 
 def _jsonl_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
@@ -128,12 +128,12 @@ def _jsonl_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
 
 
 def _block_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    """Cut a file into chunks that end at a blank line, for documents and trees; other text is cut at any line."""
+    """Cut documents and trees into chunks that end at a blank line; other text is cut at any line."""
     if reader.source.format == "text" and not reader.source.documents:
         yield from _line_chunks(reader, meter)
         return
     with LineFile(reader.source.path, meter) as file:
-        for first, data in file.blocks():
+        for first, data in file.chunks_of_blocks():
             yield Chunk(first, [data])
 
 
@@ -147,6 +147,7 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
         chunks = (decode_lines(data, file.path, first, keep_returns=True) for first, data in file.chunks())
         head = next(chunks, [])  # the first lines show the form of the file
         form, skipped = csv_form(source.path, head, source.delimiter, len(roles))
+        warn_of_delimiter(source.path, form.delimiter, "; [[delimiter]] names another one")
         if head and form.preamble:
             head[0] = head[0].removeprefix("\ufeff")
         lines = chain(head[skipped:], chain.from_iterable(chunks))
@@ -173,7 +174,7 @@ def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
                     )
             yield Chunk(first, chunk, names, width=width, form=form)
         if not first:
-            raise empty(source.path, header=source.header)
+            raise empty_file(source.path, header=source.header)
 
 
 def _decoded(
@@ -363,8 +364,8 @@ def source_pairs(
     for chunk in reader.chunks():
         fields = reader.fields(chunk)
         last = fields.lines[-1] if chunk.paused and len(fields.lines) else None
-        # The values of a field that a format does not have.
-        absent: dict[str, Any] = {
+        # The fields in the order of the loop, and the values of a field that the format does not have.
+        defaults: dict[str, Any] = {
             "source": (),
             "target": (),
             "more": repeat({}),
@@ -372,7 +373,7 @@ def source_pairs(
             "given": repeat(None),
             "unit": repeat(None),
         }
-        columns: Iterable[Any] = (fields.values.get(name, default) for name, default in absent.items())
+        columns: Iterable[Any] = (fields.values.get(name, default) for name, default in defaults.items())
         for line, first, second, more, cells, given, unit in zip(fields.lines, *columns, strict=False):
             pair = SentencePair((first, second), languages=(source_language, target_language))
             pair.path, pair.line, pair.given, pair.unit = source.path, line, given, unit

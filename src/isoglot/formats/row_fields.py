@@ -126,8 +126,8 @@ def cell_fields(
     column_of_role: dict[str, int] = {}
     for role, column in plan.items():
         column_of_role[role] = names.index(column) if names and isinstance(column, str) else int(column)
-    labels = language_columns(source, kind, names or ())
-    check_languages((dict(zip(names or (), row, strict=False)) for row in rows), fields.lines, source, labels)
+    rows_by_name = (dict(zip(names or (), row, strict=False)) for row in rows)
+    check_languages(rows_by_name, fields.lines, source, language_columns(source, kind, names or ()))
 
     expected = width if names is None else len(names)
     last_read = max(column_of_role.values())

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from isoglot.core.errors import InputError
-from isoglot.formats.csv_form import csv_form, csv_rows
+from isoglot.formats.csv_form import csv_form, csv_rows, warn_of_delimiter
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.words import is_blank
 from isoglot.runs.files import bare_suffix
@@ -24,15 +24,16 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     Raises:
         InputError: A line that cannot be read (``file:line``), or a file without rows.
     """
-    kind = bare_suffix(path)
-    if kind in (".jsonl", ".ndjson"):
-        return [row for _, row in numbered_objects(path)]
-    if kind == ".parquet":
-        from pyarrow import parquet  # noqa: PLC0415 - only for files of this kind
+    suffix = bare_suffix(path)
+    rows: list[dict[str, Any]]
+    if suffix in (".jsonl", ".ndjson"):
+        rows = [row for _, row in numbered_objects(path)]
+    elif suffix == ".parquet":
+        from pyarrow import parquet  # noqa: PLC0415 - only for Parquet
 
-        return list(parquet.read_table(path).to_pylist())
-    if kind in (".csv", ".tsv"):
-        rows = list(_table_rows(path, "\t" if kind == ".tsv" else None))
+        rows = list(parquet.read_table(path).to_pylist())
+    elif suffix in (".csv", ".tsv"):
+        rows = list(_table_rows(path, "\t" if suffix == ".tsv" else None))
     else:
         rows = [{"text": line} for _, line in numbered_lines(path)]
     if not rows:
@@ -41,9 +42,11 @@ def read_rows(path: str) -> list[dict[str, Any]]:
 
 
 def _table_rows(path: str, delimiter: str | None) -> Iterator[dict[str, Any]]:
-    """Read the rows of a table whose first row names its columns."""
+    """Read the rows of a table whose first row names its columns; ``delimiter``: By default that of the first lines."""
     lines = [line for _, line in numbered_lines(path)]
     form, skipped = csv_form(path, list(islice(lines, _FIRST_LINES)), delimiter, 1)
+    if delimiter is None:
+        warn_of_delimiter(path, form.delimiter)
     if skipped == 0 and lines:
         lines[0] = lines[0].removeprefix("\ufeff")
     rows = csv_rows(path, lines[skipped:], form.delimiter, line=skipped + 1)

@@ -45,18 +45,18 @@ def require(dataset: Dataset, schema: Features, *, role: str) -> Dataset:
     Raises:
         ConfigurationError: A column is missing or has another type; ``role`` says what the dataset is for.
     """
-    name = next((n for n, s in SCHEMAS.items() if s is schema), "given")
-    missing = [c for c in schema if c not in dataset.features]
+    name = next((name for name, known in SCHEMAS.items() if known is schema), "given")
+    missing = [column for column in schema if column not in dataset.features]
     if missing:
         raise ConfigurationError(
-            f"{role}: the {name} schema needs {', '.join(repr(m) for m in missing)} too, "
+            f"{role}: the {name} schema needs {', '.join(map(repr, missing))} too, "
             f"got columns {sorted(dataset.features)}; use dataset.rename_column(...) or run `isoglot prepare`"
         )
-    wrong = [
-        f"{role}: column {column!r} is {dataset.features[column]}, the {name} schema needs {kind}"
-        for column, kind in schema.items()
-        if not _compatible(dataset.features[column], kind)
-    ]
+    wrong = []
+    for column, needed in schema.items():
+        actual = dataset.features[column]
+        if not _compatible(actual, needed):
+            wrong.append(f"{role}: column {column!r} is {actual}, the {name} schema needs {needed}")
     if wrong:
         raise ConfigurationError(wrong)
     return dataset
@@ -73,7 +73,7 @@ def _compatible(actual: object, needed: object) -> bool:
     if isinstance(needed, Value):
         if not isinstance(actual, Value):
             return False
-        kinds = ("int", "string", "float", "bool")
-        kind = next(k for k in kinds if k in str(needed.dtype))
-        return kind in str(actual.dtype)
+        # `int` is in `int32` and `int64`, `string` in `large_string`.
+        base = next(base for base in ("int", "string", "float", "bool") if base in str(needed.dtype))
+        return base in str(actual.dtype)
     return actual == needed

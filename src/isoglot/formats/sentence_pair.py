@@ -170,12 +170,12 @@ class SentencePair(Tabular):
     @property
     def source_spans(self) -> list[Span]:
         """Characters ``[start, end)`` of each source word in ``source``; ``[]`` if the words do not spell the text."""
-        return locate_words(self.source, self.source_words) or []
+        return self.spans[0] if self.spans is not None else locate_words(self.source, self.source_words) or []
 
     @property
     def target_spans(self) -> list[Span]:
         """Characters ``[start, end)`` of each target word in ``target``; ``[]`` if the words do not spell the text."""
-        return locate_words(self.target, self.target_words) or []
+        return self.spans[1] if self.spans is not None else locate_words(self.target, self.target_words) or []
 
     @property
     def texts_and_spans(self) -> tuple[tuple[str, str], tuple[list[Span], list[Span]]]:
@@ -261,7 +261,7 @@ class SentencePair(Tabular):
         After :meth:`cut`, ``{"en": "a b", "de": "c"}`` becomes ``{"en": "a b", "de": "c", "source_words": ["a", "b"],
         ...}``. If the row has a column ``source_words`` with something else, ours is called ``source_words_2``.
         """
-        row = given.named(self.texts)
+        row = given.row_with_texts(self.texts)
         added: dict[str, Any] = {}
         # A row that has the words as a list, whatever the column is called, does not need them twice.
         if any(self.words) and list(self.source_words) not in row.values():

@@ -71,7 +71,7 @@ READING = "How to read"
 
 
 class TableReading(Options):
-    """How the columns of an input are read."""
+    """Options that say how the columns of an input are read."""
 
     columns: dict[str, int | str] = option(
         {},
@@ -96,7 +96,7 @@ class TableReading(Options):
 
 
 class PairReading(TableReading):
-    """How sentence pairs are read, by verbs whose own ``format`` is that of the output."""
+    """Options that say how sentence pairs are read, for verbs whose own ``format`` is that of the output."""
 
     input_format: str | None = option(
         None,
@@ -112,13 +112,13 @@ class PairReading(TableReading):
 
 
 class LinkReading(TableReading):
-    """How the columns and word links of an input are read."""
+    """Options that say how the columns and word links of an input are read."""
 
     one_based: bool = option(False, "Word links count from 1, as in most gold files.", group=READING)
 
 
 class Reading(LinkReading):
-    """How an input is read."""
+    """Options that say how an input is read."""
 
     format: str | None = option(
         None,
@@ -209,7 +209,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
     name: str | None
     if source.format:
         name = source.format  # 1
-    elif source.format is None and source.target_path is not None:
+    elif source.target_path is not None:
         name = "moses"  # 2
     elif (by_name := by_suffix(source.path)) is not None:
         name = by_name  # 3

@@ -96,7 +96,7 @@ class TableWriter:
         given = pair.given
         cells, names = list(pair.texts), None
         if given is not None and given.table is not None:
-            cells, names = given.table_cells(pair.texts), given.table.names
+            cells, names = given.cells_with_texts(pair.texts), given.table.names
         before = self.head(pair, list(values))
         if self._width < 0:
             self._width = len(cells)

@@ -66,8 +66,8 @@ def tmx_chunks(
             lacking.add(paired.line)
             if incomplete:
                 # One side has no translation; perhaps neither has.
-                source = paired.sources[0] if paired.sources else None
-                target = paired.targets[0] if paired.targets else None
+                source = paired.source_numbers[0] if paired.source_numbers else None
+                target = paired.target_numbers[0] if paired.target_numbers else None
                 pairs = [TmxPair(paired, source, target)]
         rows += [_row(pair, whole=whole) for pair in pairs]
         while len(rows) >= CHUNK_LINES:
@@ -89,7 +89,7 @@ def tmx_sentences(path: str, language: str) -> Iterator[tuple[TmxUnit, TmxVarian
     found = _FoundLanguages(path, [wanted], reader)
     for unit in reader.units():
         numbers = _numbers_of(unit, wanted)
-        found.add(replace(unit, sources=numbers))  # the one language is the source
+        found.add(replace(unit, source_numbers=numbers))  # the one language is the source
         if not numbers:
             lacking.add(unit.line)
         for number in numbers:
@@ -161,7 +161,7 @@ class _FoundLanguages:
     def add(self, unit: TmxUnit) -> None:
         """Note the languages of a unit whose sides are known."""
         self._seen.update(variant.language for variant in unit.variants)
-        for language, numbers in zip(self._wanted, (unit.sources, unit.targets), strict=False):
+        for language, numbers in zip(self._wanted, (unit.source_numbers, unit.target_numbers), strict=False):
             for number in numbers:
                 variant = unit.variants[number]
                 written = written_language(variant.attributes)
@@ -172,7 +172,9 @@ class _FoundLanguages:
         """Raise an error if a language that was asked for never occurs, or has no sentence."""
         missing = [language for language in self._wanted if language not in self._with_text]
         # Languages that occur, but in translations without a <seg>.
-        without_sentence = [language for language in missing if any(_is(tag, language) for tag in self._seen)]
+        without_sentence = [
+            language for language in missing if any(_is_variant(tag, language) for tag in self._seen)
+        ]
         if without_sentence:
             listed = " and ".join(without_sentence)
             problem = f"no <tuv> in {listed} has a <seg>, which holds its sentence; correct the file"
@@ -195,7 +197,7 @@ def _numbers_of(unit: TmxUnit, language: str) -> tuple[int, ...]:
     return tuple(
         number
         for number, variant in enumerate(unit.variants)
-        if variant.text is not None and _is(variant.language, language)
+        if variant.text is not None and _is_variant(variant.language, language)
     )
 
 
@@ -209,17 +211,17 @@ def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
     source_language, target_language = languages
     sources, targets = _numbers_of(unit, source_language), _numbers_of(unit, target_language)
     if source_language == target_language:
-        return replace(unit, sources=sources[:1], targets=targets[1:])  # 1
+        sources, targets = sources[:1], targets[1:]  # 1
     # 2. The longer tag is the closer name; of two languages that have nothing in common, nothing is removed.
-    if len(source_language) > len(target_language):
+    elif len(source_language) > len(target_language):
         targets = tuple(number for number in targets if number not in sources)
     else:
         sources = tuple(number for number in sources if number not in targets)
-    return replace(unit, sources=sources, targets=targets)
+    return replace(unit, source_numbers=sources, target_numbers=targets)
 
 
 def _row(pair: TmxPair, *, whole: bool) -> TmxRow:
-    source, target = _text(pair.unit, pair.source), _text(pair.unit, pair.target)
+    source, target = _text(pair.unit, pair.source_number), _text(pair.unit, pair.target_number)
     return TmxRow(pair.unit.line, source, target, row_values(pair), pair if whole else None)
 
 
@@ -259,20 +261,20 @@ def tmx_languages(path: str, named: Sequence[str]) -> tuple[str, str]:
             f"holds {listed}, and two languages are read; choose them: "
             f"[[languages=('{languages[0]}', '{languages[1]}')]]",
             path=path,
-            line=next(line for tag, line in first_lines.items() if _is(tag, languages[2])),
+            line=next(line for tag, line in first_lines.items() if _is_variant(tag, languages[2])),
         )
     first, second = languages
-    if _is(header, second):
+    if _is_variant(header, second):
         first, second = second, first  # 2
     if not any(named):
         return first, second
     # 3. One of both is named, and the other one is empty.
     named_tag = language_tag("".join(named))
-    other = next((language for language in (first, second) if not _is(named_tag, language)), first)
+    other = next((language for language in (first, second) if not _is_variant(named_tag, language)), first)
     return named[0] or other, named[1] or other
 
 
-def _is(tag: str, language: str) -> bool:
+def _is_variant(tag: str, language: str) -> bool:
     """Whether a tag is a language or a variant of it: ``de-at`` is ``de``, but ``den`` is not."""
     return f"{tag}-".startswith(f"{language}-")
 

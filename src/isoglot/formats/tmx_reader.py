@@ -204,7 +204,7 @@ class _OpenElement:
 
     def __init__(self, name: str, attributes: Mapping[str, str]) -> None:
         self._name = name
-        self._kind = attributes.get("type", "") if name == "prop" else ""
+        self._property_type = attributes.get("type", "") if name == "prop" else ""
         self._text: list[str] = []
         self._xml = [f"<{name}{xml_attributes(attributes)}>"]
         self._depth = 1  # number of open elements: this one and those inside it
@@ -229,7 +229,7 @@ class _OpenElement:
 
     def note(self) -> TmxNote:
         text = "".join(self._text) if self._name in ("note", "prop") else None
-        return TmxNote(self._kind, text, "".join(self._xml))
+        return TmxNote(self._property_type, text, "".join(self._xml))
 
 
 class _OpenSegment:
@@ -268,7 +268,7 @@ class _OpenSegment:
         else:
             # A code of XLIFF, such as <x>, is none of TMX: it opens an element. If it is empty, `end` makes it a code.
             tag = start_tag(self._length, xml, name, attributes)
-            self.tags.append(tag._replace(role="open", pair=""))
+            self.tags.append(tag._replace(role="open", pair_number=""))
 
     def end(self, name: str) -> bool:
         """End an element; return whether that was the segment."""

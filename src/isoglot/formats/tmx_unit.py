@@ -24,12 +24,12 @@ _ID_AND_LANGUAGE = frozenset({"tuid", "xml:lang", "lang"})
 class TmxNote(NamedTuple):
     """An element of a header, unit or translation: a note, a property, or an element that TMX does not know.
 
-    ``kind``: The type of a property; empty for other elements.
+    ``property_type``: The type of a property; empty for other elements.
     ``text``: The text of a note or property; None for other elements.
     ``xml``: The element as it is written.
     """
 
-    kind: str
+    property_type: str
     text: str | None
     xml: str
 
@@ -71,7 +71,8 @@ class TmxUnit:
     """A unit with all its translations.
 
     ``number``: Number of the unit in its file, from 1.
-    ``sources``, ``targets``: Numbers of the translations in the source and in the target language, from 0.
+    ``source_numbers``, ``target_numbers``: Numbers of the translations in the source and in the target language, from
+    0: of ``en, de-DE, de-AT``, English is 0, and German is 1 and 2.
     ``reversed``: Whether the sides of its pairs were exchanged after they were read.
     """
 
@@ -82,8 +83,8 @@ class TmxUnit:
     attributes: Mapping[str, str]
     notes: tuple[TmxNote, ...]
     variants: tuple[TmxVariant, ...]
-    sources: tuple[int, ...] = ()
-    targets: tuple[int, ...] = ()
+    source_numbers: tuple[int, ...] = ()
+    target_numbers: tuple[int, ...] = ()
     reversed: bool = False
 
     @property
@@ -97,12 +98,12 @@ class TmxUnit:
 
         A unit of ``en, de-DE, de-AT`` has two pairs of English and German.
         """
-        return [(source, target) for source in self.sources for target in self.targets]
+        return [(source, target) for source in self.source_numbers for target in self.target_numbers]
 
     @property
     def other_languages(self) -> list[str]:
         """Languages of the translations that are in no pair, as the file writes them."""
-        paired = {*self.sources, *self.targets}
+        paired = {*self.source_numbers, *self.target_numbers}
         return [
             written_language(variant.attributes)
             for number, variant in enumerate(self.variants)
@@ -112,26 +113,26 @@ class TmxUnit:
 
 @dataclass(frozen=True, slots=True)
 class TmxPair:
-    """Two translations of a unit that are a pair; None for a side that the unit lacks."""
+    """Two translations of a unit that are a pair, by their numbers; None for a side that the unit lacks."""
 
     unit: TmxUnit
-    source: int | None
-    target: int | None
+    source_number: int | None
+    target_number: int | None
 
     @property
     def complete(self) -> bool:
         """Whether the unit has both languages."""
-        return self.source is not None and self.target is not None
+        return self.source_number is not None and self.target_number is not None
 
     def transpose(self) -> "TmxPair":
         """The pair with its sides exchanged."""
         unit = replace(
             self.unit,
-            sources=self.unit.targets,
-            targets=self.unit.sources,
+            source_numbers=self.unit.target_numbers,
+            target_numbers=self.unit.source_numbers,
             reversed=not self.unit.reversed,
         )
-        return TmxPair(unit, self.target, self.source)
+        return TmxPair(unit, self.target_number, self.source_number)
 
 
 class OtherLanguages:
@@ -170,7 +171,7 @@ def row_values(pair: TmxPair) -> dict[str, Any]:
     if "tuid" in unit.attributes:
         values["id"] = unit.attributes["tuid"]
     values |= _attributes_and_notes(unit.attributes, unit.notes)
-    for side, number in (("source", pair.source), ("target", pair.target)):
+    for side, number in (("source", pair.source_number), ("target", pair.target_number)):
         of_side = {"tags": ()} if number is None else variant_values(unit.variants[number])
         values |= {f"{side}_{name}": value for name, value in of_side.items()}
     return values
@@ -199,15 +200,15 @@ def _attributes_and_notes(attributes: Mapping[str, str], notes: Sequence[TmxNote
     for note in notes:
         if note.text is None:  # an element that TMX does not know
             continue
-        if not note.kind:
+        if not note.property_type:
             values.setdefault("notes", []).append(note.text)
             continue
         properties = values.setdefault("properties", {})
-        earlier = properties.get(note.kind)
+        earlier = properties.get(note.property_type)
         if earlier is None:
-            properties[note.kind] = note.text
+            properties[note.property_type] = note.text
         elif isinstance(earlier, str):
-            properties[note.kind] = [earlier, note.text]
+            properties[note.property_type] = [earlier, note.text]
         else:
             earlier.append(note.text)
     return values

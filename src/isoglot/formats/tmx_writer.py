@@ -141,7 +141,7 @@ class TmxWriter:
             )
         elif unit.reversed:
             # The sides were exchanged: the source language is that of the first translation of the present source side.
-            sources = (written_language(unit.variants[number].attributes) for number in unit.sources)
+            sources = (written_language(unit.variants[number].attributes) for number in unit.source_numbers)
             attributes = {**header.attributes, "srclang": next(sources, source_language)}
             header = replace(header, attributes=attributes)
         self._file.write(self._legal(_beginning(header)))
@@ -178,21 +178,25 @@ def _same_unit(pairs: Sequence[_OpenPair]) -> str:
     unit_notes = list(unit.notes)
     written: set[int] = set()
     for pair, translations, values in pairs:
-        for side, number in enumerate((translations.source, translations.target)):
+        for side, number in enumerate((translations.source_number, translations.target_number)):
             if number is not None:
                 written.add(number)
                 variants[number] = _changed(unit.variants[number], variants[number], pair, side)  # 1
         # 2
-        if len(unit.pairs) > 1 and translations.target is not None:
-            suffix = f"-{(translations.source or 0) + 1}" if len(unit.sources) > 1 else ""
-            _add_values(notes[translations.target], values, suffix)
+        if len(unit.pairs) > 1 and translations.target_number is not None:
+            suffix = f"-{(translations.source_number or 0) + 1}" if len(unit.source_numbers) > 1 else ""
+            _add_values(notes[translations.target_number], values, suffix)
         else:
             _add_values(unit_notes, values, "")
     # 3. A unit without a pair lacks one language, and is written as it is.
-    left_out = {*unit.sources, *unit.targets} - written if unit.pairs else set()
+    left_out = {*unit.source_numbers, *unit.target_numbers} - written if unit.pairs else set()
     order = [number for number in range(len(variants)) if number not in left_out]
     if unit.reversed:  # 4
-        order.sort(key=lambda number: 0 if number in unit.sources else 1 if number in unit.targets else 2)
+        order.sort(
+            key=lambda number: (
+                0 if number in unit.source_numbers else 1 if number in unit.target_numbers else 2
+            )
+        )
     written_variants = "".join(_translation(variants[number], notes[number]) for number in order)
     written_notes = "".join(note.xml for note in unit_notes)
     return f"<tu{xml_attributes(unit.attributes)}>{written_notes}{written_variants}</tu>\n"
@@ -222,8 +226,8 @@ def _translation(variant: TmxVariant, notes: Sequence[TmxNote]) -> str:
 def _add_values(notes: list[TmxNote], values: Mapping[str, Any], suffix: str) -> None:
     """Add values as properties; those of the same names that an earlier command wrote are replaced."""
     own = {f"{_OWN}{name}{suffix}": _value(value) for name, value in values.items()}
-    notes[:] = [note for note in notes if note.kind not in own]
-    notes += [TmxNote(kind, text, _property(kind, text)) for kind, text in own.items()]
+    notes[:] = [note for note in notes if note.property_type not in own]
+    notes += [TmxNote(name, text, _property(name, text)) for name, text in own.items()]
 
 
 def _value(value: Any) -> str:
@@ -241,8 +245,8 @@ def _new_unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
     own = {f"{_OWN}{name}": _value(value) for name, value in values.items()}
     properties = rest.get("properties")
     if isinstance(properties, dict):  # values of an earlier command are replaced
-        rest["properties"] = {kind: text for kind, text in properties.items() if kind not in own}
-    name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
+        rest["properties"] = {name: text for name, text in properties.items() if name not in own}
+    unit_id = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
     sides = []
     for side, text, tags, given in zip(
         ("source", "target"), pair.texts, pair.tags, pair.languages, strict=True
@@ -258,7 +262,7 @@ def _new_unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
         sides.append(f"<tuv {attributes}>{notes}<seg{space}>{segment(text, tags)}</seg></tuv>")
     attributes, notes = _take_attributes_and_notes(rest, "")
     others = "".join(_property(key, value) for key, value in {**rest, **own}.items())
-    return f"<tu{name}{attributes}>{notes}{others}{''.join(sides)}</tu>\n"
+    return f"<tu{unit_id}{attributes}>{notes}{others}{''.join(sides)}</tu>\n"
 
 
 def _take_segment_attributes(rest: dict[str, Any], prefix: str) -> str:
@@ -294,9 +298,9 @@ def _take_attributes_and_notes(rest: dict[str, Any], prefix: str) -> tuple[str, 
         del rest[f"{prefix}notes"]
     properties = rest.get(f"{prefix}properties")
     if isinstance(properties, dict):
-        for kind, value in properties.items():
+        for name, value in properties.items():
             for text in value if isinstance(value, list) else [value]:  # several of a type are a list
-                notes += _property(kind, text)
+                notes += _property(name, text)
         del rest[f"{prefix}properties"]
     return attributes, notes
 

@@ -51,7 +51,8 @@ _INVISIBLE = (
     r"\s\p{Z}\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff9-\ufffb\u2800"
 )
 _VISIBLE = regex.compile(f"[^{_INVISIBLE}]")
-_FILLERS = "\u115f\u1160\u3164\uffa0"  # of Hangul: the only letters that are ignorable
+# The fillers of Hangul: the only letters that Unicode calls ignorable.
+_INVISIBLE_LETTERS = "\u115f\u1160\u3164\uffa0"
 _OTHER_SPACE = re.compile(r"[^\S \t\n]|\u200b")
 
 
@@ -122,7 +123,7 @@ def is_blank(text: str) -> bool:
         >>> [is_blank(text) for text in ("", "\u3000\u200b", "\u00ad\u200d\ufe0f", "\u200b.")]
         [True, True, True, False]
     """
-    if text[:1].isalnum() and text[0] not in _FILLERS:  # most text, and quick to tell
+    if text[:1].isalnum() and text[0] not in _INVISIBLE_LETTERS:  # most text, and quick to tell
         return False
     return _VISIBLE.search(text) is None
 
@@ -169,19 +170,20 @@ def locate_words(text: str, words: Sequence[str]) -> list[tuple[int, int]] | Non
     position = 0
     for word in words:
         start = text.find(word, position)
-        if start < 0 or not _is_filler(text[position:start]):
+        if start < 0 or not _is_between_words(text[position:start]):
             return None
         position = start + len(word)
         spans.append((start, position))
-    return spans if _is_filler(text[position:]) else None
+    return spans if _is_between_words(text[position:]) else None
 
 
-_FILLER = regex.compile(rf"[{_INVISIBLE}\p{{Cf}}]*")
+_WITHOUT_MEANING = regex.compile(rf"[{_INVISIBLE}\p{{Cf}}]*")
 
 
-def _is_filler(text: str) -> bool:
+def _is_between_words(text: str) -> bool:
+    """Whether all characters of a text may stand between two words."""
     # nearly always the one space, which is quick to tell
-    return text in ("", " ") or _FILLER.fullmatch(text) is not None
+    return text in ("", " ") or _WITHOUT_MEANING.fullmatch(text) is not None
 
 
 def word_of_piece(

@@ -10,10 +10,12 @@ requests of all three, ``presets.py`` the presets of `filter`, ``duplicates.py``
 - *margin*: similarity of two sentences in relation to that of their nearest neighbours.
 - *chunk*: pairs to which `filter` applies the rules at a time.
 - *window*: pairs among which `filter` searches neighbours: consecutive pairs, of which ``pool`` pass the rules.
-- *batch*: texts that are encoded at a time.
-- *reasons*: names of the rules and low scores that drop a pair.
+- *batch*: texts that are encoded together, or pairs that `filter` works on together: a chunk or a window.
+- *reasons*: names of the rules and low scores that drop a pair. *kept*: pairs without a reason.
 - *label*: a pair as warnings call it, ``a.tsv:7, pair 3``.
-- *kept*: results that a run leaves beside its output, for a run that is resumed (:mod:`isoglot.runs.parts`).
-- *part*: of `align-sentences`, the lines between two blank ones; *run*: lines of a part that are encoded together.
+- *run*: one run of a command. *finished*: results that a stopped run has left, for a run that is resumed
+  (:mod:`isoglot.runs.parts`).
+- *part*: of `align-sentences`, the lines between two blank ones; *span*: neighbouring lines of a part that are encoded
+  as one text.
 - *path*, *step*, *cost*: of `align-sentences`; a *random pair* of lines costs about 1.
 """

@@ -1,6 +1,6 @@
 """`isoglot align-sentences`: find the lines of two documents that translate each other, by vectors of lines.
 
-lines ─> parts (between blank lines) ─> vectors of runs of 1, 2, … lines ─> sentence_paths.py ─> groups of lines
+lines ─> parts (between blank lines) ─> vectors of spans of 1, 2, … lines ─> sentence_paths.py ─> groups of lines
 """
 
 from collections import Counter
@@ -33,10 +33,10 @@ from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_
 from isoglot.mining.vectors import (
     OnUnknownText,
     SentenceEncoder,
-    line_counter,
     raw_vectors,
     sentence_encoder,
     unit_vectors,
+    unknown_word_counter,
 )
 from isoglot.modules.neighbours import unit
 from isoglot.runs.files import check_outputs
@@ -158,13 +158,13 @@ def align_sentence_files(
     return counts
 
 
-def _parts(rows: Iterable[TextRow], options: SentenceAlignRequest) -> list[Part]:
+def _parts(rows: Iterable[TextRow], request: SentenceAlignRequest) -> list[Part]:
     """Divide a document at its blank lines, which are left out; with ``one_document``, all lines are one part."""
     parts: list[Part] = [[]]
     for row in rows:
         if not is_blank(row.cleaned):
             parts[-1].append(row)
-        elif parts[-1] and not options.one_document:
+        elif parts[-1] and not request.one_document:
             parts.append([])
     return [part for part in parts if part]
 
@@ -191,7 +191,7 @@ def _paired(source: list[Part], target: list[Part]) -> list[PartPair]:
 
 
 def _groups(
-    pairs: Sequence[PartPair], encoder: SentenceEncoder, options: SentenceAlignRequest
+    pairs: Sequence[PartPair], encoder: SentenceEncoder, request: SentenceAlignRequest
 ) -> Iterator[Group]:
     """Align the lines of each pair of parts; short parts wait for the next ones, to be encoded together."""
     unknown = UnknownWords(LEFT_OUT)
@@ -201,7 +201,7 @@ def _groups(
         waiting.append((source, target))
         waiting_lines += len(source) + len(target)
         if number == len(pairs) or waiting_lines >= _LINES_TOGETHER:
-            yield from _groups_together(waiting, encoder, options, unknown)
+            yield from _groups_together(waiting, encoder, request, unknown)
             waiting, waiting_lines = [], 0
     unknown.warn()
 
@@ -209,103 +209,111 @@ def _groups(
 def _groups_together(
     pairs: Sequence[PartPair],
     encoder: SentenceEncoder,
-    options: SentenceAlignRequest,
+    request: SentenceAlignRequest,
     unknown: UnknownWords,
 ) -> Iterator[Group]:
     """Align the lines of several pairs of parts, which share sample lines, the cost of a skip and the length ratio."""
-    # runs[side][part][size - 1] has for each line the vector of the run of `size` lines that ends there.
-    runs: list[list[list[NDArray[np.float32]]]] = []
+    # span_vectors[side][part][size - 1] has for each line the vector of the span of `size` lines that ends there.
+    span_vectors: list[list[list[NDArray[np.float32]]]] = []
     lengths: list[list[NDArray[np.float32]]] = []
-    # The vectors of all lines of a side.
-    lines: list[NDArray[np.float32]] = []
+    # line_vectors[side] has the vectors of the lines of all parts.
+    line_vectors: list[NDArray[np.float32]] = []
     for side, name in enumerate(("source", "target")):
-        texts = [[row.cleaned for row in pair[side]] for pair in pairs]
+        texts = [[row.cleaned for row in pair[side]] for pair in pairs]  # of each part
         line_of_text: dict[str, int] = {}  # the first one of each text
         for pair in pairs:
             for row in pair[side]:
                 line_of_text.setdefault(row.cleaned, row.line)
-        runs.append(_runs(encoder, texts, options, line_counter(unknown, name, line_of_text)))
-        lines.append(np.concatenate([runs_of_part[0] for runs_of_part in runs[side]]))
+        on_unknown = unknown_word_counter(unknown, name, line_of_text)
+        span_vectors.append(_span_vectors(encoder, texts, request, on_unknown))
+        line_vectors.append(np.concatenate([vectors_of_part[0] for vectors_of_part in span_vectors[side]]))
         # A line's length has the space that joins it to the next line.
         lengths.append([np.array([len(text) + 1 for text in part], np.float32) for part in texts])
 
-    nearest = mutual_lines(lines[0], lines[1])
-    skip = usual_skip(lines[0], lines[1], nearest) if options.skip is None else options.skip
+    source_lines, target_lines = line_vectors
+    nearest = mutual_lines(source_lines, target_lines)
+    skip = usual_skip(source_lines, target_lines, nearest) if request.skip is None else request.skip
     ratio = length_ratio(np.concatenate(lengths[0]), np.concatenate(lengths[1]), nearest)
-    samples = sample_lines(lines[0]), sample_lines(lines[1])
+    samples = sample_lines(source_lines), sample_lines(target_lines)
 
     for number, (source, target) in enumerate(pairs):
         steps = cheapest_groups(
-            runs[0][number],
-            runs[1][number],
-            max_size=options.max_size,
+            span_vectors[0][number],
+            span_vectors[1][number],
+            max_size=request.max_size,
             skip=skip,
             samples=samples,
             lengths=(lengths[0][number], lengths[1][number] * ratio),
-            length_weight=options.length_weight,
+            length_weight=request.length_weight,
         )
-        for i, j, a, b, cost in steps:
+        for first_source, first_target, a, b, cost in steps:
             # A group of a and b lines costs a b times the distance of its sides; a skipped line is no group.
             score = 1 - cost / (a * b) if a * b else 0.0
-            yield source[i : i + a], target[j : j + b], score
+            yield source[first_source : first_source + a], target[first_target : first_target + b], score
 
 
-def _runs(
+def _span_vectors(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
-    options: SentenceAlignRequest,
+    request: SentenceAlignRequest,
     unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
-    """Compute the vectors of the runs of lines of one side.
+    """Compute the vectors of the spans of lines of one side.
 
-    A part of the lines ``a, b, c`` has the runs ``a, b, c`` of one line and ``a, a b, b c`` of two: one for each line,
-    at which it ends. A run that would begin before its part is shorter, and is not looked at.
+    A part of the lines ``a, b, c`` has the spans ``a, b, c`` of one line and ``a, a b, b c`` of two: one for each line,
+    at which it ends. A span that would begin before its part is shorter, and is not looked at.
 
     Returns:
-        For each part, and in it for 1, 2, … ``max_size - 1`` lines, the unit vectors of its runs.
+        For each part, and in it for 1, 2, … ``max_size - 1`` lines, the unit vectors of its spans.
     """
-    if options.joined == "sum":
-        return _summed_runs(encoder, parts, options, unknown)
-    runs_of_parts: list[list[list[str]]] = []
+    if request.joined == "sum":
+        return _summed_span_vectors(encoder, parts, request, unknown)
+    # texts_of_parts[part][size - 1] has for each line the text of the span of `size` lines that ends there.
+    texts_of_parts: list[list[list[str]]] = []
     for part in parts:
-        runs_of_part = []
-        for size in range(1, options.max_size):
+        texts_of_part = []
+        for size in range(1, request.max_size):
             ends = range(1, len(part) + 1)
-            runs_of_part.append([" ".join(part[max(0, end - size) : end]) for end in ends])
-        runs_of_parts.append(runs_of_part)
+            texts_of_part.append([" ".join(part[max(0, end - size) : end]) for end in ends])
+        texts_of_parts.append(texts_of_part)
 
-    # Each text is encoded once. The lines of all parts come first, then the runs of two lines, and so on: texts that
+    # Each text is encoded once. The lines of all parts come first, then the spans of two lines, and so on: texts that
     # are encoded in one batch are about equally long.
     row_of_text: dict[str, int] = {}
-    for runs_of_size in zip(*runs_of_parts, strict=True):
-        for text in chain(*runs_of_size):
+    for texts_of_size in zip(*texts_of_parts, strict=True):
+        for text in chain(*texts_of_size):
             row_of_text.setdefault(text, len(row_of_text))
     table = unit_vectors(encoder, list(row_of_text), unknown).numpy()
-    return [
-        [table[[row_of_text[text] for text in runs]] for runs in runs_of_part]
-        for runs_of_part in runs_of_parts
-    ]
+
+    vectors_of_parts = []
+    for texts_of_part in texts_of_parts:
+        vectors_of_part = []
+        for texts in texts_of_part:
+            rows = [row_of_text[text] for text in texts]
+            vectors_of_part.append(table[rows])
+        vectors_of_parts.append(vectors_of_part)
+    return vectors_of_parts
 
 
-def _summed_runs(
+def _summed_span_vectors(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
-    options: SentenceAlignRequest,
+    request: SentenceAlignRequest,
     unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
-    """Compute :func:`_runs` from the vectors of the lines alone: a run is the sum of its lines, weighted by length."""
+    """Compute the vectors of :func:`_span_vectors` as sums: those of the lines of each span, weighted by length."""
     texts = list(chain(*parts))
     vectors = raw_vectors(encoder, texts, unknown)
     lengths = torch.tensor([float(len(text)) for text in texts])
     weighted = (vectors * lengths[:, None]).double()
-    runs_of_parts = []
+    vectors_of_parts = []
     for lines in weighted.split([len(part) for part in parts]):
-        # Row n is the sum of the first n lines, so a run is the difference of two rows.
+        # Row n is the sum of the first n lines, so a span is the difference of two rows.
         sums = torch.nn.functional.pad(lines.cumsum(0), (0, 0, 1, 0))
         ends = torch.arange(1, len(sums))
-        runs_of_part = []
-        for size in range(1, options.max_size):
+        vectors_of_part = []
+        for size in range(1, request.max_size):
             starts = (ends - size).clamp(min=0)
-            runs_of_part.append(unit(sums[ends] - sums[starts]).numpy())
-        runs_of_parts.append(runs_of_part)
-    return runs_of_parts
+            vectors_of_part.append(unit(sums[ends] - sums[starts]).numpy())
+        vectors_of_parts.append(vectors_of_part)
+    return vectors_of_parts

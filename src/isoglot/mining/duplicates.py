@@ -21,7 +21,8 @@ Place = tuple[str | None, int]
 class FirstPairs:
     """Remembers the place at which each text first stood.
 
-    Texts and places are kept as numbers, in a list of *runs*, each sorted by hash, so that few are searched.
+    Texts and places are stored as numbers, in a few arrays that are each sorted by hash: to find a text, one search in
+    each array is enough.
 
     Two different texts may share a hash, and the second is lost as a false duplicate. For n texts this happens with a
     probability of at most n² / 2⁶⁵.
@@ -34,24 +35,26 @@ class FirstPairs:
 
     def __init__(self, compared: str) -> None:
         self._sides = _SIDES[compared]
-        self._runs: list[NDArray[np.uint64]] = []  # row 0: hashes, ascending; row 1: the place of each
+        self._sorted: list[NDArray[np.uint64]] = []  # row 0: hashes, ascending; row 1: the place of each
         self._paths: list[str | None] = []  # of the inputs so far, for `_pack`
 
     def earlier(self, pairs: Sequence[SentencePair], places: Sequence[Place]) -> list[Place | None]:
         """Find the place at which the text of each pair stood before; None for a new text, which is remembered.
 
-        Two texts are the same if they differ in white space or in Unicode normal form only, and have the same tags.
+        1. Texts are the same if they are equal in Unicode normal form NFC, and their tags and languages are the same.
+           White space counts, so the texts should be clean.
+        2. Of pairs that are given together, the first one with a text is the earlier one of the others.
         """
         hashes = hash_texts(map(self._key, pairs))
         packed = np.array([self._pack(place) for place in places], np.uint64)
         # The different hashes, the row at which each stands first, and the number of the hash of each row.
         unique, first_row, number_of_hash = np.unique(hashes, return_index=True, return_inverse=True)
-        # The first place of each hash: in these pairs, unless an earlier run has it.
+        # The first place of each hash: in these pairs, unless the hash is known already.
         first_place = packed[first_row]
         is_new = np.ones(len(unique), bool)
-        for run_hashes, run_places in self._runs:
-            found, at = find_hashes(unique, run_hashes)
-            first_place = np.where(found, run_places[at], first_place)
+        for known_hashes, known_places in self._sorted:
+            found, at = find_hashes(unique, known_hashes)
+            first_place = np.where(found, known_places[at], first_place)
             is_new &= ~found
         self._remember(np.stack([unique[is_new], first_place[is_new]]))
         result: list[Place | None] = []
@@ -66,14 +69,14 @@ class FirstPairs:
         tags = [pair.tags[side] for side in self._sides if pair.tags[side]]
         return "\x00".join([*texts, *map(str, tags), *pair.languages])
 
-    def _remember(self, run: NDArray[np.uint64]) -> None:
-        """Add a sorted run; the last two are merged until each is more than twice as long as the next."""
-        if not run.shape[1]:
+    def _remember(self, new: NDArray[np.uint64]) -> None:
+        """Add a sorted array; the last two are merged until each is more than twice as long as the next."""
+        if not new.shape[1]:
             return
-        self._runs.append(run)
-        while len(self._runs) > 1 and self._runs[-2].shape[1] <= 2 * self._runs[-1].shape[1]:
-            merged = np.concatenate([self._runs.pop(), self._runs.pop()], axis=1)
-            self._runs.append(merged[:, np.argsort(merged[0], kind="stable")])
+        self._sorted.append(new)
+        while len(self._sorted) > 1 and self._sorted[-2].shape[1] <= 2 * self._sorted[-1].shape[1]:
+            merged = np.concatenate([self._sorted.pop(), self._sorted.pop()], axis=1)
+            self._sorted.append(merged[:, np.argsort(merged[0], kind="stable")])
 
     def _pack(self, place: Place) -> int:
         """A place as a number: the file in the upper 24 bits, the line in the others."""

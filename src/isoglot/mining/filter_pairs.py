@@ -31,7 +31,7 @@ from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterRequest
 from isoglot.mining.pair_rules import check_pair_rules
 from isoglot.mining.pair_scores import Scores
-from isoglot.mining.scored_windows import PairWindow, ScoredWindows, scores_made_from
+from isoglot.mining.scored_windows import FilterBatch, ScoredWindows, scores_made_from
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.parts import kept_parts
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
@@ -202,8 +202,8 @@ def filter_files(
 ) -> FilterReport:
     """Filter a bitext: kept pairs to ``out``, the others with their reasons to ``dropped``, counts to ``report``.
 
-    Encoder and aligner are loaded when the inputs have been checked. ``resume``: Go on from the parts that a stopped
-    run has kept beside the output.
+    Encoder and aligner are loaded when the inputs have been checked. ``resume``: Go on from the finished parts
+    that a stopped run has left beside the output.
     """
     inputs = [path for corpus_input in corpus.inputs for path in corpus_input.source.files()]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
@@ -213,14 +213,14 @@ def filter_files(
     _note_preset(request, counts, progress)
     with ExitStack() as stack:
         made_from = partial(scores_made_from, request, inputs)
-        kept = stack.enter_context(
+        finished = stack.enter_context(
             kept_parts(out[0], made_from, what="filtering", resume=resume, engine=request.engine)
         )
         write = stack.enter_context(pair_writer(out, corpus.languages))
         write_dropped = (
             stack.enter_context(pair_writer([str(dropped)], corpus.languages)) if dropped else None
         )
-        windows = ScoredWindows(request, kept)
+        windows = ScoredWindows(request, finished)
         several = len(corpus.inputs) > 1
         for judged in _judged(corpus.pairs(incomplete=True), windows, request):
             # Both files have a header, even if no pair is kept, or none dropped.
@@ -255,7 +255,7 @@ def _note_preset(request: FilterRequest, report: FilterReport, progress: Reporte
 
 
 def _verdict(
-    judged: JudgedPair, score_names: Iterable[str], options: FilterRequest, *, several: bool
+    judged: JudgedPair, score_names: Iterable[str], request: FilterRequest, *, several: bool
 ) -> dict[str, Any]:
     """The values that `--dropped` writes behind a pair, by the same names for every pair.
 
@@ -268,26 +268,26 @@ def _verdict(
     }
     if several:
         verdict["path"] = pair.path or ""
-    if options.duplicates != "keep":
+    if request.duplicates != "keep":
         verdict["duplicate_of"] = _place_text(judged.duplicate_of, several=several)
     return {**verdict, **dict.fromkeys(score_names, ""), **judged.scores}
 
 
 def _judged(
-    pairs: Iterator[SentencePair], windows: ScoredWindows, options: FilterRequest
+    pairs: Iterator[SentencePair], windows: ScoredWindows, request: FilterRequest
 ) -> Iterator[JudgedPair]:
     """Judge pairs, in their order: by rules, then by scores, and at last as duplicates."""
-    first_pairs = None if options.duplicates == "keep" else FirstPairs(options.duplicates)
-    for window, scores in windows.windows(pairs):
-        judged = _judged_window(window, scores, options.thresholds)
-        yield from judged if first_pairs is None else _without_duplicates(judged, window, first_pairs)
+    first_pairs = None if request.duplicates == "keep" else FirstPairs(request.duplicates)
+    for batch, scores in windows.batches(pairs):
+        judged = _judged_batch(batch, scores, request.thresholds)
+        yield from judged if first_pairs is None else _without_duplicates(judged, batch, first_pairs)
 
 
-def _judged_window(
-    window: PairWindow, scores: Iterator[Scores], thresholds: Mapping[str, float]
+def _judged_batch(
+    batch: FilterBatch, scores: Iterator[Scores], thresholds: Mapping[str, float]
 ) -> Iterator[JudgedPair]:
-    """Judge the pairs of a window by the rules that drop them, and by the scores of the other pairs."""
-    for row in window.rows:
+    """Judge the pairs of a batch by the rules that drop them, and by the scores of the other pairs."""
+    for row in batch.rows:
         if row.reasons:
             yield JudgedPair(row.pair, tuple(row.reasons), {})
             continue
@@ -301,10 +301,10 @@ def _judged_window(
 
 def _without_duplicates(
     judged_pairs: Iterator[JudgedPair],
-    window: PairWindow,
+    batch: FilterBatch,
     first_pairs: FirstPairs,
 ) -> Iterator[JudgedPair]:
-    """Drop pairs of a window whose text an earlier kept pair has.
+    """Drop pairs of a batch whose text an earlier kept pair has.
 
     This rule comes last: a pair that another rule or a low score drops does not stand in the way of a later one.
     """
@@ -313,9 +313,9 @@ def _without_duplicates(
     cleaned: list[SentencePair] = []
     places: list[Place] = []
     for number in kept:
-        pair, texts, _ = window.rows[number]
+        pair, texts, _ = batch.rows[number]
         cleaned.append(replace(pair, texts=texts))
-        in_memory = None, window.pairs_before + number + 1
+        in_memory = None, batch.pairs_before + number + 1
         places.append(in_memory if pair.line is None else (pair.path, pair.line))
     earlier = dict(zip(kept, first_pairs.earlier(cleaned, places), strict=True))
     for number, judged in enumerate(every):

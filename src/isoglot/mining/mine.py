@@ -28,9 +28,9 @@ from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_
 from isoglot.mining.vectors import (
     EncodingPlan,
     SentenceEncoder,
-    line_counter,
     sentence_encoder,
     stored_vectors,
+    unknown_word_counter,
 )
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.large_search import by_faiss, by_parts, require_package
@@ -126,14 +126,14 @@ def mine_files(
     """Find translations among the lines of two files, and write them, the best first; see :func:`mine`.
 
     The encoder is loaded when the files have been read. ``languages``: Codes of both languages, which JSON lines and
-    TMX name. ``resume``: Use the vectors that a stopped run has kept beside the output.
+    TMX name. ``resume``: Use the finished vectors that a stopped run has left beside the output.
     """
     check_outputs([out], paths)
     require_texts(paths)
     require_package(request.search)
     made_from = partial(_vectors_made_from, request, paths)
     with (
-        kept_parts(out, made_from, what="mining run", resume=resume, engine=request.engine) as kept,
+        kept_parts(out, made_from, what="mining run", resume=resume, engine=request.engine) as finished,
         pair_writer([out], languages) as write,
     ):
         sides = [
@@ -143,7 +143,7 @@ def mine_files(
             if not sentences:
                 raise InputError("has no sentence; one sentence per line is needed", path=path)
         encoder = sentence_encoder(request.model, request)
-        mined = _mined(sides[0], sides[1], encoder, request, reporter_of(progress).progress, kept)
+        mined = _mined(sides[0], sides[1], encoder, request, reporter_of(progress).progress, finished)
         for score, source, target in mined:
             values = {"score": score, "source_line": source.line, "target_line": target.line}
             write(pair_of_rows([source], [target], languages), values)
@@ -152,7 +152,10 @@ def mine_files(
 
 
 def _vectors_made_from(request: MineRequest, paths: Sequence[str]) -> dict[str, Any]:
-    """Collect what the vectors depend on, beside the sentences; if one value differs, kept vectors are not used."""
+    """Collect what the vectors depend on, beside the sentences.
+
+    If one value differs from that of a stopped run, the finished vectors of that run are not used.
+    """
     named = isinstance(request.model, str)
     return {
         "model": str(request.model),
@@ -176,13 +179,14 @@ def _mined(
     source: Mapping[str, TextRow],
     target: Mapping[str, TextRow],
     encoder: SentenceEncoder,
-    options: MineRequest,
+    request: MineRequest,
     report: Callable[[str, int, int], None],
-    kept: Parts | None = None,
+    finished: Parts | None = None,
 ) -> list[tuple[float, TextRow, TextRow]]:
     """Encode the sentences of both sides, search their neighbours, and pair them, the best first.
 
-    ``source``, ``target``: The row of each sentence by its cleaned text. ``kept``: Vectors of a run that was stopped.
+    ``source``, ``target``: The row of each sentence by its cleaned text. ``finished``: Vectors of a run that was
+    stopped.
     """
     if not source or not target:
         return []
@@ -190,9 +194,9 @@ def _mined(
     counters = []
     for name, rows in (("source", source), ("target", target)):
         line_of_text = {text: row.line for text, row in rows.items()}
-        counters.append(line_counter(unknown, name, line_of_text))
+        counters.append(unknown_word_counter(unknown, name, line_of_text))
     texts = list(source), list(target)
-    encoding = EncodingPlan(options, kept or Parts(None, dict, what="mining run"))
+    encoding = EncodingPlan(request, finished or Parts(None, dict, what="mining run"))
     progress = partial(report, "encoding")
     with stored_vectors(encoder, texts, counters, encoding=encoding, progress=progress) as stored:
         unknown.warn()
@@ -201,12 +205,12 @@ def _mined(
         sources, targets = [texts[0][i] for i in source_numbers], [texts[1][j] for j in target_numbers]
         if not sources or not targets:
             return []
-        forward, backward = _nearest(source_vectors, target_vectors, options, partial(report, "searching"))
+        forward, backward = _nearest(source_vectors, target_vectors, request, partial(report, "searching"))
     copies = None
-    if options.drop_copies:
+    if request.drop_copies:
         number_of_target = {text: number for number, text in enumerate(targets)}
         copies = np.array([number_of_target.get(text, -1) for text in sources])
-    scores, i, j = best_pairs(forward, backward, options, copies=copies)
+    scores, i, j = best_pairs(forward, backward, request, copies=copies)
     return [
         (score, source[sources[source_number]], target[targets[target_number]])
         for score, source_number, target_number in zip(scores.tolist(), i.tolist(), j.tolist(), strict=True)
@@ -214,13 +218,13 @@ def _mined(
 
 
 def _nearest(
-    source: Tensor, target: Tensor, options: MineRequest, progress: Callable[[int, int], None]
+    source: Tensor, target: Tensor, request: MineRequest, progress: Callable[[int, int], None]
 ) -> tuple[Neighbours, Neighbours]:
     """Search the nearest target vectors of each source vector, and the reverse."""
-    k = options.neighbours
-    if options.search == "faiss":
+    k = request.neighbours
+    if request.search == "faiss":
         return by_faiss(source, target, k), by_faiss(target, source, k)
-    if options.search == "ray":
+    if request.search == "ray":
         with RayPool(fewer="CPUs") as pool:
             return by_parts(source, target, k, pool, progress=progress)
     return nearest_both_ways(source, target, k, device=resolve_device("auto"), progress=progress)
@@ -229,7 +233,7 @@ def _nearest(
 def best_pairs(
     forward: Neighbours,
     backward: Neighbours,
-    options: MineRequest,
+    request: MineRequest,
     *,
     copies: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
@@ -260,7 +264,7 @@ def best_pairs(
             neighbours.similarities,
             own_means[:, None],
             means_of_others[neighbours.numbers],
-            similarity=options.similarity,
+            similarity=request.similarity,
         )
         own = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
         source, target = (own, neighbours.numbers) if is_forward else (neighbours.numbers, own)
@@ -272,15 +276,15 @@ def best_pairs(
         columns = [values.gather(1, best).double() for values in (scores, source, target)]
         proposals.append(torch.cat(columns, 1).cpu().numpy())
 
-    if options.retrieval == "forward":
+    if request.retrieval == "forward":
         rows = proposals[0]
-    elif options.retrieval == "backward":
+    elif request.retrieval == "backward":
         rows = proposals[1]
     else:
         rows = np.concatenate(proposals)
     score, i, j = rows[:, 0].astype(np.float32), rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64)
 
-    if options.retrieval == "intersection":
+    if request.retrieval == "intersection":
         # A side proposes a pair once at most, so a pair that stands twice is a proposal of both.
         _, first, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
         by_both = first[times == 2]
@@ -289,9 +293,9 @@ def best_pairs(
     # lexsort sorts by its last key first: by score, then by source number, then by target number.
     order = np.lexsort((j, i, -score))
     # Without min_score, only copies are left out, whose score is -inf.
-    least = np.finfo(np.float32).min if options.min_score is None else options.min_score
+    least = np.finfo(np.float32).min if request.min_score is None else request.min_score
     order = order[score[order] >= least]
-    if options.retrieval == "max":
+    if request.retrieval == "max":
         order = _greedily(order, i, j)
     return score[order], i[order], j[order]
 

@@ -25,7 +25,7 @@ def _expression(pattern: str) -> str:
 
 
 class VectorOptions(Options):
-    """How sentences become vectors, as in the tasks of sentence retrieval."""
+    """Options that say how sentences become vectors, as in the tasks of sentence retrieval."""
 
     layer: int = option(-1, "Layer of the encoder, negative from the end.", group=ENCODER)
     pooling: Literal["mean", "cls"] = option(

@@ -23,8 +23,8 @@ from isoglot.formats.words import split_words
 from isoglot.mining.options import FilterRules
 
 _LETTER = regex.compile(r"\p{L}")
-_KEPT_NAME = regex.compile(r"(?<!\w)(?:\p{Lu}[\p{Lu}\p{Nd}]{1,4}(?!\w)|\p{Lu}\w*(?=\s\p{Nd}))")
-"""Names that most translations keep: OK, USB, MP3, and Windows before its number."""
+_UNTRANSLATED_NAME = regex.compile(r"(?<!\w)(?:\p{Lu}[\p{Lu}\p{Nd}]{1,4}(?!\w)|\p{Lu}\w*(?=\s\p{Nd}))")
+"""Names that most translations leave as they are: OK, USB, MP3, and Windows before its number."""
 
 
 class PairRules:
@@ -138,5 +138,5 @@ def copied_share(source: str, target: str) -> float:
 
 def _counted_words(text: str) -> Counter[str]:
     """Count the words of a text, in lower case, that a translation has no reason to keep."""
-    words = split_words(_KEPT_NAME.sub(" ", without_placeholders(text)))
+    words = split_words(_UNTRANSLATED_NAME.sub(" ", without_placeholders(text)))
     return Counter(word.casefold() for word in words if _LETTER.search(word))

@@ -57,21 +57,21 @@ class PairScorer:
         ``labels``: The pairs as warnings call them, by default by number. ``earlier``: Pairs before these, which fill
         up a short window for the margin.
         """
-        every: list[Scores] = [{} for _ in pairs]
+        all_scores: list[Scores] = [{} for _ in pairs]
         labels = labels or [f"pair {number}" for number in range(1, len(pairs) + 1)]
         if not pairs:
-            return every
-        found: list[Sequence[Scores]] = []
+            return all_scores
+        scores_by_scorer: list[Sequence[Scores]] = []
         if self._vectors is not None:
-            found.append(self._vectors(pairs, labels, earlier))
+            scores_by_scorer.append(self._vectors(pairs, labels, earlier))
         if self._links is not None:
-            found.append(self._links(pairs, labels))
-        for scores_of_pairs in found:
+            scores_by_scorer.append(self._links(pairs, labels))
+        for scores_of_pairs in scores_by_scorer:
             for row, scores in enumerate(scores_of_pairs):
-                # A pair that one of both scorers does not know has no score of the other one either.
-                so_far = every[row]
-                every[row] = None if so_far is None or scores is None else {**so_far, **scores}
-        return every
+                # A pair that one scorer does not know has no score of the other one either.
+                so_far = all_scores[row]
+                all_scores[row] = None if so_far is None or scores is None else {**so_far, **scores}
+        return all_scores
 
     def require_languages(self, languages: tuple[str, str]) -> None:
         """Refuse text of other languages than those of a statistical model.

@@ -1,4 +1,4 @@
-"""Windows of pairs with the rules that drop them and their scores, made here or on a Ray cluster, and kept as parts.
+"""Windows of pairs with the rules that drop them and their scores, made here or on a Ray cluster, and stored as parts.
 
     with scores:    pairs ─> chunks: rules, in this process ─> windows ─> scores, in workers
     rules alone:    pairs ─> chunks ─> rules, in workers
@@ -40,16 +40,20 @@ _NO_SCORE = {"engine", "workers", "duplicates", "min_cosine", "min_margin", "min
 
 
 class RuledPair(NamedTuple):
-    """A pair to which the rules were applied."""
+    """A pair and the rules that drop it.
+
+    In a chunk, the rules are not applied yet: the texts are those of the pair, and the only reason is
+    :data:`MISSING_LANGUAGE`.
+    """
 
     pair: SentencePair  # as it was given
     texts: tuple[str, str]  # clean, as rules and scores see them
-    reasons: Sequence[str]  # names of the rules that drop it
+    reasons: Sequence[str]  # names of the rules that drop the pair
 
 
 @dataclass(frozen=True)
-class PairWindow:
-    """Consecutive pairs: a window to score, or a chunk for the rules.
+class FilterBatch:
+    """Consecutive pairs that `filter` works on together: a window to score, or a chunk for the rules.
 
     Args:
         pairs_before: Number of pairs of the input before these.
@@ -68,7 +72,7 @@ class PairWindow:
             sent = SentencePair(pair.texts, languages=pair.languages, tags=pair.tags, path=pair.path)
             sent.line = pair.line
             bare.append(RuledPair(sent, texts, reasons))
-        return PairWindow, (self.pairs_before, bare, self.earlier)
+        return FilterBatch, (self.pairs_before, bare, self.earlier)
 
     def content(self) -> str:
         """A hash of the pairs and of the rules that drop them."""
@@ -83,11 +87,11 @@ class PairWindow:
                 yield f"{place}pair {number}", texts
 
 
-def scores_of(scorer: PairScorer, window: PairWindow) -> BlockResult:
+def scores_of(scorer: PairScorer, window: FilterBatch) -> BlockResult:
     """Score the pairs of a window that no rule drops."""
     passing = list(window.passing())
     scores = scorer([texts for _, texts in passing], [label for label, _ in passing], window.earlier)
-    # A table, as results are kept. `known` is false for a pair of which a side has no known word.
+    # A table, as finished results are stored. `known` is false for a pair of which a side has no known word.
     columns: dict[str, list[Any]] = {"known": [of_pair is not None for of_pair in scores]}
     for name in scorer.score_names:
         columns[name] = [None if of_pair is None else of_pair[name] for of_pair in scores]
@@ -95,7 +99,7 @@ def scores_of(scorer: PairScorer, window: PairWindow) -> BlockResult:
     return BlockResult(columns, kinds, {"unknown": scorer.take_unknown()})
 
 
-def reasons_of(rules: PairRules, chunk: PairWindow) -> BlockResult:
+def reasons_of(rules: PairRules, chunk: FilterBatch) -> BlockResult:
     """Name the rules that drop each pair of a chunk."""
     ruled = _with_reasons([row.pair for row in chunk.rows], rules)
     reasons = []
@@ -122,12 +126,12 @@ def start(request: FilterRequest) -> None:
     _ScoreWorker.rules, _ScoreWorker.scorer = PairRules(request), PairScorer(request)
 
 
-def score_window(window: PairWindow) -> BlockResult:
+def score_window(window: FilterBatch) -> BlockResult:
     """Score the pairs of a window in a worker."""
     return scores_of(_ScoreWorker.scorer, window)
 
 
-def apply_rules(chunk: PairWindow) -> BlockResult:
+def apply_rules(chunk: FilterBatch) -> BlockResult:
     """Name the rules that drop each pair of a chunk in a worker."""
     return reasons_of(_ScoreWorker.rules, chunk)
 
@@ -137,49 +141,49 @@ class ScoredWindows:
 
     Args:
         request: The rules, and the encoder and aligner that score.
-        kept: Results of finished windows, which a run that is resumed takes again; by default none are kept.
+        finished: Results of finished batches, which a run that is resumed takes again; by default none are stored.
 
     Attributes:
         score_names: Names of the scores.
     """
 
-    def __init__(self, request: FilterRequest, kept: Parts | None = None) -> None:
+    def __init__(self, request: FilterRequest, finished: Parts | None = None) -> None:
         self._request = request
-        self._kept = kept or Parts(None, dict, what="filtering")
+        self._finished = finished or Parts(None, dict, what="filtering")
         self._rules, self._scorer = PairRules(request), PairScorer(request)
         self.score_names = self._scorer.score_names
         self._here = request.engine == "local"
 
-    def windows(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[PairWindow, Iterator[Scores]]]:
-        """Yield the pairs in their order, a window at a time, with the scores of the pairs that no rule drops."""
+    def batches(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[FilterBatch, Iterator[Scores]]]:
+        """Yield the pairs in their order, in windows or chunks, with the scores of the pairs that no rule drops."""
         if self.score_names:
             yield from self._scored(pairs)
         else:
             yield from self._ruled(pairs)
 
-    def _scored(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[PairWindow, Iterator[Scores]]]:
+    def _scored(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[FilterBatch, Iterator[Scores]]]:
         unknown = UnknownOfPairs()
         work = partial(scores_of, self._scorer) if self._here else score_window
         with self._pool(loads=True) as pool:
             windows = self._windows_to_score(pairs)
-            for window, found in self._kept.results(windows, work, pool, PairWindow.content):
+            for window, found in self._finished.results(windows, work, pool, FilterBatch.content):
                 unknown.add(found.reports["unknown"])
                 yield window, self._scores_in(found)
         unknown.warn()
 
-    def _ruled(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[PairWindow, Iterator[Scores]]]:
+    def _ruled(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[FilterBatch, Iterator[Scores]]]:
         work = partial(reasons_of, self._rules) if self._here else apply_rules
         with self._pool(loads=False) as pool:
-            for chunk, found in self._kept.results(_chunks(pairs), work, pool, PairWindow.content):
+            for chunk, found in self._finished.results(_chunks(pairs), work, pool, FilterBatch.content):
                 columns = [found.columns[name] for name in ("reasons", "source", "target")]
                 rows = []
                 for given, reasons, source, target in zip(chunk.rows, *columns, strict=True):
                     rows.append(RuledPair(given.pair, (source, target), reasons))
-                ruled = PairWindow(chunk.pairs_before, rows)
+                ruled = FilterBatch(chunk.pairs_before, rows)
                 no_scores: list[Scores] = [{} for _ in ruled.passing()]
                 yield ruled, iter(no_scores)
 
-    def _windows_to_score(self, pairs: Iterator[SentencePair]) -> Iterator[PairWindow]:
+    def _windows_to_score(self, pairs: Iterator[SentencePair]) -> Iterator[FilterBatch]:
         """Cut pairs into windows of ``pool`` pairs that pass the rules, among which neighbours are searched.
 
         1. A window ends with the pair that is the ``pool``-th to pass, or earlier if few pass.
@@ -192,20 +196,20 @@ class ScoredWindows:
         pairs_before = 0  # of the pairs that wait
         earlier: list[tuple[str, str]] = []  # texts of passing pairs before these, at most `pool`
 
-        def window() -> PairWindow:
+        def window() -> FilterBatch:
             """Make a window of the pairs that wait; earlier pairs fill it up if it is short."""
             missing = pool - passed
             has_margin = self._request.model is not None
             filling = earlier[-missing:] if has_margin and passed and missing > 0 else []
-            made = PairWindow(pairs_before, waiting, filling)
+            made = FilterBatch(pairs_before, waiting, filling)
             texts = [row.texts for row in waiting if not row.reasons]
             if texts:
                 earlier[:] = [*filling, *texts][-pool:]
             return made
 
-        for languages, run in groupby(pairs, key=attrgetter("languages")):
+        for languages, same_languages in groupby(pairs, key=attrgetter("languages")):
             self._scorer.require_languages(languages)
-            while chunk := list(islice(run, _CHUNK)):
+            while chunk := list(islice(same_languages, _CHUNK)):
                 for row in _with_reasons(chunk, self._rules):
                     waiting.append(row)
                     passed += not row.reasons
@@ -236,13 +240,13 @@ class ScoredWindows:
         return RayPool(request.workers, start, request)
 
 
-def _chunks(pairs: Iterator[SentencePair]) -> Iterator[PairWindow]:
+def _chunks(pairs: Iterator[SentencePair]) -> Iterator[FilterBatch]:
     """Yield chunks of pairs of the same languages, to which the rules are not applied yet."""
     pairs_before = 0
-    for _, run in groupby(pairs, key=attrgetter("languages")):
-        while chunk := list(islice(run, _CHUNK)):
+    for _, same_languages in groupby(pairs, key=attrgetter("languages")):
+        while chunk := list(islice(same_languages, _CHUNK)):
             rows = [RuledPair(pair, pair.texts, _missing_language(pair)) for pair in chunk]
-            yield PairWindow(pairs_before, rows)
+            yield FilterBatch(pairs_before, rows)
             pairs_before += len(chunk)
 
 
@@ -268,7 +272,10 @@ def _cleaned(pair: SentencePair) -> SentencePair:
 
 
 def scores_made_from(request: FilterRequest, inputs: Iterable[str | Path]) -> dict[str, Any]:
-    """Collect what scores depend on, beside the texts of the pairs; if one value differs, kept scores are not used."""
+    """Collect what scores depend on, beside the texts of the pairs.
+
+    If one value differs from that of a stopped run, the finished scores of that run are not used.
+    """
     aligner, model = request.aligner, request.model
     options = request.model_dump(exclude={"aligner", "model", *_NO_SCORE})
     recorded: dict[str, Any] = {"options": options, "inputs": input_sizes(inputs)}

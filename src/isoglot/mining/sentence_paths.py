@@ -65,37 +65,37 @@ class Band(NamedTuple):
     first_cells: Numbers
 
 
-class Runs(NamedTuple):
-    """The runs of k neighbouring lines of one side, for one k. Run number i ends with line i."""
+class Spans(NamedTuple):
+    """The spans of k neighbouring lines of one side, for one k. Span number i ends with line i."""
 
     vectors: Vectors  # unit vectors. Shape: (lines, hidden)
     random_distance: Lengths  # mean of 1 − cosine with samples of the other side. Shape: (lines)
     lengths: Lengths  # in units that both sides share. Shape: (lines)
-    present: NDArray[np.bool_]  # False: the vector is null, and the run pairs with nothing. Shape: (lines)
+    present: NDArray[np.bool_]  # False: the vector is null, and the span pairs with nothing. Shape: (lines)
 
-    def ending_in(self, start: int, stop: int) -> "Runs":
-        """The runs that end with the lines from ``start`` to ``stop`` − 1."""
+    def ending_in(self, start: int, stop: int) -> "Spans":
+        """The spans that end with the lines from ``start`` to ``stop`` − 1."""
         rows = slice(start, stop)
-        return Runs(self.vectors[rows], self.random_distance[rows], self.lengths[rows], self.present[rows])
+        return Spans(self.vectors[rows], self.random_distance[rows], self.lengths[rows], self.present[rows])
 
 
-def _runs_of_side(vectors: Sequence[Vectors], samples: Vectors, lengths: Lengths) -> list[Runs]:
-    """Compute the random distances and lengths of the runs of 1, 2, … lines of a side.
+def _spans_of_side(vectors: Sequence[Vectors], samples: Vectors, lengths: Lengths) -> list[Spans]:
+    """Compute the random distances and lengths of the spans of 1, 2, … lines of a side.
 
-    ``vectors``: For 1, 2, … lines, the vectors of the runs. ``samples``: Lines of the other side. ``lengths``: Length
+    ``vectors``: For 1, 2, … lines, the vectors of the spans. ``samples``: Lines of the other side. ``lengths``: Length
     of each line of this side.
     """
     # The length of all lines before each line, and of all lines.
     length_before = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
     ends = np.arange(1, len(length_before))
-    runs = []
-    for size, run_vectors in enumerate(vectors, 1):
+    spans = []
+    for size, span_vectors in enumerate(vectors, 1):
         starts = np.maximum(ends - size, 0)
-        run_lengths = (length_before[ends] - length_before[starts]).astype(np.float32)
-        runs.append(
-            Runs(run_vectors, _random_distance(run_vectors, samples), run_lengths, _present(run_vectors))
+        span_lengths = (length_before[ends] - length_before[starts]).astype(np.float32)
+        spans.append(
+            Spans(span_vectors, _random_distance(span_vectors, samples), span_lengths, _present(span_vectors))
         )
-    return runs
+    return spans
 
 
 def _random_distance(vectors: Vectors, samples: Vectors) -> Lengths:
@@ -119,7 +119,7 @@ def cheapest_groups(
     """Find the cheapest path; returns its steps, in the order of the documents. Each skipped line is a step of its own.
 
     Args:
-        source: For each k from 1 to ``max_size - 1``, unit vectors of the runs of k lines, by their last line.
+        source: For each k from 1 to ``max_size - 1``, unit vectors of the spans of k lines, by their last line.
         target: The same of the target.
         max_size: Most lines of a group, of both sides together.
         skip: Cost of a line without a translation; a random pair costs about 1.
@@ -139,14 +139,14 @@ def cheapest_groups(
 
     source_samples, target_samples = samples or (sample_lines(source[0]), sample_lines(target[0]))
     source_lengths, target_lengths = lengths or [np.ones(count, np.float32) for count in counts]
-    source_runs = _runs_of_side(source, target_samples, source_lengths)
-    target_runs = _runs_of_side(target, source_samples, target_lengths)
+    source_spans = _spans_of_side(source, target_samples, source_lengths)
+    target_spans = _spans_of_side(target, source_samples, target_lengths)
 
     # The kinds of groups: a source and b target lines. Smaller groups come first: of equal costs the search takes the
     # first.
     sizes = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
     sizes.sort(key=sum)
-    costs = _costs(source_runs, target_runs, sizes, band, weight=length_weight)
+    costs = _costs(source_spans, target_spans, sizes, band, weight=length_weight)
     source_sizes = np.array([a for a, _ in sizes], np.int64)
     target_sizes = np.array([b for _, b in sizes], np.int64)
     # numba knows plain tuples only.
@@ -254,8 +254,8 @@ def _band(low: Numbers, high: Numbers) -> Band:
 
 
 def _costs(
-    source: Sequence[Runs],
-    target: Sequence[Runs],
+    source: Sequence[Spans],
+    target: Sequence[Spans],
     sizes: Sequence[tuple[int, int]],
     band: Band,
     *,
@@ -284,21 +284,21 @@ def _costs(
         row, cell, column = row[has_group], cell[has_group], column[has_group]
         for number, (a, b) in enumerate(sizes):
             # In cell (i, j) ends the group whose last lines are i − 1 and j − 1.
-            source_runs = source[a - 1].ending_in(top - 1, end - 1)
-            target_runs = target[b - 1].ending_in(left - 1, right)
-            cost = _cost_of_groups(source_runs, target_runs, weight=weight)
+            source_spans = source[a - 1].ending_in(top - 1, end - 1)
+            target_spans = target[b - 1].ending_in(left - 1, right)
+            cost = _cost_of_groups(source_spans, target_spans, weight=weight)
             cost *= a * b
-            # A run of a lines cannot end in a row before a: it would begin before the document.
+            # A span of a lines cannot end in a row before a: it would begin before the document.
             cost[: max(0, a - top)] = np.inf
             cost[:, : max(0, b - left)] = np.inf
             costs[cell, number] = cost[row - top, column - left]
     return costs
 
 
-def _cost_of_groups(source: Runs, target: Runs, *, weight: float) -> NDArray[np.float32]:
-    """Compute the cost of each source run with each target run, without the factor a b.
+def _cost_of_groups(source: Spans, target: Spans, *, weight: float) -> NDArray[np.float32]:
+    """Compute the cost of each source span with each target span, without the factor a b.
 
-    **Shape**: (source runs, target runs).
+    **Shape**: (source spans, target spans).
     """
     distance = 1 - source.vectors @ target.vectors.T
     of_random_pairs = source.random_distance[:, None] + target.random_distance[None]
@@ -333,9 +333,11 @@ def _search(costs, source_sizes, target_sizes, band, skip):
             cell = first_cells[i] + j - low[i]
             best, choice = (0.0 if i == 0 and j == 0 else np.inf), -1
             for number in range(count):
-                a, b = i - source_sizes[number], j - target_sizes[number]
-                if a >= 0 and b >= 0 and low[a] <= b <= high[a]:
-                    cost = total[first_cells[a] + b - low[a]] + costs[cell, number]
+                # The cell in which the group begins.
+                from_row, from_column = i - source_sizes[number], j - target_sizes[number]
+                if from_row >= 0 and from_column >= 0 and low[from_row] <= from_column <= high[from_row]:
+                    from_cell = first_cells[from_row] + from_column - low[from_row]
+                    cost = total[from_cell] + costs[cell, number]
                     if cost < best:
                         best, choice = cost, number
             if i > 0 and low[i - 1] <= j <= high[i - 1]:

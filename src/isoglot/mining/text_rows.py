@@ -43,14 +43,16 @@ def require_texts(paths: Sequence[str]) -> None:
 def text_rows(path: str, language: str) -> Iterator[TextRow]:
     """Read the sentences of a file, in their order; a blank line is a blank sentence.
 
-    ``language``: The translations to read from TMX; the language that rows of JSON lines may name.
+    ``language``: The translations to read from TMX; the language that rows of JSON lines may name. Where nobody named
+    a language, it is empty or one of :data:`UNNAMED`, and rows may name any.
     """
     form = by_suffix(path)
+    is_named = language not in ("", *UNNAMED)
     if form is None:
         yield from (TextRow(line, text) for line, text in numbered_lines(path))
         return
     if form == "tmx":
-        if language in ("", *UNNAMED):
+        if not is_named:
             raise ConfigurationError(
                 f"{path}: whose sentences are read from a translation memory? Add [[languages=('en', 'de')]]"
             )
@@ -67,7 +69,7 @@ def text_rows(path: str, language: str) -> Iterator[TextRow]:
                 path=path,
                 line=line,
             )
-        if isinstance(tag, str) and language not in UNNAMED and not same_language(tag, language):
+        if is_named and isinstance(tag, str) and not same_language(tag, language):
             raise InputError(
                 f"language is {tag!r}, expected {language!r}; keep one language in a file",
                 path=path,
@@ -96,9 +98,9 @@ def pair_of_rows(
         for name in names:
             if name == "tags" and has_inline_tags:
                 continue
-            every = [row.more.get(name) for row in rows]
-            is_same = all(value == every[0] for value in every)
-            values[f"{side}_{name}"] = every[0] if is_same else every  # 1, 2
+            of_rows = [row.more.get(name) for row in rows]
+            is_same = all(value == of_rows[0] for value in of_rows)
+            values[f"{side}_{name}"] = of_rows[0] if is_same else of_rows  # 1, 2
     texts = (" ".join(row.text for row in source), " ".join(row.text for row in target))
     pair = SentencePair(texts, languages=languages)
     take_row_values(pair, values)

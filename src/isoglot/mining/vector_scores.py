@@ -26,7 +26,7 @@ class VectorScorer:
 
     def __init__(self, request: FilterRequest) -> None:
         self._encoder = sentence_encoder(request.model, request)
-        self._options = request
+        self._request = request
         self.left_out = UnknownWords(LEFT_OUT)
 
     def __call__(
@@ -41,16 +41,18 @@ class VectorScorer:
 
         ``labels``: The pairs as warnings call them. ``earlier``: Pairs before these, which fill up a short window.
         """
-        source_vectors, x = self._vectors_of_side(pairs, labels, earlier, 0)
-        target_vectors, y = self._vectors_of_side(pairs, labels, earlier, 1)
+        source_vectors, source_numbers = self._vectors_of_side(pairs, labels, earlier, 0)
+        target_vectors, target_numbers = self._vectors_of_side(pairs, labels, earlier, 1)
         scores: list[dict[str, float] | None] = [None] * len(pairs)
-        scored = torch.nonzero((x >= 0) & (y >= 0))[:, 0]
+        # The rows of the pairs with a vector on both sides.
+        scored = torch.nonzero((source_numbers >= 0) & (target_numbers >= 0))[:, 0]
         if not len(scored):
             return scores
-        forward, backward = nearest_both_ways(source_vectors, target_vectors, self._options.neighbours)
-        x, y = x[scored], y[scored]
-        cosines = (source_vectors[x] * target_vectors[y]).sum(1)
-        source_means, target_means = forward.similarities.mean(1)[x], backward.similarities.mean(1)[y]
+        forward, backward = nearest_both_ways(source_vectors, target_vectors, self._request.neighbours)
+        source_numbers, target_numbers = source_numbers[scored], target_numbers[scored]
+        cosines = (source_vectors[source_numbers] * target_vectors[target_numbers]).sum(1)
+        source_means = forward.similarities.mean(1)[source_numbers]
+        target_means = backward.similarities.mean(1)[target_numbers]
         margins = compared(cosines, source_means, target_means, similarity="margin")
         for row, cosine, margin in zip(scored.tolist(), cosines.tolist(), margins.tolist(), strict=True):
             scores[row] = {"cosine": cosine, "margin": margin}

@@ -50,7 +50,7 @@ def sentence_encoder(
     return TextEncoder(model, **options.model_dump(include=set(VectorOptions.model_fields)))
 
 
-def line_counter(unknown: UnknownWords, side: str, lines: Mapping[str, int]) -> OnUnknownText:
+def unknown_word_counter(unknown: UnknownWords, side: str, lines: Mapping[str, int]) -> OnUnknownText:
     """Make the function that counts the unknown words of texts that are lines of a side.
 
     A text that is several lines joined is not in ``lines``: its words were counted line by line.
@@ -132,15 +132,15 @@ def _vectors_and_unknown(encoder: SentenceEncoder, texts: Sequence[str]) -> Bloc
 
 @dataclass(frozen=True)
 class EncodingPlan:
-    """Encodes texts in this process or on a Ray cluster, and keeps their vectors until the run is over.
+    """Encodes texts in this process or on a Ray cluster, and stores their vectors until the run is over.
 
     Args:
         request: The encoder by name, and the engine.
-        kept: Vectors of finished batches, which a run that is resumed takes again.
+        finished: Vectors of finished batches, which a run that is resumed takes again.
     """
 
     request: Any
-    kept: Parts
+    finished: Parts
 
     def batches(
         self, encoder: SentenceEncoder, sides: Sequence[Sequence[str]]
@@ -150,7 +150,7 @@ class EncodingPlan:
         here = self.request.engine == "local"
         work = partial(_vectors_and_unknown, encoder) if here else encode_batch
         with self._pool(encoder) as pool:
-            yield from self.kept.results(batches, work, pool, content_of)
+            yield from self.finished.results(batches, work, pool, content_of)
 
     def _pool(self, encoder: SentenceEncoder) -> WorkPool:
         request = self.request

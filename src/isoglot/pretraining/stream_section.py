@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, PlainSerializer
 
 from isoglot.core.checks import checked, did_you_mean
 from isoglot.core.errors import Problem, collected, reported_together
-from isoglot.corpus.encode.batch import EncodeOptions, Kind
+from isoglot.corpus.encode.batch import EncodableKind, EncodeOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.formats.sources import Source, sources_from
@@ -35,7 +35,7 @@ class StreamSection(OpenSection):
     """
 
     one_of: ClassVar[tuple[str, ...]] = ("path", "sources")
-    kind: Kind
+    kind: EncodableKind
     path: str | list[str] | None = None
     sources: list[dict[str, Any]] | None = None
     encode: Annotated[EncodeOptions, AS_WRITTEN] = EncodeOptions()
@@ -51,7 +51,7 @@ class StreamSection(OpenSection):
         """
         known = {*cls.own_keys(), *Source.model_fields, *PrepareOptions.model_fields}
         options = {key: value for key, value in values.items() if key in PrepareOptions.model_fields}
-        if options.get("kind") not in get_args(Kind):
+        if options.get("kind") not in get_args(EncodableKind):
             options.pop("kind", None)  # reported with the section's own keys
         counts_pieces = any(options.get(name) is not None for name in _MEASURED_IN_PIECES)
         if counts_pieces and options.get("tokenizer") is None:
@@ -122,7 +122,7 @@ def _sources_of_path(values: Mapping[str, Any], shared: Mapping[str, Any]) -> li
     checked(Source, {"path": "-", **shared})
     path, kind = values.get("path"), values.get("kind", "")
     paths = [path] if isinstance(path, str) else path
-    if kind not in get_args(Kind) or not isinstance(paths, list):
+    if kind not in get_args(EncodableKind) or not isinstance(paths, list):
         return []  # reported with the section's own keys
     if not all(isinstance(one, str) for one in paths):
         return []

@@ -157,7 +157,7 @@ def as_text_and_tags(parts: Iterable[Part], text: str) -> tuple[str, Tags]:
 
     Example:
         >>> as_text_and_tags([Stretch(0, 4), Tag(9, "<br/>", "br"), " ", Stretch(5, 6)], "Save x")
-        ('Save x', (Tag(offset=4, xml='<br/>', name='br', role='alone', pair='', number=''),))
+        ('Save x', (Tag(offset=4, xml='<br/>', name='br', role='alone', pair_number='', number=''),))
     """
     characters: list[str] = []
     tags: list[Tag] = []

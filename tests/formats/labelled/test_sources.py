@@ -40,7 +40,14 @@ def test_find_names_data_that_it_cannot_choose(
         DataSource(specs).find(language, split)
 
 
-@pytest.mark.parametrize(("part", "named"), [("0:3000", "0 and 100 %"), ("20:120%", "20:120%")])
+@pytest.mark.parametrize(
+    ("part", "named"),
+    [
+        ("0:3000", "0:3000 has no % sign"),
+        ("20:120%", "20:120% does not lie between 0 and 100 %"),
+        ("80:20%", "80:20% is empty"),
+    ],
+)
 def test_a_part_of_a_file_lies_within_100_percent(part: str, named: str) -> None:
     with pytest.raises(ConfigurationError, match=f": .*{named}.*#0:80%"):
         DataSource([f"a.tsv#{part}"])

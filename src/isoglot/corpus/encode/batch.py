@@ -2,8 +2,8 @@
 
 The pieces of all sentences of a side are one flat array, with the number of pieces of each sentence beside it
 (:class:`~isoglot.corpus.encode.pieces.SidePieces`), so that numpy works on the whole batch at once. Here, a *length* is
-always a number of pieces: ``side.lengths`` before any limit, ``fitting`` within the limits, ``kept`` with 0 for rows
-that are dropped.
+always a number of pieces: ``side.lengths`` before any limit, ``fitting_lengths`` within the limits, ``kept_lengths``
+with 0 for rows that are dropped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces
 from isoglot.corpus.encode.store import list_array
 from isoglot.formats.words import WordMode
 
-Kind = Literal["text", "bitext", "aligned", "lexicon"]
+EncodableKind = Literal["text", "bitext", "aligned", "lexicon"]
 """Kinds of corpora that can be encoded."""
 
 _Int = NDArray[np.int64]
@@ -47,7 +47,7 @@ class EncodeOptions(Options):
         drop_identical: Drop links between words that are spelt alike (Cao et al. 2020).
     """
 
-    kind: Kind | None = None
+    kind: EncodableKind | None = None
     max_length: int | None = Field(default=128, ge=3)
     max_side: int | None = Field(default=None, ge=1)
     overlong: Literal["drop", "truncate"] = "drop"
@@ -69,7 +69,7 @@ class BatchEncoder:
         specials: Special tokens that an example has: they count for ``max_length``.
     """
 
-    kind: Kind
+    kind: EncodableKind
     options: EncodeOptions
     pieces: PieceEncoder
     specials: int
@@ -88,16 +88,16 @@ class BatchEncoder:
         sides = [self._side(name, columns) for name in names]
 
         # Rows that are kept: both sides have pieces, and nothing is too long, or what is too long is cut.
-        fitting = self._fitting_lengths(sides)
+        fitting_lengths = self._fitting_lengths(sides)
         has_pieces = np.all([side.lengths > 0 for side in sides], axis=0)
         exceeds = np.zeros(len(has_pieces), dtype=bool)
-        for side, fitting_lengths in zip(sides, fitting, strict=True):
-            exceeds |= fitting_lengths != side.lengths
+        for side, lengths in zip(sides, fitting_lengths, strict=True):
+            exceeds |= lengths != side.lengths
         too_long = has_pieces & exceeds
         drops = self.options.overlong == "drop"
         is_kept = has_pieces & ~too_long if drops else has_pieces
         rows = np.flatnonzero(is_kept)
-        kept = [np.where(is_kept, fitting_lengths, 0) for fitting_lengths in fitting]
+        kept_lengths = [np.where(is_kept, lengths, 0) for lengths in fitting_lengths]
 
         counts = {
             "examples": len(has_pieces),
@@ -105,29 +105,29 @@ class BatchEncoder:
             "empty": int((~has_pieces).sum()),
             "overlong": int(too_long.sum()) if drops else 0,
             "truncated": 0 if drops else int(too_long.sum()),
-            "pieces": int(sum(kept_lengths.sum() for kept_lengths in kept)),
+            "pieces": int(sum(lengths.sum() for lengths in kept_lengths)),
             # Sentences, not words; the name is that in manifests.
             "words_not_located": sum(side.not_located for side in sides),
         }
-        stream = {"length": pa.array(np.sum(kept, axis=0)[rows]), "row": pa.array(rows + first_row)}
-        for name, side, kept_lengths in zip(names, sides, kept, strict=True):
+        stream = {"length": pa.array(np.sum(kept_lengths, axis=0)[rows]), "row": pa.array(rows + first_row)}
+        for name, side, lengths in zip(names, sides, kept_lengths, strict=True):
             # Each sentence keeps its first pieces.
             first_pieces = np.cumsum(side.lengths) - side.lengths
             place_in_sentence = np.arange(len(side.ids)) - np.repeat(first_pieces, side.lengths)
-            kept_pieces = place_in_sentence < np.repeat(kept_lengths, side.lengths)
+            kept_pieces = place_in_sentence < np.repeat(lengths, side.lengths)
             prefix = "" if self.kind == "text" else f"{name}_"
             ids_name = "input_ids" if self.kind == "text" else f"{name}_ids"
             stream[f"{prefix}language"] = columns[f"{prefix}language"].take(pa.array(rows))
-            stream[ids_name] = list_array(side.ids[kept_pieces], kept_lengths[rows])
-            stream[f"{prefix}word_ids"] = list_array(side.word_ids[kept_pieces], kept_lengths[rows])
+            stream[ids_name] = list_array(side.ids[kept_pieces], lengths[rows])
+            stream[f"{prefix}word_ids"] = list_array(side.word_ids[kept_pieces], lengths[rows])
 
         if self.kind == "aligned":
             source, target = sides
             links = self._piece_links(columns, source, target, first_row, counts)
             # Links to pieces that are not kept are dropped. Of a dropped row no piece is kept.
             row, source_piece, target_piece = links.T
-            kept_of_source, kept_of_target = kept
-            is_inside = (source_piece < kept_of_source[row]) & (target_piece < kept_of_target[row])
+            source_lengths, target_lengths = kept_lengths
+            is_inside = (source_piece < source_lengths[row]) & (target_piece < target_lengths[row])
             counts["links_cut"] = int((~is_inside & is_kept[row]).sum())
             counts["piece_links"] = int(is_inside.sum())
             links_per_row = np.bincount(row[is_inside], minlength=len(is_kept))

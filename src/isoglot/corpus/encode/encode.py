@@ -10,7 +10,7 @@ from datasets import Dataset, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.corpus.encode.batch import BatchEncoder, EncodeOptions, Kind
+from isoglot.corpus.encode.batch import BatchEncoder, EncodableKind, EncodeOptions
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.store import cached_stream, content_hash, flat_array, write_batches
 from isoglot.corpus.encode.templates import pair_template, single_template
@@ -30,7 +30,7 @@ _PAIR_FEATURES = {
     "length": Value("int32"),
     "row": Value("int64"),
 }
-STREAMS: dict[Kind, Features] = {
+STREAMS: dict[EncodableKind, Features] = {
     "text": Features(
         {
             "input_ids": _IDS,
@@ -50,7 +50,7 @@ Ids are without special tokens; ``row`` is the row of the corpus from which an e
 """
 
 
-def detect_kind(corpus: Dataset) -> Kind:
+def detect_kind(corpus: Dataset) -> EncodableKind:
     """Tell the kind of a corpus by its columns; a lexicon has the columns of a bitext, so it counts as a bitext."""
     columns = set(corpus.column_names)
     if {"source", "target"} <= columns:

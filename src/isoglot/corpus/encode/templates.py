@@ -39,7 +39,7 @@ class Template:
         return self.prefix.size + self.middle.size + self.suffix.size
 
     def border(self, first: int) -> int:
-        """The position at which the second sentence begins, with its specials, if the first one has so many pieces."""
+        """The position at which the second sentence begins, with its specials; ``first``: Pieces of the first one."""
         return self.prefix.size + first + (self.middle.size + 1) // 2
 
     def sequence(self, first: IntArray, second: IntArray | None = None) -> IntArray:

@@ -81,7 +81,7 @@ def train_tokenizer(
         ConfigurationError: There is no text, or the vocabulary is smaller than the alphabet.
 
     Example:
-        >>> tokenizer = train_tokenizer(["a river", "a rivet"], algorithm="bpe", vocab_size=20, min_frequency=1)
+        >>> tokenizer = train_tokenizer(["a river", "a rivet"], algorithm="bpe", vocab_size=17, min_frequency=1)
         >>> tokenizer.tokenize("a river")
         ['▁a', '▁rive', 'r']
     """

@@ -108,14 +108,14 @@ class KnownPieces:
             end = max(end for _, end in spans)
             return text[first:end]
 
-        counts = self(pieces, words, text_of)
-        if counts is None:
+        is_counted = self(pieces, words, text_of)
+        if is_counted is None:
             return None
 
         # The characters of each unknown word: of each word of which no piece counts. Pieces without letters are left
         # out, such as the full stop in `집.`. A piece that belongs to no word is taken for a word of its own, with a
         # negative number.
-        known_words = {word for word, is_counted in zip(words, counts, strict=True) if is_counted}
+        known_words = {word for word, counts in zip(words, is_counted, strict=True) if counts}
         spans: dict[int, tuple[int, int]] = {}
         for index, (piece, word, (first, end)) in enumerate(zip(pieces, words, offsets, strict=True)):
             has_text = piece == self.unknown or self.letters(piece) > 0
@@ -129,10 +129,10 @@ class KnownPieces:
 
         # A known word behind the prefix, which ends at `start`.
         has_known_word = any(
-            is_counted and end > start and self.letters(piece) > 0
-            for piece, is_counted, (_, end) in zip(pieces, counts, offsets, strict=True)
+            counts and end > start and self.letters(piece) > 0
+            for piece, counts, (_, end) in zip(pieces, is_counted, offsets, strict=True)
         )
-        return KnownText(counts, unknown_words, bool(unknown_words) and not has_known_word)
+        return KnownText(is_counted, unknown_words, bool(unknown_words) and not has_known_word)
 
 
 @dataclass(slots=True)

@@ -60,7 +60,7 @@ def fill_blocks(rows: Iterable[tuple[Text, ...]], room: int) -> Iterator[tuple[B
     yield from opened.values()
 
 
-def rows_of(stream: Dataset, side: str = "") -> Iterator[Text]:
+def texts_of(stream: Dataset, side: str = "") -> Iterator[Text]:
     """Yield the texts of a stream, or of one side of a stream of pairs (``source_`` or ``target_``)."""
     ids_name = f"{side}ids" if side else "input_ids"
     names = [ids_name, f"{side}word_ids", f"{side}language"]

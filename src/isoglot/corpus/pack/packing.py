@@ -21,7 +21,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import Options
 from isoglot.corpus.encode.store import cached_stream, content_hash, list_array, write_batches
 from isoglot.corpus.encode.templates import Template, single_template
-from isoglot.corpus.pack.blocks import Block, Text, fill_blocks, renumbered_words, rows_of, slice_text
+from isoglot.corpus.pack.blocks import Block, Text, fill_blocks, renumbered_words, slice_text, texts_of
 
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 """Ways in which texts share blocks: see :class:`PackOptions`."""
@@ -196,11 +196,11 @@ class _Packer:
         elif self.options.mode == "xlm_pairs":
             # Each side of a row fills a block of its own, which is half of an instance.
             half = self.options.block // 2
-            rows = zip(rows_of(stream, "source_"), rows_of(stream, "target_"), strict=True)
+            rows = zip(texts_of(stream, "source_"), texts_of(stream, "target_"), strict=True)
             for source, target in fill_blocks(self._short_pairs(rows, half), half):
                 yield self._columns_of_halves(source, target)
         else:
-            texts = ((text,) for text in self._fitting_texts(rows_of(stream)))
+            texts = ((text,) for text in self._fitting_texts(texts_of(stream)))
             for (block,) in fill_blocks(texts, self.options.block):
                 columns = self._columns(block)
                 if self.options.mode == "xlm_text":
@@ -249,8 +249,8 @@ class _Packer:
         for start in range(0, len(stream), _MAP_ROWS):
             rows = stream.select(range(start, min(start + _MAP_ROWS, len(stream))))
             block = Block()
-            for row in rows_of(rows):
-                text = self._with_specials(row)
+            for bare in texts_of(rows):
+                text = self._with_specials(bare)
                 # Fill the block with the beginning of the text, then the next one, until the text is used up.
                 while block.size + len(text.ids) >= self.options.block:
                     room = self.options.block - block.size

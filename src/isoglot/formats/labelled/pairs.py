@@ -33,10 +33,10 @@ PARAPHRASE_LABELS: dict[str, str] = {"0": "0", "1": "1"}
 PAIR_WITH_ID = Features({**PAIR, "id": Value("string")})
 """PAIR and the id of each row, by default its number in the file: translations share it."""
 
-Names = Mapping[str, Sequence[str]]
+FieldNames = Mapping[str, Sequence[str]]
 """Fields of a row, and the columns that may hold each, in lower case; the first one that is there counts."""
 _OPTIONAL = ("language", "id", SPLIT)
-_NAMES: Names = {name: COLUMN_NAMES[name] for name in ("first", "second", "label", *_OPTIONAL)}
+_FIELD_NAMES: FieldNames = {name: COLUMN_NAMES[name] for name in ("first", "second", "label", *_OPTIONAL)}
 _NO_CONSENSUS = "-"
 UNTRANSLATED = "NS"
 """PAWS-X: a sentence that has no translation."""
@@ -63,7 +63,7 @@ def read_pairs(
     columns: dict[str, list[str | None]] = {name: [] for name in (*PAIR_WITH_ID, SPLIT)}
     languages: set[str] = set()
     unlabelled: int | None = None  # the first line without a label
-    for seen, (line, fields) in enumerate(labelled_rows(path, _NAMES), start=1):
+    for seen, (line, fields) in enumerate(labelled_rows(path, _FIELD_NAMES), start=1):
         if fields.get("language", language).lower() not in codes(language):
             languages.add(fields["language"])
             continue
@@ -94,7 +94,7 @@ def read_pairs(
     return Dataset.from_dict({name: columns[name] for name in features}, features=features)
 
 
-def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[str, str]]]:
+def labelled_rows(path: str | Path, names: FieldNames) -> Iterator[tuple[int, dict[str, str]]]:
     """Read the fields of each row of CSV, JSON lines or tab-separated lines, with its line.
 
     All fields but ``language``, ``id`` and ``split`` are needed. Lines without a header have the needed fields, in the
@@ -118,7 +118,7 @@ def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[st
         yield number, {field: str(row[name]) for field, name in column_of.items()}
 
 
-def _columns_of_fields(columns: Sequence[str], names: Names) -> dict[str, str]:
+def _columns_of_fields(columns: Sequence[str], names: FieldNames) -> dict[str, str]:
     """The column of each field: the first of its usual names that is there; a field without one is left out."""
     column_of = {}
     for field, usual in names.items():
@@ -128,11 +128,11 @@ def _columns_of_fields(columns: Sequence[str], names: Names) -> dict[str, str]:
     return column_of
 
 
-def _needed(names: Names) -> list[str]:
+def _needed(names: FieldNames) -> list[str]:
     return [field for field in names if field not in _OPTIONAL]
 
 
-def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(path: str | Path, names: FieldNames) -> Iterator[tuple[int, dict[str, Any]]]:
     """Read each row by the names of its columns, in lower case, with its line."""
     suffixes = {suffix.lower() for suffix in Path(path).suffixes}
     lines = numbered_lines(path)
@@ -144,27 +144,27 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
         rows: Iterator[tuple[int, list[str]]] = csv_rows(str(path), (text for _, text in lines))
     else:
         rows = ((number, text.split("\t")) for number, text in lines)
-    names: list[str] = []
+    header: list[str] = []
     read = 0
     for number, cells in rows:
         if all(map(is_blank, cells)):
             continue
-        if not names:
+        if not header:
             # The first line is a header if it names the column of labels; else it is a row, of the needed fields.
-            names = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
-            if any(name in names for name in known["label"]):
-                for name in chain.from_iterable(known.values()):
-                    if names.count(name) > 1:
+            header = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
+            if any(name in header for name in names["label"]):
+                for name in chain.from_iterable(names.values()):
+                    if header.count(name) > 1:
                         problem = f"the header has column {name!r} twice; rename one of them"
                         raise InputError(problem, path=path, line=number)
                 continue
-            names = _needed(known)
-        if len(cells) != len(names):
+            header = _needed(names)
+        if len(cells) != len(header):
             # The first row has two sentences and nothing else: a file without labels.
-            if not read and len(cells) == len(names) - 1 == 2 and names == _needed(known):
+            if not read and len(cells) == len(header) - 1 == 2 and header == _needed(names):
                 raise InputError(without_labels("pair has a label"), path=path)
-            needed = f"{len(names)} are needed ({', '.join(names)})"
+            needed = f"{len(header)} are needed ({', '.join(header)})"
             problem = f"{len(cells)} columns, but {needed}; fix the line or the header"
             raise InputError(problem, path=path, line=number)
         read += 1
-        yield number, dict(zip(names, cells, strict=True))
+        yield number, dict(zip(header, cells, strict=True))

@@ -1,4 +1,4 @@
-"""Find the data of a task: files, folders, templates, parts of files, and data sets of the hub."""
+"""Find the data of a task: files, folders, templates, shares of files, and data sets of the hub."""
 
 from __future__ import annotations
 
@@ -180,11 +180,15 @@ def _location(spec: str) -> Location:
     if match is None:
         return Location(spec)
     start, stop, has_percent_sign = float(match[1]), float(match[2]), bool(match[3])
-    if not has_percent_sign or not 0 <= start < stop <= 100:
-        wrong = (
-            f"the part {start:g}:{stop:g}% is empty" if match[3] else "a part must lie between 0 and 100 %"
-        )
-        raise ConfigurationError(f"{spec}: {wrong}; write for example #0:80%")
+    problem = ""
+    if not has_percent_sign:
+        problem = "has no % sign"
+    elif max(start, stop) > 100:
+        problem = "does not lie between 0 and 100 %"
+    elif start >= stop:
+        problem = "is empty"
+    if problem:
+        raise ConfigurationError(f"{spec}: the share {match[0][1:]} {problem}; write for example #0:80%")
     return Location(spec[: match.start()], start, stop)
 
 
@@ -195,17 +199,23 @@ def is_data_set(path: str | Path) -> bool:
 
 
 def _paths(spec: str, language: str, split: str) -> list[str]:
-    """Find the files that a path, folder or template names."""
+    """Find the files that a path, folder or template names.
+
+    1. A template (``{language}-{split}.tsv``) is filled in. The first combination of names with a match counts.
+    2. A path that exists is taken, even if it has a ``*``.
+    3. Of a pattern (``*.tsv``), all files that match are taken, whatever language and split their names tell.
+    4. In a folder of rules 1 and 2, one file is searched: by the layouts for the folder of one language if the template
+       names the language, else by those for a folder of several languages.
+    """
     path = Path(spec).expanduser()
-    if "{" in spec:
-        # The first combination of names with a match counts.
+    if "{" in spec:  # 1
         matches: list[str] = []
         for pattern in dict.fromkeys(_fill(spec, values) for values in _values(language, split)):
             matches = matches or sorted(glob.glob(pattern))  # noqa: PTH207
     elif path.exists():
-        matches = [str(path)]
+        matches = [str(path)]  # 2
     elif glob.has_magic(spec) and (matches := sorted(glob.glob(spec))):  # noqa: PTH207
-        return matches
+        return matches  # 3
     else:
         raise ConfigurationError(
             f"{spec}: no such file or folder; check [[data]] (hub data sets are written hub:NAME)"
@@ -216,6 +226,7 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
         if not path.is_dir() or is_data_set(path):
             paths.append(str(path))
             continue
+        # 4
         layouts = OF_LANGUAGE if "{language" in spec else OF_LANGUAGES
         files = _in_folder(path, layouts, _values(language, split))
         if len(files) > 1:

@@ -1,4 +1,7 @@
-"""Names of columns and splits in labelled data, and the split that a row names."""
+"""Names of columns and splits in labelled data, and the split that a row names.
+
+A *split* is train, dev or test. Data have several *names* for each: ``validation`` is a name of dev.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def read_tags(
     """Read tagged sentences. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
 
     ``labels``: Tags that may occur; by default those of an IOB2 scheme or, in CoNLL-U, :data:`UPOS`.
-    ``name``: One of :data:`TAG_FORMATS`; detected from the first lines by default.
+    ``name``: Name of the format, one of :data:`TAG_FORMATS`; detected from the first lines by default.
     ``surface``: In CoNLL-U, read words as they are written (:func:`surface_rows`).
     """
     words: list[list[str]] = []
@@ -105,21 +105,30 @@ def tagged_rows(
         )
     for block in blocks(chain(first, lines)):
         if name == "panx":
-            for number, line in block:  # each token is marked with the code of its language
-                prefix = _PREFIXED.match(line)
-                known = prefix and {prefix[1], two_letters(language)} <= SCRIPTS.keys()
-                if prefix and known and prefix[1] not in codes(language):
-                    raise InputError(
-                        f"the token is marked {prefix[1]}:, but {language!r} is requested; give its own file",
-                        path=path,
-                        line=number,
-                    )
+            _require_language(block, language, path)
         parsed = zip(block, each(TAG_FORMATS[name], block, path), strict=True)
         rows = [(number, row) for (number, _), row in parsed if row is not None]
         if surface:
             rows = surface_rows(block, language=language)
         if rows:
             yield name, rows
+
+
+def _require_language(block: Sequence[tuple[int, str]], language: str, path: str | Path) -> None:
+    """Refuse a token of PAN-X that is marked with the code of another language: ``de:Anton`` where English is read.
+
+    A code counts only if both languages are known: the language that is read may have been made up.
+    """
+    for number, line in block:
+        prefix = _PREFIXED.match(line)
+        if prefix is None or not {prefix[1], two_letters(language)} <= SCRIPTS.keys():
+            continue
+        if prefix[1] not in codes(language):
+            raise InputError(
+                f"the token is marked {prefix[1]}:, but {language!r} is requested; give its own file",
+                path=path,
+                line=number,
+            )
 
 
 def tell_format(lines: Sequence[str]) -> str:
@@ -222,8 +231,9 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
 
     CoNLL-U has a line for a multiword token (``1-2 zum``) before those of its syntactic words (``1 zu``, ``2 dem``).
 
-    1. A multiword token is one word. Its tag is that of one of its syntactic words: of the one that is highest in the
-       tree; if several are, of the one whose tag comes first in the language's order of precedence; then of the first.
+    1. A multiword token is one word. Its tag is the tag of the syntactic word that stands highest in the tree; of
+       several such words, of the one whose tag comes first in the language's order of precedence; of several of these,
+       of the first one.
     2. Spaces and zero-width non-joiners inside words are removed.
     3. A sentence whose words are all blank (``_``), or all but one, has no words: treebanks without their texts.
     """
@@ -246,9 +256,8 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
         for part in parts:
             del words[part]
         words[head] = (number, columns[1], tag)
-    written = [
-        (number, (_UNWRITTEN.sub("", word), tag)) for _, (number, word, tag) in sorted(words.items())
-    ]  # 2
+    # 2
+    written = [(number, (_UNWRITTEN.sub("", word), tag)) for _, (number, word, tag) in sorted(words.items())]
     blanks = sum(word == _EMPTY for _, (word, _) in written)
     return [] if blanks and blanks >= len(written) - 1 else written  # 3
 
