@@ -16,7 +16,7 @@ from isoglot.tasks import TaskFacts
 from isoglot.tasks.base import Predictions, TrainableTask
 from isoglot.tasks.features import EncodedRow, RowCollator, RowOutput, StepProgress, predict_rows
 from isoglot.tasks.head_task import fit_length
-from isoglot.tasks.language_vectors import attach_chosen, attached, number_rows
+from isoglot.tasks.language_vectors import add_language_ids, attach_chosen, attached
 from isoglot.tasks.vector_classifier import NoTokenizer, tokenizer_for
 
 
@@ -81,7 +81,7 @@ class FinetunedModel:
         ``reduce``: Receives the logits of a batch; by default the function of the task, which keeps the best tags, say.
         """
         rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)
-        unknown = number_rows(rows, dataset, attached(self.model))
+        unknown = add_language_ids(rows, dataset, attached(self.model))
         if unknown:
             self.report.note(
                 f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added"
