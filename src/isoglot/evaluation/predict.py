@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _NOT_READ = ("label", "tags", "answers", "id", "language")
-"""Columns of the task that are not read from the data: labels, which are predicted, and names of rows."""
+"""Columns of the task that :func:`_examples` does not read from the data.
+
+Labels are predicted, row numbers stand in for ids, and :func:`_loaded` reads the language.
+"""
 
 
 @isolated_state()
@@ -97,7 +100,7 @@ def predict(
     report = reporter_of(progress)
     rows = _rows(data, columns or {})
     with model_folder(model, tokenizer) as checkpoint:
-        source = checkpoint_folder(checkpoint)
+        folder = checkpoint_folder(checkpoint)
         built = build_task(task, (), **options) if isinstance(task, str) else task
         if not isinstance(built, TrainableTask):
             raise ConfigurationError(f"task {built.name} has no head, so a model predicts nothing for it")
@@ -105,30 +108,31 @@ def predict(
             raise ConfigurationError(
                 f"[[probabilities]]: task {built.name} has no labels, so no probability for each of them; leave it out"
             )
-        built = built.with_checkpoint(source)
-        head = FinetunedModel(source, built, origin(source), settings, report)
+        built = built.with_checkpoint(folder)
+        head = FinetunedModel(folder, built, origin(folder), settings, report)
         examples = _examples(rows, built, columns or {}, model_labels(head.model))
-        example_of = _example_of(built, head, probabilities)
-        results: dict[str, list[Any]] = {name: [] for name in example_of}
+        sample_values = _sample_values(built, head, probabilities)
+        results: dict[str, list[Any]] = {name: [] for name in sample_values}
         if len(rows):
             loaded = _loaded(built, examples, rows, language, columns or {})
             results = _results(head, loaded, report, probabilities)
+
     # The data may have a column `prediction` already: the result is then called `prediction_2`.
-    names = result_names([*example_of], rows.names, "results")
+    names = result_names([*sample_values], rows.names, "results")
     columns_of_results = dict(zip(names, results.values(), strict=True))
+    samples = dict(zip(names, sample_values.values(), strict=True))
     table = []
     for record, values in zip(rows.records(), zip(*results.values(), strict=True), strict=True):
         table.append({**record, **dict(zip(names, values, strict=True))})
-    examples_of_results = dict(zip(names, example_of.values(), strict=True))
-    return ResultList(table, partial(_frame_of, rows, columns_of_results, examples_of_results))
+    return ResultList(table, partial(_frame_of, rows, columns_of_results, samples))
 
 
-def _frame_of(rows: RowTable, results: Mapping[str, list[Any]], examples: Mapping[str, Any], _: Any) -> Any:
+def _frame_of(rows: RowTable, results: Mapping[str, list[Any]], samples: Mapping[str, Any], _: Any) -> Any:
     """Return the user's data with the results as more columns; the frame of a :class:`ResultList`.
 
-    ``examples``: A possible value of each result, by which a column without rows gets its type.
+    ``samples``: A possible value of each result, by which a column without rows gets its type.
     """
-    return rows.with_columns(results, examples)
+    return rows.with_columns(results, samples)
 
 
 def _rows(data: Any, columns: Mapping[str, Any]) -> RowTable:
@@ -199,20 +203,20 @@ def _loaded(
     return loaded.remove_columns("language").add_column("language", codes)
 
 
-def _example_of(task: TrainableTask, head: FinetunedModel, probabilities: bool) -> dict[str, Any]:
-    """Return a possible value of each result, for its name and type where there are no rows."""
+def _sample_values(task: TrainableTask, head: FinetunedModel, probabilities: bool) -> dict[str, Any]:
+    """Return a possible value of each result, by its name: data without rows have columns of these types too."""
     every_probability = dict.fromkeys(model_labels(head.model), 1.0)
     if isinstance(task, ClassificationTask):
         label = model_labels(head.model)[0]
-        example = {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
+        samples = {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
         if probabilities:
-            example["probabilities"] = every_probability
-        return example
+            samples["probabilities"] = every_probability
+        return samples
     if isinstance(task, TaggingTask):
-        example = {"prediction": [""]}
+        samples = {"prediction": [""]}
         if probabilities:
-            example["probabilities"] = [every_probability]
-        return example
+            samples["probabilities"] = [every_probability]
+        return samples
     return {"prediction": ""}
 
 
@@ -231,10 +235,10 @@ def _results(
     encoded, outputs = head.outputs(loaded, progress=progress)
     predictions = task.decode(loaded, encoded, outputs)
     if isinstance(predictions, dict):  # answers by the id of their question
-        predictions = [predictions[name] for name in loaded["id"]]
+        predictions = [predictions[question_id] for question_id in loaded["id"]]
     if not isinstance(task, ClassificationTask):
         return {"prediction": predictions}
-    values, labels = label_values(head.model), model_labels(head.model)
+    value_of_label, labels = label_values(head.model), model_labels(head.model)
     best_probability = [0.0] * len(loaded)
     every_probability: list[dict[str, float]] = [{} for _ in range(len(loaded))]
     # `row.example` is the number of the example that an encoded row comes from.
@@ -243,7 +247,7 @@ def _results(
         best_probability[row.example] = float(np.max(probability))
         every_probability[row.example] = dict(zip(labels, probability.tolist(), strict=True))
     results: dict[str, list[Any]] = {
-        "prediction": [values.get(text, text) for text in predictions],
+        "prediction": [value_of_label.get(label, label) for label in predictions],
         "probability": best_probability,
     }
     if probabilities:
