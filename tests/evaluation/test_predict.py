@@ -98,3 +98,9 @@ def test_every_class_has_its_probability(tmp_path: Path) -> None:
     assert iso.predict(tagger, "pos", [], probabilities=True) == []
     with pytest.raises(ConfigurationError, match="task squad has no labels, so no probability for each"):
         iso.predict(model, "squad", ["a"], probabilities=True)
+
+
+@pytest.mark.parametrize("option", ["out", "predictions", "run", "again"])
+def test_options_of_files_are_refused(option: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"`{option}`: is for the results of an evaluation"):
+        iso.predict("model", "text_classification", ["a"], **{option: "x"})

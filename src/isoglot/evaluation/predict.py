@@ -41,6 +41,8 @@ _NOT_READ = ("label", "tags", "answers", "id", "language")
 
 Labels are predicted, row numbers stand in for ids, and :func:`_loaded` reads the language.
 """
+_OPTIONS = ("max_tokens", "precision", "language_ids")
+"""Options of an evaluation that a prediction has too; the others are for the files that an evaluation writes."""
 
 
 @isolated_state()
@@ -71,7 +73,7 @@ def predict(
         probabilities: Also give ``probabilities``: a dictionary from each label to its probability, or for tags a list
             of these, one a word. ``pandas.json_normalize(frame["probabilities"])`` makes a column of each label.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: Options of the task, and ``max_tokens`` and ``precision`` of the forward pass.
+        **options: Options of a task by name; ``max_tokens``, ``precision`` and ``language_ids`` of the forward pass.
 
     Returns:
         For each row its own columns and ``prediction``: a label (a number, where the model learned from numbers), the
@@ -95,8 +97,13 @@ def predict(
         >>> row["text"], row["prediction"] in ("water", "animals"), 0.5 <= row["probability"] <= 1
         ('a deep river', True, True)
     """
-    fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
-    settings = validated(EvaluateOptions, fields)
+    of_evaluations = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
+    without_effect = [name for name in of_evaluations if name not in _OPTIONS]
+    if without_effect:
+        raise ConfigurationError(
+            f"[[{without_effect[0]}]]: is for the results of an evaluation; a prediction writes none; leave it out"
+        )
+    settings = validated(EvaluateOptions, of_evaluations)
     report = reporter_of(progress)
     rows = _rows(data, columns or {})
     with model_folder(model, tokenizer) as checkpoint:
