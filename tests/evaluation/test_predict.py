@@ -10,6 +10,7 @@ from tuned_models import ANSWERED, TAGGED, TOPICS, tuned
 
 import isoglot as iso
 from isoglot.core.errors import ConfigurationError
+from isoglot.tasks import build_task
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 
@@ -104,3 +105,9 @@ def test_every_class_has_its_probability(tmp_path: Path) -> None:
 def test_options_of_files_are_refused(option: str) -> None:
     with pytest.raises(ConfigurationError, match=f"`{option}`: is for the results of an evaluation"):
         iso.predict("model", "text_classification", ["a"], **{option: "x"})
+
+
+def test_options_of_a_task_object_are_refused() -> None:
+    task = build_task("text_classification", [])
+    with pytest.raises(ConfigurationError, match="got max_length, but the task is built already"):
+        iso.predict("model", task, ["a"], max_length=64)

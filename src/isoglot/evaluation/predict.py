@@ -24,7 +24,7 @@ from isoglot.formats.rows import RowTable, result_names, rows_of, table_of
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
-from isoglot.tasks import build_task
+from isoglot.tasks import build_task, task_with_data
 from isoglot.tasks.base import Task, TrainableTask
 from isoglot.tasks.cards import origin
 from isoglot.tasks.classification import ClassificationTask
@@ -105,10 +105,13 @@ def predict(
         )
     settings = validated(EvaluateOptions, of_evaluations)
     report = reporter_of(progress)
+    # A task object is taken as it is, and further options for it are refused.
+    built: Task = (
+        build_task(task, (), **options) if isinstance(task, str) else task_with_data(task, None, **options)
+    )
     rows = _rows(data, columns or {})
     with model_folder(model, tokenizer) as checkpoint:
         folder = checkpoint_folder(checkpoint)
-        built = build_task(task, (), **options) if isinstance(task, str) else task
         if not isinstance(built, TrainableTask):
             raise ConfigurationError(f"task {built.name} has no head, so a model predicts nothing for it")
         if probabilities and not isinstance(built, ClassificationTask | TaggingTask):
