@@ -49,6 +49,22 @@ def test_words_get_tags_and_questions_answers(tmp_path: Path) -> None:
     assert row["prediction"] in ("entailment", "neutral", "contradiction") and row["second"] == "a home"
 
 
+def test_the_task_decides_whether_a_list_of_lists_is_words_or_pairs(tmp_path: Path) -> None:
+    tagger = tuned("pos", TAGGED, tmp_path / "pos")
+    as_tuples = [tuple(words) for words in TAGGED["words"]]
+    tagged = iso.predict(tagger, "pos", as_tuples)
+    assert [row["prediction"] for row in tagged] == [
+        row["prediction"] for row in iso.predict(tagger, "pos", TAGGED["words"])
+    ]
+    labels = ["entailment", "neutral", "contradiction"] * 4
+    pairs = {"first": ["a", "b", "c"] * 4, "second": ["d", "e", "f"] * 4, "label": labels}
+    model = tuned("xnli", pairs, tmp_path / "nli")
+    as_lists = iso.predict(model, "xnli", [["a house", "a home"]])
+    assert as_lists == iso.predict(model, "xnli", [("a house", "a home")])
+    with pytest.raises(ConfigurationError, match=r"pairs"):
+        iso.predict(model, "xnli", [["a", "house", "here"]])
+
+
 def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
     encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
     with pytest.raises(ConfigurationError, match="task tatoeba has no head, so a model predicts nothing"):

@@ -63,9 +63,9 @@ def predict(
     Args:
         model: Folder of a fine-tuned checkpoint or run, hub name, or a model object.
         task: One by name, or a task object.
-        data: A list of texts, of pairs of texts, of lists of words, or of dictionaries; a pandas or polars frame, a
-            ``pyarrow.Table``, a ``datasets.Dataset``, or a dictionary of lists. Columns of labels, splits and ids need
-            not be there, and are not looked at: every row gets a prediction.
+        data: A list of texts, of pairs of texts, of sentences as lists of words, or of dictionaries; a pandas or polars
+            frame, a ``pyarrow.Table``, a ``datasets.Dataset``, or a dictionary of lists. Columns of labels, splits and
+            ids need not be there, and are not looked at: every row gets a prediction.
         language: Language of the data, by which a model with language embeddings encodes; a row that names its own in
             a column ``language`` is encoded by that.
         columns: Column of the task to its name in the data, as for :func:`isoglot.evaluate`.
@@ -109,7 +109,7 @@ def predict(
     built: Task = (
         build_task(task, (), **options) if isinstance(task, str) else task_with_data(task, None, **options)
     )
-    rows = _rows(data, columns or {})
+    rows = _rows(data, columns or {}, getattr(built, "schema", {}))
     with model_folder(model, tokenizer) as checkpoint:
         folder = checkpoint_folder(checkpoint)
         if not isinstance(built, TrainableTask):
@@ -145,17 +145,26 @@ def _frame_of(rows: RowTable, results: Mapping[str, list[Any]], samples: Mapping
     return rows.with_columns(results, samples)
 
 
-def _rows(data: Any, columns: Mapping[str, Any]) -> RowTable:
-    """Arrange the user's data by columns; a list of texts, of words or of pairs gets the task's own column names."""
+def _rows(data: Any, columns: Mapping[str, Any], schema: Mapping[str, Any]) -> RowTable:
+    """Arrange the user's data by columns. A list without names of columns gets those of the task.
+
+    1. A list of texts: the column ``text``.
+    2. A list of lists or tuples, for a task that reads words: the column ``words``.
+    3. A list of lists or tuples, for any other task: pairs, with the columns ``first`` and ``second``.
+
+    ``columns``: Column of the task to its name in the data. ``schema``: Columns of the task.
+    """
     rows = rows_of(data, "data")
     if isinstance(rows, RowTable):
         return rows
     items = list(rows)
-    first = next((item for item in items if not is_missing(item)), None)
-    if isinstance(first, str | bytes):
+    sample = next((item for item in items if not is_missing(item)), None)
+    if isinstance(sample, str | bytes):  # 1
         return table_of({columns.get("text", "text"): items}, "data")
-    if isinstance(first, list | np.ndarray):
-        return table_of({columns.get("words", "words"): items}, "data")
+    if isinstance(sample, list | tuple | np.ndarray):
+        if "words" in schema:  # 2
+            return table_of({columns.get("words", "words"): items}, "data")
+        items = [tuple(item) if isinstance(item, list | np.ndarray) else item for item in items]  # 3
     return table_of(items, "data", [columns.get(name, name) for name in ("first", "second")])
 
 
