@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,20 @@ def test_options_of_a_task_object_are_refused() -> None:
     task = build_task("text_classification", [])
     with pytest.raises(ConfigurationError, match="got max_length, but the task is built already"):
         iso.predict("model", task, ["a"], max_length=64)
+
+
+def test_a_model_with_labels_of_its_own_predicts_them(tmp_path: Path) -> None:
+    labels = ["entailment", "neutral", "contradiction"] * 4
+    pairs = {"first": ["a", "b", "c"] * 4, "second": ["d", "e", "f"] * 4, "label": labels}
+    model = tuned("xnli", pairs, tmp_path / "nli")
+    config = json.loads((model / "config.json").read_text())
+    config["id2label"] = {str(number): f"LABEL_{number}" for number in range(3)}
+    config["label2id"] = {f"LABEL_{number}": number for number in range(3)}
+    (model / "config.json").write_text(json.dumps(config))
+    (row,) = iso.predict(model, "xnli", [("a house", "a home")])
+    assert row["prediction"] in config["label2id"]
+    # Nobody knows which output is entailment, so labels of the data cannot be compared with them.
+    with pytest.raises(
+        ConfigurationError, match="label 'contradiction' is not of the model's id2label, LABEL_0"
+    ):
+        iso.evaluate(model, "xnli", languages="en", data=Dataset.from_dict(pairs))
