@@ -13,6 +13,7 @@ from isoglot.evaluation.api import evaluate
 from isoglot.formats.rows import RowTable, rows_of, table_of
 from isoglot.results.confusion import ENDING, Confusion, ConfusionMatrix
 from isoglot.runs.reporter import AnyReporter
+from isoglot.tasks import task_class
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -55,7 +56,7 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
         gold: Column of labels in rows; by default ``label`` or ``tags``.
         predicted: Column of predictions in rows. A column ``language`` says which language a row is in.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: More options of :func:`isoglot.evaluate`.
+        **options: More options of :func:`isoglot.evaluate`, except ``predictions``.
 
     Returns:
         Counts by language; ``to_frame()`` has a row for each pair of labels, and ``classes()`` precision, recall and
@@ -73,37 +74,41 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
     if task is not None:
         if languages is None:
             raise ConfigurationError("no languages; name them with [[languages=('de', 'es')]]")
+        # Both are refused before the evaluation, which may take long.
+        if "predictions" in options:
+            raise ConfigurationError(
+                "[[predictions]]: write them with isoglot.evaluate(..., predictions=FOLDER), and count them with "
+                "isoglot.confusion(FOLDER)"
+            )
+        if not hasattr(task_class(task) if isinstance(task, str) else task, "confusion"):
+            name = task if isinstance(task, str) else task.name
+            raise ConfigurationError(
+                f"task {name} has no labels to confuse; it is for the classification of texts, pairs and words"
+            )
         with tempfile.TemporaryDirectory() as folder:
             # An evaluation leaves the counts of each language beside its predictions.
             evaluate(
                 model, task, languages=languages, data=data, columns=columns, tokenizer=tokenizer, split=split,
                 predictions=folder, progress=progress, **options,
             )  # fmt: skip
-            counted = _read(Path(folder), task if isinstance(task, str) else task.name)
+            counted = _read(Path(folder))
             asked = {code: counted.languages[code] for code in codes_of(languages)}
             return Confusion(asked, counted.about)
     if options:
         raise ConfigurationError(f"{', '.join(options)}: needs a model and [[task]]")
     if isinstance(model, str | Path):
-        return _read(Path(model), "")
+        return _read(Path(model))
     return _of_rows(model, gold, predicted)
 
 
-def _read(folder: Path, task: str) -> Confusion:
-    """Read the counts that lie below a folder of predictions, which must be of one model and task.
-
-    ``task``: Name of the task that was just evaluated, or empty if the user named the folder.
-    """
+def _read(folder: Path) -> Confusion:
+    """Read the counts that lie below a folder of predictions, which must be of one model and task."""
     if folder.is_dir():
         files = sorted(folder.rglob(f"*{ENDING}"))
     elif folder.is_file():
         files = [folder]
     else:
         files = []
-    if not files and task:
-        raise ConfigurationError(
-            f"task {task} has no labels to confuse; it is for the classification of texts, pairs and words"
-        )
     if not files:
         raise InputError(
             "no counts of classes in this folder; write them with `isoglot evaluate CHECKPOINT ... --predictions "
@@ -115,9 +120,9 @@ def _read(folder: Path, task: str) -> Confusion:
     for counts in found:
         identities.add(tuple(str(counts.about.get(name)) for name in ("task", "split", "checkpoint_hash")))
     if len(identities) > 1:
-        places = ", ".join(map(str, dict.fromkeys(file.parent for file in files)))
+        folders = ", ".join(map(str, dict.fromkeys(file.parent for file in files)))
         raise ConfigurationError(
-            f"{folder}: predictions of several models or tasks, in {places}; name one folder"
+            f"{folder}: predictions of several models or tasks, in {folders}; name one folder"
         )
     languages: dict[str, ConfusionMatrix] = {}
     for counts in found:
