@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.languages import codes_of
 from isoglot.evaluation.api import evaluate
+from isoglot.formats.labelled.tags import UNLABELLED
+from isoglot.formats.plain_values import is_missing
 from isoglot.formats.rows import RowTable, rows_of, table_of
 from isoglot.results.confusion import ENDING, Confusion, ConfusionMatrix
 from isoglot.runs.reporter import AnyReporter
@@ -135,8 +137,9 @@ def _read(folder: Path) -> Confusion:
 def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
     """Count labels and predictions that stand beside each other in rows, by language.
 
-    Rows without a column ``language``, or with an empty one, are counted under ``all``. Every language has the same
-    labels, in sorted order: those that occur in any language as a label or a prediction.
+    1. Rows without a column ``language``, or with an empty one, are counted under ``all``.
+    2. Words without a tag (``_``) and rows without a label (``None``) do not count, as in an evaluation.
+    3. Every language has the same labels, in sorted order: those that occur in any language as a label or a prediction.
     """
     given = rows_of(rows, "rows")
     table = given if isinstance(given, RowTable) else table_of(list(given), "rows")
@@ -150,26 +153,34 @@ def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
             )
     codes = list(table.column("language")) if table.has("language") else [""] * len(table)
     by_language: dict[str, tuple[list[str], list[str]]] = {}
-    labels_and_predictions = zip(codes, _labels(table, gold), _labels(table, predicted), strict=True)
+    gold_labels = _labels(table, gold, no_tag=UNLABELLED)
+    labels_and_predictions = zip(codes, gold_labels, _labels(table, predicted), strict=True)
     for code, row_labels, row_predictions in labels_and_predictions:
         if len(row_labels) != len(row_predictions):
             raise ConfigurationError(
                 f"rows: {len(row_predictions)} predictions for {len(row_labels)} words; predict every word, in order"
             )
-        labels, predictions = by_language.setdefault(str(code or "all"), ([], []))
-        labels += row_labels
-        predictions += row_predictions
+        labels, predictions = by_language.setdefault(str(code or "all"), ([], []))  # 1
+        for label, prediction in zip(row_labels, row_predictions, strict=True):
+            if label is not None:  # 2
+                labels.append(label)
+                predictions.append(str(prediction))
     known: set[str] = set()
     for labels, predictions in by_language.values():
         known.update(labels, predictions)
     matrices = {}
     for code, (labels, predictions) in by_language.items():
-        matrices[code] = ConfusionMatrix.of(labels, predictions, sorted(known))
+        matrices[code] = ConfusionMatrix.of(labels, predictions, sorted(known))  # 3
     return Confusion(matrices)
 
 
-def _labels(table: RowTable, column: str) -> Iterator[list[str]]:
-    """Yield the labels of each row as texts: one for a text or pair, one per word for a sentence of words."""
+def _labels(table: RowTable, column: str, no_tag: str | None = None) -> Iterator[list[str | None]]:
+    """Yield the labels of each row as texts: one for a text or pair, one per word for a sentence of words.
+
+    A missing label is ``None``, and so is the tag ``no_tag`` of a word.
+    """
     for value in table.column(column):
-        several = value if isinstance(value, list | tuple) else [value]
-        yield [str(label) for label in several]
+        if isinstance(value, list | tuple):
+            yield [None if tag == no_tag else str(tag) for tag in value]
+        else:
+            yield [None if is_missing(value) else str(value)]
