@@ -59,6 +59,12 @@ class TaggingTask(HeadTask):
     presets: ClassVar = {"xtreme": {**XTREME, "epochs": 10}, "align_mlm": {**ALIGN_MLM, "epochs": 10}}
     chunks: ClassVar[Callable[..., ChunkScores]]
 
+    def __post_init__(self) -> None:
+        """Refuse a negative overlap, which would skip words."""
+        super().__post_init__()
+        if self.overlap < 0:
+            raise ConfigurationError(f"overlap must be 0 words or more, got {self.overlap}")
+
     @property
     def _written(self) -> bool:
         """Whether words are read as they are written: an option of :class:`PartsOfSpeech`."""
@@ -129,6 +135,11 @@ class TaggingTask(HeadTask):
         label_ids = {label: number for number, label in enumerate(model_labels(model))}
         template = single_template(tokenizer)
         room = self.max_length - template.size
+        if room < 1:
+            raise ConfigurationError(
+                f"max_length {self.max_length} leaves no room for a word beside {template.size} special tokens; "
+                f"raise it to {template.size + 1} or more"
+            )
         segments = takes_segments(model, tokenizer)
         spaces = _space_pieces(tokenizer)
         skipped_pieces = spaces if self.label_piece == "text" else frozenset()
