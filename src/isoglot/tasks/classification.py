@@ -131,8 +131,7 @@ class ClassificationTask(HeadTask):
                 }
                 if segments:
                     inputs["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
-                # The first position of the second text, which may be in another language.
-                second = encoded.sequence_ids(row).index(1) if has_two_languages else 0
+                second = _begin_of_second(encoded.sequence_ids(row)) if has_two_languages else 0
                 rows.append(EncodedRow(inputs, len(rows), second=second))
         return rows
 
@@ -187,3 +186,11 @@ class ClassificationTask(HeadTask):
         """Count accuracy for each example."""
         del language
         return {"accuracy": shares(list(map(eq, dataset["label"], predictions)))}
+
+
+def _begin_of_second(sequence_ids: Sequence[int | None]) -> int:
+    """Return the first position of the second text; of a text without pieces the position behind the row.
+
+    ``sequence_ids``: For each token 0 in the first text, 1 in the second, ``None`` for special ones.
+    """
+    return sequence_ids.index(1) if 1 in sequence_ids else len(sequence_ids)
