@@ -301,12 +301,16 @@ def _start_of_window(window: Window) -> int:
 def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
     """Return the number of the first answer's first character, and of the one behind its last; ``None`` without answer.
 
-    The first number is negative if the answer was not found in the context.
+    1. Spaces around the answer do not count, because no token holds them: `` Berlin`` at 0 is 1 to 7.
+    2. The first number is negative if the answer was not found in the context.
     """
     if not answers["text"]:
         return None
-    start = int(answers["start"][0])
-    return start, start + len(answers["text"][0])
+    start, text = int(answers["start"][0]), answers["text"][0]
+    if start < 0:  # 2
+        return start, start + len(text)
+    leading_spaces = len(text) - len(text.lstrip())  # 1
+    return start + leading_spaces, start + len(text.rstrip())
 
 
 def _window(encoded: Any, row: int, token_ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> Window:
