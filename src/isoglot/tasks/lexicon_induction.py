@@ -19,7 +19,7 @@ from isoglot.formats.line_files import filled_lines, lexicon_entries, numbered_l
 from isoglot.formats.schema import LEXICON
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.results.example_counts import ExampleCounts, shares
-from isoglot.tasks.base import Predictions
+from isoglot.tasks.base import Predictions, split_pair
 from isoglot.tasks.features import StepProgress
 from isoglot.tasks.text_vectors import TextEncoder
 
@@ -76,7 +76,7 @@ class LexiconInductionTask:
         3. Other data in memory: all.
         4. Any other file: the split's MUSE slice, or all words if the file's name says that it is such a slice.
         """
-        source, _, target = language.partition("-")
+        source, target = split_pair(language)
         if not target:
             raise ConfigurationError(f"{self.name}: a language is a pair such as en-de, got {language!r}")
         (location,) = self.locations(language, split)
@@ -178,7 +178,7 @@ class LexiconInductionTask:
         In a folder with ``en-de.txt`` and ``en-de.5000-6500.txt`` the file of the split's slice comes first, then the
         whole dictionary. With the option ``words``, which counts in the whole dictionary, only the latter will do.
         """
-        source, _, target = language.partition("-")
+        source, target = split_pair(language)
         specs = self.data.of_split(split)
         if len(specs) == 1 and Path(specs[0]).is_dir() and not is_data_set(specs[0]):
             wanted = _MUSE_SLICES.get(split) if self.words is None else None

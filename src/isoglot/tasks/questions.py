@@ -18,7 +18,7 @@ from isoglot.formats.labelled.sources import Location
 from isoglot.formats.labelled.withheld import without_labels
 from isoglot.formats.schema import SPAN
 from isoglot.results.example_counts import ExampleCounts
-from isoglot.tasks.base import Predictions
+from isoglot.tasks.base import Predictions, split_pair
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import PPA, XLM_ALIGN, XTREME_QUESTIONS, HeadTask
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
@@ -206,8 +206,11 @@ class QuestionTask(HeadTask):
             gold[question_id] = list(answers["text"])
         predicted = dict(predictions) if isinstance(predictions, dict) else {}
         code = two_letters(self.language_of(language))
-        scores = answer_score(gold, predicted, mlqa_language=code if self.by_mlqa else None)
-        if self.by_mlqa or code not in MLQA_LANGUAGES:
+        if self.by_mlqa:
+            # MLQA's rules are those of the language, whatever the script: `zh` of `zh-Hant`.
+            return answer_score(gold, predicted, mlqa_language=code.partition("-")[0])
+        scores = answer_score(gold, predicted)
+        if code not in MLQA_LANGUAGES:
             return scores
         mlqa_scores = answer_score(gold, predicted, mlqa_language=code)
         return scores | {f"mlqa_{name}": value for name, value in mlqa_scores.items()}
@@ -248,13 +251,14 @@ class MLQA(QuestionTask):
 
     def language_of(self, language: str) -> str:
         """Return the language of the contexts: ``de`` of ``de-es``."""
-        return language.partition("-")[0]
+        context_language, _ = split_pair(language)
+        return context_language
 
     def load(self, language: str, split: str) -> Dataset:
         """Load SPAN rows; those of ``de-es`` have the language of the questions as :data:`FIRST_LANGUAGE`."""
         rows = super().load(language, split)
-        _, hyphen, question_language = language.partition("-")
-        if not hyphen:
+        _, question_language = split_pair(language)
+        if not question_language:
             return rows
         return rows.add_column(FIRST_LANGUAGE, [question_language] * len(rows))
 

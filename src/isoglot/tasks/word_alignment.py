@@ -20,7 +20,7 @@ from isoglot.formats.schema import ALIGNED
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.results.example_counts import ExampleCounts
 from isoglot.results.link_counts import require_sure
-from isoglot.tasks.base import Predictions
+from isoglot.tasks.base import Predictions, split_pair
 from isoglot.tasks.features import StepProgress
 
 _WINDOW = 256
@@ -75,7 +75,7 @@ class WordAlignmentTask:
 
     def _read(self, path: str, language: str) -> Dataset:
         """Read the rows of a file, or of a corpus in a folder."""
-        source, _, target = language.partition("-")
+        source, target = split_pair(language)
         languages = (source, target) if target else None
         pairs = gold_pairs(path, limit=None, languages=languages, base=self.base)
         columns: dict[str, list[Any]] = {name: [] for name in _GOLD}
