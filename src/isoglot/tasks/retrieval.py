@@ -132,7 +132,10 @@ class RetrievalTask:
         return [Location(str(path)) for path in find_sides(specs, self._languages(language), split)]
 
     def _languages(self, language: str) -> tuple[str, str]:
-        """Return the language and the other side's: ``(de, en)`` for ``de`` with the pivot en, ``(de, fr)`` for ``de-fr``."""
+        """Return the language and the pivot.
+
+        With the pivot ``en``, ``de`` is ``(de, en)`` and ``de-fr`` is ``(de, fr)``.
+        """
         source, pivot = split_pair(language)
         pivot = pivot or self.pivot
         if source == pivot:
