@@ -60,3 +60,18 @@ def test_what_has_no_classes_is_refused(tmp_path: Path) -> None:
         iso.confusion("model", "text_classification")
     with pytest.raises(InputError, match="no counts of classes in this folder"):
         iso.confusion(tmp_path)
+
+
+def test_what_cannot_be_counted_is_refused_before_it_is_measured() -> None:
+    # There is no such model, so anything that reads it would fail otherwise.
+    with pytest.raises(ConfigurationError, match="task xquad has no labels to confuse"):
+        iso.confusion("no/model", "xquad", languages="de", data="no.json")
+    with pytest.raises(ConfigurationError, match=r"`predictions`: write them with isoglot.evaluate"):
+        iso.confusion("no/model", "xnli", languages="de", data="no.tsv", predictions="said")
+
+
+def test_words_without_a_tag_and_rows_without_a_label_do_not_count() -> None:
+    tagged = [{"tags": ["NOUN", "_"], "prediction": ["NOUN", "X"]}]
+    assert iso.confusion(tagged).to_dict() == {"all": {"NOUN": {"NOUN": 1}}}
+    labelled = [{"label": "a", "prediction": "b"}, {"label": None, "prediction": "c"}]
+    assert iso.confusion(labelled).to_dict() == {"all": {"a": {"a": 0, "b": 1}, "b": {"a": 0, "b": 0}}}

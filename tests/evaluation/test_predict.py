@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tuned_models import ANSWERED, TAGGED, TOPICS, tuned
 
 import isoglot as iso
 from isoglot.core.errors import ConfigurationError
+from isoglot.tasks import build_task
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 
@@ -46,6 +48,22 @@ def test_words_get_tags_and_questions_answers(tmp_path: Path) -> None:
     )
     (row,) = iso.predict(model, "xnli", [("a house", "a home")])
     assert row["prediction"] in ("entailment", "neutral", "contradiction") and row["second"] == "a home"
+
+
+def test_the_task_decides_whether_a_list_of_lists_is_words_or_pairs(tmp_path: Path) -> None:
+    tagger = tuned("pos", TAGGED, tmp_path / "pos")
+    as_tuples = [tuple(words) for words in TAGGED["words"]]
+    tagged = iso.predict(tagger, "pos", as_tuples)
+    assert [row["prediction"] for row in tagged] == [
+        row["prediction"] for row in iso.predict(tagger, "pos", TAGGED["words"])
+    ]
+    labels = ["entailment", "neutral", "contradiction"] * 4
+    pairs = {"first": ["a", "b", "c"] * 4, "second": ["d", "e", "f"] * 4, "label": labels}
+    model = tuned("xnli", pairs, tmp_path / "nli")
+    as_lists = iso.predict(model, "xnli", [["a house", "a home"]])
+    assert as_lists == iso.predict(model, "xnli", [("a house", "a home")])
+    with pytest.raises(ConfigurationError, match=r"pairs"):
+        iso.predict(model, "xnli", [["a", "house", "here"]])
 
 
 def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
@@ -98,3 +116,32 @@ def test_every_class_has_its_probability(tmp_path: Path) -> None:
     assert iso.predict(tagger, "pos", [], probabilities=True) == []
     with pytest.raises(ConfigurationError, match="task squad has no labels, so no probability for each"):
         iso.predict(model, "squad", ["a"], probabilities=True)
+
+
+@pytest.mark.parametrize("option", ["out", "predictions", "run", "again"])
+def test_options_of_files_are_refused(option: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"`{option}`: is for the results of an evaluation"):
+        iso.predict("model", "text_classification", ["a"], **{option: "x"})
+
+
+def test_options_of_a_task_object_are_refused() -> None:
+    task = build_task("text_classification", [])
+    with pytest.raises(ConfigurationError, match="got max_length, but the task is built already"):
+        iso.predict("model", task, ["a"], max_length=64)
+
+
+def test_a_model_with_labels_of_its_own_predicts_them(tmp_path: Path) -> None:
+    labels = ["entailment", "neutral", "contradiction"] * 4
+    pairs = {"first": ["a", "b", "c"] * 4, "second": ["d", "e", "f"] * 4, "label": labels}
+    model = tuned("xnli", pairs, tmp_path / "nli")
+    config = json.loads((model / "config.json").read_text())
+    config["id2label"] = {str(number): f"LABEL_{number}" for number in range(3)}
+    config["label2id"] = {f"LABEL_{number}": number for number in range(3)}
+    (model / "config.json").write_text(json.dumps(config))
+    (row,) = iso.predict(model, "xnli", [("a house", "a home")])
+    assert row["prediction"] in config["label2id"]
+    # Nobody knows which output is entailment, so labels of the data cannot be compared with them.
+    with pytest.raises(
+        ConfigurationError, match="label 'contradiction' is not of the model's id2label, LABEL_0"
+    ):
+        iso.evaluate(model, "xnli", languages="en", data=Dataset.from_dict(pairs))

@@ -12,8 +12,9 @@ from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.formats.labelled.sources import DataSource
+from isoglot.formats.schema import SPAN
 from isoglot.tasks import build_task, task_with_data
-from isoglot.tasks.base import check_locations, load_rows, locations_of, take_part
+from isoglot.tasks.base import check_locations, load_rows, locations_of, split_pair, take_part
 
 ROWS: dict[str, dict[str, Any]] = {
     "text_classification": {"text": "a", "label": "b"},
@@ -185,3 +186,16 @@ def test_squad_is_found_and_is_english(tmp_path: Path) -> None:
     found = [Path(source.single_file("en", split).path).name for split in ("train", "dev", "test")]
     assert found == ["train-v1.1.json", "dev-v1.1.json", "dev-v1.1.json"]
     assert not source.has_data("de", "train")
+
+
+def test_a_script_is_part_of_its_language(tmp_path: Path) -> None:
+    languages = {"source_language": "zh-Hant", "target_language": "en"}
+    table = json_lines(tmp_path / "pairs.jsonl", {"source": "a", "target": "b", **languages})
+    for asked in ("zh-Hant", "zh-Hant-en"):
+        rows = build_task("tatoeba", [table]).load(asked, "test")
+        assert (rows["source_language"][0], rows["target_language"][0]) == ("zh-Hant", "en")
+    question = {"id": "1", "question": "q", "context": "c", "answers": {"text": ["c"], "start": [0]}}
+    path = json_lines(tmp_path / "questions.jsonl", {**question, "language": "zh-Hant"})
+    assert build_task("mlqa", [path]).load("zh-Hant", "test").column_names == [*SPAN]
+    assert split_pair("DE-EN") == ("DE", "EN")
+    assert split_pair("pt-BR-en-x-trans") == ("pt-BR", "en-x-trans")

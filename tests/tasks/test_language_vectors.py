@@ -21,10 +21,10 @@ from isoglot.tasks.code_switching import code_switch, numbered
 from isoglot.tasks.features import EncodedRow, RowCollator, predict_rows
 from isoglot.tasks.language_vectors import (
     LanguageVectors,
+    add_language_ids,
     attach,
     attached,
     chosen_vectors,
-    number_rows,
     read_vectors,
     write_vectors,
 )
@@ -59,9 +59,9 @@ def test_rows_are_numbered_by_their_examples_language(tmp_path: Path) -> None:
     rows = [EncodedRow({"input_ids": [1] * n}, example) for n, example in ((1, 0), (3, 0), (2, 1))]
     dataset = Dataset.from_dict({"language": ["xx", "fr"]})
     vectors = LanguageVectors({"xx": 2}, torch.zeros(3, 4))
-    assert number_rows(rows, dataset, None) == set()
+    assert add_language_ids(rows, dataset, None) == set()
     assert "language_ids" not in rows[0].inputs
-    assert number_rows(rows, dataset, vectors) == {"fr"}
+    assert add_language_ids(rows, dataset, vectors) == {"fr"}
     assert [row.inputs["language_ids"].tolist() for row in rows] == [[2], [2, 2, 2], [-1, -1]]
     write_vectors(vectors, tmp_path)
     with refused(ConfigurationError, "language_ids: ", "{'de': 3}", "0 to 2"):
@@ -99,7 +99,7 @@ def test_each_half_of_a_code_switched_row_has_its_own_language(
     model = tiny_model(family, tokenizer=tokenizer)
     model.config.id2label = dict(enumerate(task.labels(data) or ()))
     rows = task.encode(data, tokenizer, model, training=True)
-    assert number_rows(rows, data, LanguageVectors({"en": 4, "xx": 7}, torch.zeros(8, 4))) == set()
+    assert add_language_ids(rows, data, LanguageVectors({"en": 4, "xx": 7}, torch.zeros(8, 4))) == set()
     seen = set()
     for row in rows:
         ids, found = row.inputs["input_ids"].tolist(), row.inputs["language_ids"].tolist()
@@ -132,7 +132,7 @@ def test_questions_and_contexts_of_mlqa_have_their_own_languages(tmp_path: Path)
     tokenizer = tiny_tokenizer("bert")
     rows = task.encode(data, tokenizer, tiny_model("bert", tokenizer=tokenizer), training=False)
     assert len(rows) > 1
-    assert number_rows(rows, data, LanguageVectors({"de": 1}, torch.zeros(2, 4))) == {"es"}
+    assert add_language_ids(rows, data, LanguageVectors({"de": 1}, torch.zeros(2, 4))) == {"es"}
     for row in rows:
         length, first = len(row.inputs["input_ids"]), row.detail.first
         assert row.inputs["language_ids"].tolist() == [-1] * first + [1] * (length - first)

@@ -73,7 +73,7 @@ def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, o
                 for word in asked
             ]
             assert found[f"{stem}precision_at_{k}"] == pytest.approx(100 * sum(hits) / len(asked))
-    with refused(ConfigurationError, "words ", "first:last", "'9'"):
+    with refused(ConfigurationError, "words ", "first:end", "'9'"):
         evaluate(
             encoder,
             build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="9"),

@@ -55,6 +55,14 @@ def test_the_second_sentences_place_is_known_where_the_first_has_a_language_of_i
     assert rows[0].inputs["token_type_ids"].tolist().index(1) == place
 
 
+def test_a_second_sentence_without_pieces_begins_behind_the_row() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    data = pairs(("the river", "", "neutral")).add_column(FIRST_LANGUAGE, ["de"])
+    model = tiny_model("bert", tokenizer=tokenizer)
+    (row,) = XNLI(DataSource(())).encode(data, tokenizer, model, training=False)
+    assert row.second == len(row.inputs["input_ids"])
+
+
 def test_predictions_are_the_best_labels_and_accuracy_their_share() -> None:
     task = XNLI(DataSource(()))
     data = pairs(("a", "b", "entailment"), ("c", "d", "neutral"), ("e", "f", "neutral"))

@@ -110,6 +110,25 @@ def test_an_answer_is_labelled_in_the_windows_that_hold_all_of_it() -> None:
     assert _first_answer({"text": [], "start": []}) is None
 
 
+def test_spaces_around_an_answer_do_not_count() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    model = tiny_model("bert", tokenizer=tokenizer)
+    task = build_task("squad", [], max_length=32, stride=4, max_question_length=8)
+    characters = {" the": (1, 4), " dog ": (5, 8), "barks ": (9, 14), " the dog barks ": (1, 14)}
+    rows = []
+    for answer in characters:
+        context = " the dog barks "
+        row = {"id": answer, "question": "who ?", "context": context, "language": "en"}
+        rows.append({**row, "answers": {"text": [answer], "start": [context.index(answer)]}})
+    encoded = task.encode(Dataset.from_list(rows, features=SPAN), tokenizer, model, training=True)
+    labelled = []
+    for row in encoded:
+        offsets, first = row.detail.offsets, row.detail.first
+        begin, end = row.inputs["start_positions"] - first, row.inputs["end_positions"] - first
+        labelled.append((offsets[begin, 0], offsets[end, 1]))
+    assert labelled == list(characters.values())
+
+
 def test_a_question_is_cut_in_its_text() -> None:
     tokenizer = tiny_tokenizer("bert")
     texts, lengths = _cut(["the river and the mountain", "the river"], tokenizer, 3)

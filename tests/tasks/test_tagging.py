@@ -134,3 +134,15 @@ def test_tags_of_another_scheme_are_named_by_the_option_that_the_message_says(tm
         build_task("ner", [str(path)]).load("en", "train")
     task = build_task("ner", [str(path)], allowed=["THING", "ACT"])
     assert task.labels(task.load("en", "train")) == ["THING", "ACT"]
+
+
+def test_rows_without_room_for_a_word_and_negative_overlaps_are_refused() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    columns = {"words": [["the", "river"]], "tags": [["DET", "NOUN"]], "language": ["en"]}
+    data = Dataset.from_dict(columns, features=TAGGED)
+    model = tiny_model("bert", tokenizer=tokenizer)
+    with refused(ConfigurationError, "max_length 2 ", "2 special tokens", "raise it to 3"):
+        build_task("pos", [], max_length=2).encode(data, tokenizer, model, training=False)
+    assert len(build_task("pos", [], max_length=3).encode(data, tokenizer, model, training=False)) == 2
+    with refused(ConfigurationError, "overlap must be 0 words or more, got -1"):
+        build_task("pos", [], overlap=-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from isoglot.checkpoints.folder import checkpoints_of
 from isoglot.core.checks import validated
 from isoglot.core.frames import ResultList
 from isoglot.core.languages import codes_of
-from isoglot.evaluation import evaluate as verb
+from isoglot.evaluation.evaluate import evaluate as evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.evaluation.prediction_folders import prediction_folders
 from isoglot.modules.model_folder import model_folder
@@ -79,38 +80,29 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
         >>> rows[0].metric, rows[0].examples, rows[0].options
         ('accuracy', 8, {'layer': 2})
     """
-    named = {
+    # Options that are arguments of their own join the others; then the task takes its share of them.
+    own_arguments = {
         "layer": layer, "max_length": max_length, "max_tokens": max_tokens, "out": out, "predictions": predictions
     }  # fmt: skip
-    options |= {name: value for name, value in named.items() if value is not None}
+    options |= {name: value for name, value in own_arguments.items() if value is not None}
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     built = task_with_data(task, data, columns, **options)
     evaluate_options = validated(EvaluateOptions, fields)
     codes = codes_of(languages)
-    if isinstance(model, str | Path):
-        model = checkpoints_of(model)  # a folder may hold several runs
-    if not isinstance(model, Sequence):  # a model object
+    measure = partial(evaluate_checkpoint, task=built, languages=codes, split=split, progress=progress)
+    if not isinstance(model, str | Path | Sequence):  # a model object
         with model_folder(model, tokenizer) as checkpoint:
-            return ResultList(
-                verb.evaluate(
-                    checkpoint,
-                    built,
-                    languages=codes,
-                    split=split,
-                    options=evaluate_options,
-                    progress=progress,
-                )
-            )
+            return ResultList(measure(checkpoint, options=evaluate_options))
+
+    # Each name may stand for several checkpoints: those of all runs in a folder.
     checkpoints: list[str | Path] = []
-    for place in model:
-        checkpoints += checkpoints_of(place)
+    for name in [model] if isinstance(model, str | Path) else model:
+        checkpoints += checkpoints_of(name)
+    # Each checkpoint has a folder of its own for predictions.
     folders = prediction_folders(checkpoints, evaluate_options.predictions)
     rows = ResultList[Result]()
     for checkpoint, folder in zip(checkpoints, folders, strict=True):
-        with model_folder(checkpoint, tokenizer) as place:
-            # Each checkpoint has a folder of its own for predictions.
-            with_folder = evaluate_options.model_copy(update={"predictions": folder})
-            rows += verb.evaluate(
-                place, built, languages=codes, split=split, options=with_folder, progress=progress
-            )
+        own_options = evaluate_options.model_copy(update={"predictions": folder})
+        with model_folder(checkpoint, tokenizer) as folder_of_model:
+            rows += measure(folder_of_model, options=own_options)
     return rows

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.languages import codes_of
 from isoglot.evaluation.api import evaluate
+from isoglot.formats.labelled.tags import UNLABELLED
+from isoglot.formats.plain_values import is_missing
 from isoglot.formats.rows import RowTable, rows_of, table_of
 from isoglot.results.confusion import ENDING, Confusion, ConfusionMatrix
 from isoglot.runs.reporter import AnyReporter
+from isoglot.tasks import task_class
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -55,7 +58,7 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
         gold: Column of labels in rows; by default ``label`` or ``tags``.
         predicted: Column of predictions in rows. A column ``language`` says which language a row is in.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: More options of :func:`isoglot.evaluate`.
+        **options: More options of :func:`isoglot.evaluate`, except ``predictions``.
 
     Returns:
         Counts by language; ``to_frame()`` has a row for each pair of labels, and ``classes()`` precision, recall and
@@ -73,37 +76,41 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
     if task is not None:
         if languages is None:
             raise ConfigurationError("no languages; name them with [[languages=('de', 'es')]]")
+        # Both are refused before the evaluation, which may take long.
+        if "predictions" in options:
+            raise ConfigurationError(
+                "[[predictions]]: write them with isoglot.evaluate(..., predictions=FOLDER), and count them with "
+                "isoglot.confusion(FOLDER)"
+            )
+        if not hasattr(task_class(task) if isinstance(task, str) else task, "confusion"):
+            name = task if isinstance(task, str) else task.name
+            raise ConfigurationError(
+                f"task {name} has no labels to confuse; it is for the classification of texts, pairs and words"
+            )
         with tempfile.TemporaryDirectory() as folder:
             # An evaluation leaves the counts of each language beside its predictions.
             evaluate(
                 model, task, languages=languages, data=data, columns=columns, tokenizer=tokenizer, split=split,
                 predictions=folder, progress=progress, **options,
             )  # fmt: skip
-            counted = _read(Path(folder), task if isinstance(task, str) else task.name)
+            counted = _read(Path(folder))
             asked = {code: counted.languages[code] for code in codes_of(languages)}
             return Confusion(asked, counted.about)
     if options:
         raise ConfigurationError(f"{', '.join(options)}: needs a model and [[task]]")
     if isinstance(model, str | Path):
-        return _read(Path(model), "")
+        return _read(Path(model))
     return _of_rows(model, gold, predicted)
 
 
-def _read(folder: Path, task: str) -> Confusion:
-    """Read the counts that lie below a folder of predictions, which must be of one model and task.
-
-    ``task``: Name of the task that was just evaluated, or empty if the user named the folder.
-    """
+def _read(folder: Path) -> Confusion:
+    """Read the counts that lie below a folder of predictions, which must be of one model and task."""
     if folder.is_dir():
         files = sorted(folder.rglob(f"*{ENDING}"))
     elif folder.is_file():
         files = [folder]
     else:
         files = []
-    if not files and task:
-        raise ConfigurationError(
-            f"task {task} has no labels to confuse; it is for the classification of texts, pairs and words"
-        )
     if not files:
         raise InputError(
             "no counts of classes in this folder; write them with `isoglot evaluate CHECKPOINT ... --predictions "
@@ -115,9 +122,9 @@ def _read(folder: Path, task: str) -> Confusion:
     for counts in found:
         identities.add(tuple(str(counts.about.get(name)) for name in ("task", "split", "checkpoint_hash")))
     if len(identities) > 1:
-        places = ", ".join(map(str, dict.fromkeys(file.parent for file in files)))
+        folders = ", ".join(map(str, dict.fromkeys(file.parent for file in files)))
         raise ConfigurationError(
-            f"{folder}: predictions of several models or tasks, in {places}; name one folder"
+            f"{folder}: predictions of several models or tasks, in {folders}; name one folder"
         )
     languages: dict[str, ConfusionMatrix] = {}
     for counts in found:
@@ -130,8 +137,9 @@ def _read(folder: Path, task: str) -> Confusion:
 def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
     """Count labels and predictions that stand beside each other in rows, by language.
 
-    Rows without a column ``language``, or with an empty one, are counted under ``all``. Every language has the same
-    labels, in sorted order: those that occur in any language as a label or a prediction.
+    1. Rows without a column ``language``, or with an empty one, are counted under ``all``.
+    2. Words without a tag (``_``) and rows without a label (``None``) do not count, as in an evaluation.
+    3. Every language has the same labels, in sorted order: those that occur in any language as a label or a prediction.
     """
     given = rows_of(rows, "rows")
     table = given if isinstance(given, RowTable) else table_of(list(given), "rows")
@@ -145,26 +153,34 @@ def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
             )
     codes = list(table.column("language")) if table.has("language") else [""] * len(table)
     by_language: dict[str, tuple[list[str], list[str]]] = {}
-    labels_and_predictions = zip(codes, _labels(table, gold), _labels(table, predicted), strict=True)
+    gold_labels = _labels(table, gold, no_tag=UNLABELLED)
+    labels_and_predictions = zip(codes, gold_labels, _labels(table, predicted), strict=True)
     for code, row_labels, row_predictions in labels_and_predictions:
         if len(row_labels) != len(row_predictions):
             raise ConfigurationError(
                 f"rows: {len(row_predictions)} predictions for {len(row_labels)} words; predict every word, in order"
             )
-        labels, predictions = by_language.setdefault(str(code or "all"), ([], []))
-        labels += row_labels
-        predictions += row_predictions
+        labels, predictions = by_language.setdefault(str(code or "all"), ([], []))  # 1
+        for label, prediction in zip(row_labels, row_predictions, strict=True):
+            if label is not None:  # 2
+                labels.append(label)
+                predictions.append(str(prediction))
     known: set[str] = set()
     for labels, predictions in by_language.values():
         known.update(labels, predictions)
     matrices = {}
     for code, (labels, predictions) in by_language.items():
-        matrices[code] = ConfusionMatrix.of(labels, predictions, sorted(known))
+        matrices[code] = ConfusionMatrix.of(labels, predictions, sorted(known))  # 3
     return Confusion(matrices)
 
 
-def _labels(table: RowTable, column: str) -> Iterator[list[str]]:
-    """Yield the labels of each row as texts: one for a text or pair, one per word for a sentence of words."""
+def _labels(table: RowTable, column: str, no_tag: str | None = None) -> Iterator[list[str | None]]:
+    """Yield the labels of each row as texts: one for a text or pair, one per word for a sentence of words.
+
+    A missing label is ``None``, and so is the tag ``no_tag`` of a word.
+    """
     for value in table.column(column):
-        several = value if isinstance(value, list | tuple) else [value]
-        yield [str(label) for label in several]
+        if isinstance(value, list | tuple):
+            yield [None if tag == no_tag else str(tag) for tag in value]
+        else:
+            yield [None if is_missing(value) else str(value)]

@@ -59,7 +59,7 @@ def evaluate(
         split: Split to measure on.
         options: How to compute, and what to write.
         progress: Receives progress and notes.
-        measured: Called with the results of each language, before they are written.
+        measured: Function that is called with the results of each language, before they are written.
 
     Returns:
         One row per language and metric, in %, in the order of the languages; rows that existed already are included.
@@ -72,22 +72,23 @@ def evaluate(
     languages = list(dict.fromkeys(languages))
     _check(task, languages, options)
     announce = measured or (lambda rows: None)
-    source = checkpoint_folder(checkpoint)
+    # A name on the hub stays a name.
+    folder = checkpoint_folder(checkpoint)
     locations = check_locations(task, [(language, split) for language in languages])
     if options.predictions is not None:
-        for (language, _), paths in locations.items():
+        for (language, _), locations_of_language in locations.items():
             stem = submission.stem_of(options.predictions, task, language, split)
-            submission.refuse_inputs(stem, [location.path for location in paths])
+            submission.refuse_inputs(stem, [location.path for location in locations_of_language])
 
-    # What is measured in each language, and which rows an earlier call has written.
-    about = origin(source)
+    # Describe the evaluation in each language, and find the rows that an earlier call has written.
+    about = origin(folder)
     packed = packed_file(checkpoint)
     if packed is not None:
         # Results name the file that the user named, not the folder in the cache that it is unpacked into.
         about = {**about, "run": packed.stem}
-    task = task.with_checkpoint(source) if hasattr(task, "with_checkpoint") else task
+    task = task.with_checkpoint(folder) if hasattr(task, "with_checkpoint") else task
     content = {language: identify(task, language, split) for language in languages}
-    evaluations = _evaluations(source, task, about, content, split, options)
+    evaluations = _evaluations(folder, task, about, content, split, options)
     if options.predictions is not None:
         for evaluation in evaluations.values():
             require_own_predictions(evaluation, task, options.predictions)
@@ -96,9 +97,9 @@ def evaluate(
 
     # Load the model before the data: a fine-tuned model tells the task which labels the data may have.
     if missing and isinstance(task, TrainableTask):
-        measure = FinetunedModel(source, task, about, options, report).measure
+        measure = FinetunedModel(folder, task, about, options, report).measure
     elif missing and isinstance(task, Probe):
-        measure = partial(task.measure, source)
+        measure = partial(task.measure, folder)
     elif missing:
         raise ConfigurationError(
             f"task {task.name} can neither be trained nor measured; see Task in isoglot.tasks.base"
@@ -115,7 +116,8 @@ def evaluate(
             announce(rows[language])
         else:
             dataset = datasets.pop(language)
-            # A file with a column of splits may hold training rows too, but other rows than these.
+            # Rows that a column of splits chose were not in training, though the model may have learned from other
+            # rows of the same file.
             has_split_column = split != "train" and split_column(dataset) is not None
             was_trained_on = not has_split_column and _trained_on(about, language, content[language])
             remark = " (training data of this model)" if was_trained_on else ""
@@ -159,7 +161,7 @@ def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> No
 
 
 def _evaluations(
-    source: Path | str,
+    checkpoint: Path | str,
     task: Task,
     about: Mapping[str, Any],
     content: Mapping[str, Any],
@@ -168,8 +170,8 @@ def _evaluations(
 ) -> dict[str, Evaluation]:
     """Describe the evaluation in each language: the fields of its rows, and everything that its figures depend on.
 
-    ``about``: The origin of the checkpoint, as its run recorded it.
-    ``content``: Hashes of the data in each language.
+    ``about``: Card of the checkpoint, from :func:`isoglot.tasks.cards.origin`.
+    ``content``: Language to its data, from :func:`isoglot.tasks.description.identify`.
     """
     changed = options.model_dump(include=_CHANGE_FIGURES, exclude_defaults=True)
     inherited = inherited_options(task, about) if isinstance(task, TrainableTask) else {}
@@ -177,11 +179,11 @@ def _evaluations(
         "run": options.run or str(about["run"]),
         "task": task.name,
         "split": split,
-        "seed": seed_of(source, about),
-        "checkpoint_hash": measured_hash(source, about),
+        "seed": seed_of(checkpoint, about),
+        "checkpoint_hash": measured_hash(checkpoint, about),
         "recipe_hash": str(about.get("recipe_hash", "")),
         "options": Result.in_order({**changed_options(task, inherited), **changed}),
-        "changes": Result.in_order(changes_of(source, about)),
+        "changes": Result.in_order(changes_of(checkpoint, about)),
     }
     inputs = {
         "checkpoint": shared["checkpoint_hash"],
@@ -206,6 +208,8 @@ def _trained_on(about: Mapping[str, Any], language: str, content: Sequence[tuple
 
     A part is the hash of a file and two percentages of its rows. A model that was trained on ``("9f3c…", 0, 80)`` has
     not seen ``("9f3c…", 80, 100)``, but has seen some rows of ``("9f3c…", 50, 100)``.
+
+    ``about``: Card of the checkpoint. ``content``: Parts of files that hold the data of the language.
     """
     if language not in about.get("languages", ()):
         return False

@@ -16,7 +16,7 @@ from isoglot.tasks import TaskFacts
 from isoglot.tasks.base import Predictions, TrainableTask
 from isoglot.tasks.features import EncodedRow, RowCollator, RowOutput, StepProgress, predict_rows
 from isoglot.tasks.head_task import fit_length
-from isoglot.tasks.language_vectors import attach_chosen, attached, number_rows
+from isoglot.tasks.language_vectors import add_language_ids, attach_chosen, attached
 from isoglot.tasks.vector_classifier import NoTokenizer, tokenizer_for
 
 
@@ -24,10 +24,10 @@ class FinetunedModel:
     """A model with a head, loaded once and measured in any number of languages.
 
     Args:
-        source: Folder of the model, or its name on the hub.
+        checkpoint: Folder of the model, or its name on the hub.
         task: Task of the model. It is changed: it takes the labels of the head, and cuts rows that are longer than the
             positions of the encoder.
-        about: Record of the model's training, from :func:`isoglot.tasks.cards.origin`.
+        about: Card of the checkpoint, from :func:`isoglot.tasks.cards.origin`.
         options: How to compute.
         report: Receives notes.
 
@@ -37,29 +37,29 @@ class FinetunedModel:
 
     def __init__(
         self,
-        source: Path | str,
+        checkpoint: Path | str,
         task: TrainableTask,
         about: Mapping[str, Any],
         options: EvaluateOptions,
         report: Reporter,
     ) -> None:
-        # Tasks with equal `heads`, such as xquad and mlqa, can use each other's models. A model that isoglot did not
-        # train says nothing of its task; then `task.trained` looks at its head alone.
-        trained_on, facts = about.get("options", {}), TaskFacts.of(task)
-        heads = trained_on.get("heads", trained_on.get("kind"))
+        # Tasks with equal `heads`, such as xquad and mlqa, can use each other's models. The card of a model that
+        # isoglot did not train says nothing of its task; then `task.trained` looks at its head alone.
+        trained_with, facts = about.get("options", {}), TaskFacts.of(task)
+        heads = trained_with.get("heads", trained_with.get("kind"))
         if heads is not None and heads != facts.heads:
             raise ConfigurationError(
-                f"{source} was fine-tuned for {trained_on['kind']}, not for {facts.kind}; fine-tune the "
+                f"{checkpoint} was fine-tuned for {trained_with['kind']}, not for {facts.kind}; fine-tune the "
                 "encoder for it"
             )
-        model = task.trained(source)
+        model = task.trained(checkpoint)
         fit_length(task, model, report)
-        attach_chosen(model, source, options.language_ids)
+        attach_chosen(model, checkpoint, options.language_ids)
         self.task, self.options, self.report = task, options, report
         self.model = model.to(resolve_device())  # type: ignore[arg-type]
-        self.tokenizer = tokenizer_for(source)
+        self.tokenizer = tokenizer_for(checkpoint)
         if not isinstance(self.tokenizer, NoTokenizer):
-            require_fitting(self.tokenizer, model, source)
+            require_fitting(self.tokenizer, model, checkpoint)
 
     def measure(
         self, dataset: Dataset, *, language: str, progress: StepProgress
@@ -81,7 +81,7 @@ class FinetunedModel:
         ``reduce``: Receives the logits of a batch; by default the function of the task, which keeps the best tags, say.
         """
         rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)
-        unknown = number_rows(rows, dataset, attached(self.model))
+        unknown = add_language_ids(rows, dataset, attached(self.model))
         if unknown:
             self.report.note(
                 f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added"

@@ -4,10 +4,10 @@ Beside a file of results or a folder of predictions stands its journal, `.NAME.d
 The results alone would not tell: a stopped evaluation leaves some of its rows, and data may have been edited since.
 
     of results.jsonl:    HASH of the identity    KEY
-    of predictions/:     HASH of the dataset     - OWNER      while they are written
-                         HASH of the dataset     KEY OWNER    when they are whole
+    of predictions/:     HASH of the place       - OWNER      while they are written
+                         HASH of the place       KEY OWNER    when they are whole
 
-KEY, OWNER, identity and dataset are properties of :class:`Evaluation`. The last line of a HASH counts.
+KEY, OWNER, identity and place are properties of :class:`Evaluation`. The last line of a HASH counts.
 """
 
 from collections.abc import Mapping
@@ -29,8 +29,8 @@ from isoglot.tasks.base import Predictions, Task
 
 _IDENTITY = ("run", "task", "language", "split", "checkpoint_hash", "options")
 """Fields that distinguish the rows of one evaluation from those of others."""
-_ABOUT = (*_IDENTITY, "seed", "recipe_hash", "changes")
-"""Fields that are written with counts of examples and of classes."""
+_WITH_COUNTS = (*_IDENTITY, "seed", "recipe_hash", "changes")
+"""Fields of an evaluation that are written with counts of examples and of classes."""
 _BEGUN = "-"
 """Stands in place of a key while predictions are written."""
 
@@ -65,7 +65,7 @@ class Evaluation:
         return [self.shared[name] for name in _IDENTITY]
 
     @property
-    def dataset(self) -> list[str]:
+    def place(self) -> list[str]:
         """Task, language and split, which tell the predictions from others in a folder of one model."""
         return [self.shared[name] for name in ("task", "language", "split")]
 
@@ -78,7 +78,8 @@ class Evaluation:
 
     def stem(self, folder: Path, task: Task) -> Path:
         """Return the path of the predictions in a folder, without an ending."""
-        return submission.stem_of(folder, task, *self.dataset[1:])
+        _, language, split = self.place
+        return submission.stem_of(folder, task, language, split)
 
 
 def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) -> None:
@@ -89,7 +90,7 @@ def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) ->
     """
     stem = evaluation.stem(folder, task)
     # The same model may write again, and so may an evaluation that is equal in everything.
-    key, _, owner = _noted(folder, evaluation.dataset).partition(" ")
+    key, _, owner = _noted(folder, evaluation.place).partition(" ")
     if submission.written(stem) and owner != evaluation.owner and key != evaluation.key:
         raise ConfigurationError(
             f"{stem}: predictions of another model or with other options are there; choose another folder for "
@@ -115,7 +116,7 @@ def known_rows(evaluation: Evaluation, task: Task, options: EvaluateOptions) -> 
     for name in dict.fromkeys(names):
         named = replace(evaluation, shared={**shared, "run": name})
         if folder is not None:  # 3
-            key = _noted(folder, named.dataset).partition(" ")[0]
+            key, _, _ = _noted(folder, named.place).partition(" ")
             if key != named.key or not submission.written(named.stem(folder, task)):
                 continue
         rows = _rows(named, options.out)  # 4
@@ -147,20 +148,20 @@ def keep(
     Returns:
         The rows, or those of another process that has measured the same in the meantime.
     """
-    out, folder, dataset = options.out, options.predictions, evaluation.dataset
+    out, folder = options.out, options.predictions
     if folder is not None:
         stem = evaluation.stem(folder, task)
         # Noted before the first file, so that a run that is killed here may overwrite its own predictions later.
-        _note(folder, dataset, f"{_BEGUN} {evaluation.owner}")
+        _note(folder, evaluation.place, f"{_BEGUN} {evaluation.owner}")
         submission.write(stem, predictions)
-        about = {name: evaluation.shared[name] for name in _ABOUT} | {"data": evaluation.data}
+        fields = {name: evaluation.shared[name] for name in _WITH_COUNTS} | {"data": evaluation.data}
         if counts:
-            CountsFile(about, counts).write(stem.with_name(f"{stem.name}{ENDING}"))
+            CountsFile(fields, counts).write(stem.with_name(f"{stem.name}{ENDING}"))
         if confusion is not None:
             language = str(evaluation.shared["language"])
             file = stem.with_name(f"{stem.name}{CONFUSION_ENDING}")
-            Confusion({language: confusion}, about).write(file)
-        _note(folder, dataset, f"{evaluation.key} {evaluation.owner}")
+            Confusion({language: confusion}, fields).write(file)
+        _note(folder, evaluation.place, f"{evaluation.key} {evaluation.owner}")
     if out is None:
         return rows
     if is_stream(out):  # nothing can be read back from a stream
@@ -192,19 +193,19 @@ def _rows(evaluation: Evaluation, out: Path) -> list[Result]:
     return list(by_metric.values())
 
 
-def _note(out: Path, what: list[Any], entry: str) -> None:
-    """Add a line to the journal beside ``out``: the hash of ``what``, a space, and the entry."""
-    make_folder(out.parent)
-    with hidden(out, ".done").open("a", encoding="utf-8") as file:
-        file.write(f"{key_of(what)} {entry}\n")
+def _note(beside: Path, values: list[Any], entry: str) -> None:
+    """Add a line to the journal beside a file of results or a folder: the hash of the values, a space, the entry."""
+    make_folder(beside.parent)
+    with hidden(beside, ".done").open("a", encoding="utf-8") as file:
+        file.write(f"{key_of(values)} {entry}\n")
 
 
-def _noted(out: Path, what: list[Any]) -> str:
-    """Return the last entry for ``what`` in the journal beside ``out``; empty if there is none."""
-    path = hidden(out, ".done")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    entries = {}
+def _noted(beside: Path, values: list[Any]) -> str:
+    """Return the last entry for the hash of the values in the journal beside a file or folder; empty without any."""
+    journal = hidden(beside, ".done")
+    lines = journal.read_text(encoding="utf-8").splitlines() if journal.is_file() else []
+    entry_of_hash = {}
     for line in lines:
-        key, _, entry = line.partition(" ")
-        entries[key] = entry
-    return entries.get(key_of(what), "")
+        line_hash, _, entry = line.partition(" ")
+        entry_of_hash[line_hash] = entry
+    return entry_of_hash.get(key_of(values), "")

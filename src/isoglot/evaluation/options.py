@@ -17,7 +17,8 @@ class MeasureOptions(Options):
     precision: Precision = option(
         "float32", "Numbers to compute in; bfloat16 and float16 are faster on GPUs."
     )
-    _named = field_validator("precision", mode="before")(name_of_torch)
+    # torch.bfloat16 counts as bfloat16.
+    _precision_from_torch = field_validator("precision", mode="before")(name_of_torch)
     again: bool = option(False, "Measure again, even if the file of results has the row.")
 
 

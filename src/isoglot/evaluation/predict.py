@@ -24,7 +24,7 @@ from isoglot.formats.rows import RowTable, result_names, rows_of, table_of
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
-from isoglot.tasks import build_task
+from isoglot.tasks import build_task, task_with_data
 from isoglot.tasks.base import Task, TrainableTask
 from isoglot.tasks.cards import origin
 from isoglot.tasks.classification import ClassificationTask
@@ -37,7 +37,12 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _NOT_READ = ("label", "tags", "answers", "id", "language")
-"""Columns of the task that are not read from the data: labels, which are predicted, and names of rows."""
+"""Columns of the task that :func:`_examples` does not read from the data.
+
+Labels are predicted, row numbers stand in for ids, and :func:`_loaded` reads the language.
+"""
+_OPTIONS = ("max_tokens", "precision", "language_ids")
+"""Options of an evaluation that a prediction has too; the others are for the files that an evaluation writes."""
 
 
 @isolated_state()
@@ -58,9 +63,9 @@ def predict(
     Args:
         model: Folder of a fine-tuned checkpoint or run, hub name, or a model object.
         task: One by name, or a task object.
-        data: A list of texts, of pairs of texts, of lists of words, or of dictionaries; a pandas or polars frame, a
-            ``pyarrow.Table``, a ``datasets.Dataset``, or a dictionary of lists. Columns of labels, splits and ids need
-            not be there, and are not looked at: every row gets a prediction.
+        data: A list of texts, of pairs of texts, of sentences as lists of words, or of dictionaries; a pandas or polars
+            frame, a ``pyarrow.Table``, a ``datasets.Dataset``, or a dictionary of lists. Columns of labels, splits and
+            ids need not be there, and are not looked at: every row gets a prediction.
         language: Language of the data, by which a model with language embeddings encodes; a row that names its own in
             a column ``language`` is encoded by that.
         columns: Column of the task to its name in the data, as for :func:`isoglot.evaluate`.
@@ -68,7 +73,7 @@ def predict(
         probabilities: Also give ``probabilities``: a dictionary from each label to its probability, or for tags a list
             of these, one a word. ``pandas.json_normalize(frame["probabilities"])`` makes a column of each label.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: Options of the task, and ``max_tokens`` and ``precision`` of the forward pass.
+        **options: Options of a task by name; ``max_tokens``, ``precision`` and ``language_ids`` of the forward pass.
 
     Returns:
         For each row its own columns and ``prediction``: a label (a number, where the model learned from numbers), the
@@ -92,56 +97,74 @@ def predict(
         >>> row["text"], row["prediction"] in ("water", "animals"), 0.5 <= row["probability"] <= 1
         ('a deep river', True, True)
     """
-    fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
-    settings = validated(EvaluateOptions, fields)
+    of_evaluations = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
+    without_effect = [name for name in of_evaluations if name not in _OPTIONS]
+    if without_effect:
+        raise ConfigurationError(
+            f"[[{without_effect[0]}]]: is for the results of an evaluation; a prediction writes none; leave it out"
+        )
+    settings = validated(EvaluateOptions, of_evaluations)
     report = reporter_of(progress)
-    rows = _rows(data, columns or {})
+    # A task object is taken as it is, and further options for it are refused.
+    built: Task = (
+        build_task(task, (), **options) if isinstance(task, str) else task_with_data(task, None, **options)
+    )
+    rows = _rows(data, columns or {}, getattr(built, "schema", {}))
     with model_folder(model, tokenizer) as checkpoint:
-        source = checkpoint_folder(checkpoint)
-        built = build_task(task, (), **options) if isinstance(task, str) else task
+        folder = checkpoint_folder(checkpoint)
         if not isinstance(built, TrainableTask):
             raise ConfigurationError(f"task {built.name} has no head, so a model predicts nothing for it")
         if probabilities and not isinstance(built, ClassificationTask | TaggingTask):
             raise ConfigurationError(
                 f"[[probabilities]]: task {built.name} has no labels, so no probability for each of them; leave it out"
             )
-        built = built.with_checkpoint(source)
-        head = FinetunedModel(source, built, origin(source), settings, report)
+        built = built.with_checkpoint(folder)
+        head = FinetunedModel(folder, built, origin(folder), settings, report)
         examples = _examples(rows, built, columns or {}, model_labels(head.model))
-        example_of = _example_of(built, head, probabilities)
-        results: dict[str, list[Any]] = {name: [] for name in example_of}
+        sample_values = _sample_values(built, head, probabilities)
+        results: dict[str, list[Any]] = {name: [] for name in sample_values}
         if len(rows):
             loaded = _loaded(built, examples, rows, language, columns or {})
             results = _results(head, loaded, report, probabilities)
+
     # The data may have a column `prediction` already: the result is then called `prediction_2`.
-    names = result_names([*example_of], rows.names, "results")
+    names = result_names([*sample_values], rows.names, "results")
     columns_of_results = dict(zip(names, results.values(), strict=True))
+    samples = dict(zip(names, sample_values.values(), strict=True))
     table = []
     for record, values in zip(rows.records(), zip(*results.values(), strict=True), strict=True):
         table.append({**record, **dict(zip(names, values, strict=True))})
-    examples_of_results = dict(zip(names, example_of.values(), strict=True))
-    return ResultList(table, partial(_frame_of, rows, columns_of_results, examples_of_results))
+    return ResultList(table, partial(_frame_of, rows, columns_of_results, samples))
 
 
-def _frame_of(rows: RowTable, results: Mapping[str, list[Any]], examples: Mapping[str, Any], _: Any) -> Any:
+def _frame_of(rows: RowTable, results: Mapping[str, list[Any]], samples: Mapping[str, Any], _: Any) -> Any:
     """Return the user's data with the results as more columns; the frame of a :class:`ResultList`.
 
-    ``examples``: A possible value of each result, by which a column without rows gets its type.
+    ``samples``: A possible value of each result, by which a column without rows gets its type.
     """
-    return rows.with_columns(results, examples)
+    return rows.with_columns(results, samples)
 
 
-def _rows(data: Any, columns: Mapping[str, Any]) -> RowTable:
-    """Arrange the user's data by columns; a list of texts, of words or of pairs gets the task's own column names."""
+def _rows(data: Any, columns: Mapping[str, Any], schema: Mapping[str, Any]) -> RowTable:
+    """Arrange the user's data by columns. A list without names of columns gets those of the task.
+
+    1. A list of texts: the column ``text``.
+    2. A list of lists or tuples, for a task that reads words: the column ``words``.
+    3. A list of lists or tuples, for any other task: pairs, with the columns ``first`` and ``second``.
+
+    ``columns``: Column of the task to its name in the data. ``schema``: Columns of the task.
+    """
     rows = rows_of(data, "data")
     if isinstance(rows, RowTable):
         return rows
     items = list(rows)
-    first = next((item for item in items if not is_missing(item)), None)
-    if isinstance(first, str | bytes):
+    sample = next((item for item in items if not is_missing(item)), None)
+    if isinstance(sample, str | bytes):  # 1
         return table_of({columns.get("text", "text"): items}, "data")
-    if isinstance(first, list | np.ndarray):
-        return table_of({columns.get("words", "words"): items}, "data")
+    if isinstance(sample, list | tuple | np.ndarray):
+        if "words" in schema:  # 2
+            return table_of({columns.get("words", "words"): items}, "data")
+        items = [tuple(item) if isinstance(item, list | np.ndarray) else item for item in items]  # 3
     return table_of(items, "data", [columns.get(name, name) for name in ("first", "second")])
 
 
@@ -199,20 +222,20 @@ def _loaded(
     return loaded.remove_columns("language").add_column("language", codes)
 
 
-def _example_of(task: TrainableTask, head: FinetunedModel, probabilities: bool) -> dict[str, Any]:
-    """Return a possible value of each result, for its name and type where there are no rows."""
+def _sample_values(task: TrainableTask, head: FinetunedModel, probabilities: bool) -> dict[str, Any]:
+    """Return a possible value of each result, by its name: data without rows have columns of these types too."""
     every_probability = dict.fromkeys(model_labels(head.model), 1.0)
     if isinstance(task, ClassificationTask):
         label = model_labels(head.model)[0]
-        example = {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
+        samples = {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
         if probabilities:
-            example["probabilities"] = every_probability
-        return example
+            samples["probabilities"] = every_probability
+        return samples
     if isinstance(task, TaggingTask):
-        example = {"prediction": [""]}
+        samples = {"prediction": [""]}
         if probabilities:
-            example["probabilities"] = [every_probability]
-        return example
+            samples["probabilities"] = [every_probability]
+        return samples
     return {"prediction": ""}
 
 
@@ -231,10 +254,10 @@ def _results(
     encoded, outputs = head.outputs(loaded, progress=progress)
     predictions = task.decode(loaded, encoded, outputs)
     if isinstance(predictions, dict):  # answers by the id of their question
-        predictions = [predictions[name] for name in loaded["id"]]
+        predictions = [predictions[question_id] for question_id in loaded["id"]]
     if not isinstance(task, ClassificationTask):
         return {"prediction": predictions}
-    values, labels = label_values(head.model), model_labels(head.model)
+    value_of_label, labels = label_values(head.model), model_labels(head.model)
     best_probability = [0.0] * len(loaded)
     every_probability: list[dict[str, float]] = [{} for _ in range(len(loaded))]
     # `row.example` is the number of the example that an encoded row comes from.
@@ -243,7 +266,7 @@ def _results(
         best_probability[row.example] = float(np.max(probability))
         every_probability[row.example] = dict(zip(labels, probability.tolist(), strict=True))
     results: dict[str, list[Any]] = {
-        "prediction": [values.get(text, text) for text in predictions],
+        "prediction": [value_of_label.get(label, label) for label in predictions],
         "probability": best_probability,
     }
     if probabilities:

@@ -9,7 +9,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.runs.folder import CHECKPOINT
 
 _OF_A_SWEEP = re.compile(r"[\w.]+=.*")
-"""The folder of a value of a sweep, as :mod:`isoglot.runs.sweep` names it."""
+"""A folder that is named after a value of a sweep, ``learning_rate=0.01``, by :mod:`isoglot.runs.sweep`."""
 
 
 def prediction_folders(checkpoints: Sequence[str | Path], folder: Path | None) -> list[Path | None]:
@@ -19,7 +19,7 @@ def prediction_folders(checkpoints: Sequence[str | Path], folder: Path | None) -
     evaluated beside others.
 
     Example:
-        >>> [str(place) for place in prediction_folders(["runs/a/checkpoint", "runs/b"], Path("out"))]
+        >>> [str(path) for path in prediction_folders(["runs/a/checkpoint", "runs/b"], Path("out"))]
         ['out/runs/a', 'out/runs/b']
 
     Raises:
@@ -27,16 +27,18 @@ def prediction_folders(checkpoints: Sequence[str | Path], folder: Path | None) -
     """
     if folder is None or len(checkpoints) == 1:
         return [folder] * len(checkpoints)
-    folders: dict[Path, str | Path] = {}
+    # Folder of predictions to its checkpoint, in the order of the checkpoints.
+    checkpoint_of: dict[Path, str | Path] = {}
     for checkpoint in checkpoints:
-        place = folder / _folder_name(checkpoint)
-        if place in folders:
+        own_folder = folder / _folder_name(checkpoint)
+        if own_folder in checkpoint_of:
             raise ConfigurationError(
-                f"predictions of {folders[place]} and {checkpoint} would both go to {place}; evaluate them one at a "
-                "time, each with its own [[predictions]], or name them by paths from a folder that holds both"
+                f"predictions of {checkpoint_of[own_folder]} and {checkpoint} would both go to {own_folder}; evaluate "
+                "them one at a time, each with its own [[predictions]], or name them by paths from a folder that "
+                "holds both"
             )
-        folders[place] = checkpoint
-    return list(folders)
+        checkpoint_of[own_folder] = checkpoint
+    return list(checkpoint_of)
 
 
 def _folder_name(checkpoint: str | Path) -> Path:

@@ -192,14 +192,15 @@ def task_builder(
         train: All settings, in place of ``preset`` and ``settings``.
         keep_adapter: Also write the adapter separately.
     """
-    source = None
+    # The data of a task by name are read once for all runs.
+    shared_data = None
     if isinstance(task, str) and data is not None:
-        source = data_source(data, task_class(task), columns)
+        shared_data = data_source(data, task_class(task), columns)
 
     def build(swept: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
         values = {**settings, **swept}
-        if source is not None:
-            built, options = task_with_settings(str(task), source, paper=preset, **values)
+        if shared_data is not None:
+            built, options = task_with_settings(str(task), shared_data, paper=preset, **values)
             if train is not None:
                 options = train
         else:
@@ -237,10 +238,10 @@ def finetune_runs(  # noqa: PLR0913 - what runs are made of
     """
 
     def check(swept: Mapping[str, Any]) -> tuple[Any, FinetuneOptions]:
-        task, train = build(swept)
+        task, options = build(swept)
         # The constructor refuses a task, settings or data that do not fit.
-        FineTuning(checkpoint, task, language, train=train, callbacks=callbacks)
-        return task, train
+        FineTuning(checkpoint, task, language, train=options, callbacks=callbacks)
+        return task, options
 
     labels = [run.label for run in runs]
     built = dict(zip(labels, check_each(runs, check), strict=True))
@@ -268,13 +269,13 @@ def _make_run(
     overwrite: bool | None,
 ) -> Checkpoint:
     """Make one run, in this process or another one; ``built`` has task and settings of each run by its label."""
-    task, train = built[run.label]
+    task, options = built[run.label]
     tuning = FineTuning(
         checkpoint,
         task,
         language,
         seed=1 if run.seed is None else run.seed,
-        train=train,
+        train=options,
         out=run.folder,
         progress=progress,
         callbacks=callbacks,

@@ -85,6 +85,7 @@ class FineTuning:
     ) -> None:
         """Take the arguments of :func:`isoglot.finetune`, with a task and settings that are made already.
 
+        ``train``: The settings; ``checkpoint`` is kept as a folder, or as the name on the hub or of a function.
         ``swept``: Values of a sweep. Reports name the run by them, even by a value that is the default.
         """
         if not isinstance(task, TrainableTask):
@@ -101,11 +102,12 @@ class FineTuning:
         self.report = reporter_of(progress) if self.ranks.is_main_process else Silent()
         self.languages = list(dict.fromkeys(codes_of(language)))
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
-        self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
+        self.checkpoint, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
         self.swept = dict(swept or {})
         if self.of_function and getattr(self.task, "frozen", None) is None:
             raise ConfigurationError(
-                f"{self.source} is a function from texts to vectors, which cannot be trained; add [[frozen='vectors']]"
+                f"{self.checkpoint} is a function from texts to vectors, which cannot be trained; add "
+                "[[frozen='vectors']]"
             )
 
     @isolated_state()
@@ -114,7 +116,7 @@ class FineTuning:
 
         1. A finished run is kept, and leftovers of a killed process are deleted.
         2. Else the folder is prepared: a run that is overwritten is deleted first.
-        3. Train. If the training fails before it has saved any weights, the folder is cleared again.
+        3. The run is trained. If that fails before any weights are saved, the folder is cleared again.
 
         ``overwrite``: Replace another run in the folder; ``None`` refuses it without naming the option.
         """
@@ -137,7 +139,7 @@ class FineTuning:
             if is_main and state == "new" and existed:
                 clear(self.folder, keep=True)
             try:
-                return self.train()  # 3
+                return self._train_grid()  # 3
             except BaseException:
                 if is_main and not any(self.folder.glob("**/checkpoint*/*.safetensors")):
                     clear(self.folder, keep=existed)
@@ -159,15 +161,16 @@ class FineTuning:
     @property
     def of_function(self) -> bool:
         """Whether sentence vectors come from a function, which has no weights of an encoder."""
-        return isinstance(self.source, str) and is_function(self.source)
+        return isinstance(self.checkpoint, str) and is_function(self.checkpoint)
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """All values on which the result depends: a finished run in the folder is taken only if they are the same."""
-        options, started_from = self.options, origin(self.source)
-        if isinstance(self.source, Path) and (self.source / TASK_FILE).is_file():
+        options = self.options
+        started_from = origin(self.checkpoint)
+        if isinstance(self.checkpoint, Path) and (self.checkpoint / TASK_FILE).is_file():
             # The card beside the weights may be older than the weights.
-            started_from["weights"] = hash_checkpoint(self.source)
+            started_from["weights"] = hash_checkpoint(self.checkpoint)
         task = describe_task(self.task)
         # Tags that the user allows, if they are not those of the task's class.
         allowed = getattr(self.task, "allowed", None)
@@ -195,7 +198,7 @@ class FineTuning:
             **code_of(self.task),
         }
         if self.of_function:
-            inputs["vectors"] = code_of_function(str(self.source))
+            inputs["vectors"] = code_of_function(str(self.checkpoint))
         return inputs
 
     def _changes(self) -> dict[str, Any]:
@@ -206,10 +209,10 @@ class FineTuning:
         """
         settings = self.options.model_dump(mode="json", exclude={"run"}, exclude_defaults=True)
         languages = {} if self.languages == ["en"] else {"language": ",".join(self.languages)}
-        encoder = changes_of(self.source, origin(self.source))
-        return {**encoder, **changed_options(self.task, {}), **settings, **languages, **self.swept}
+        of_encoder = changes_of(self.checkpoint, origin(self.checkpoint))
+        return {**of_encoder, **changed_options(self.task, {}), **settings, **languages, **self.swept}
 
-    def train(self) -> Path:
+    def _train_grid(self) -> Path:
         """Train once for each combination of settings, keep the best checkpoint, and write the manifest last.
 
         ``learning_rate=[1e-5, 2e-5]`` with two batch sizes is a grid of four combinations. Each is trained in a folder
@@ -226,7 +229,7 @@ class FineTuning:
             raise ConfigurationError(
                 f"select=last cannot choose among {len(grid)} combinations of settings; add [[select='source']]"
             )
-        tokenizer = tokenizer_for(self.source)
+        tokenizer = tokenizer_for(self.checkpoint)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         # The development data are read before there is a model, because a task with a model takes only the labels that
         # the model knows. So all combinations are measured on the same examples.
@@ -249,7 +252,7 @@ class FineTuning:
                         f"settings {number} of {len(grid)}: lr {settings.learning_rate:g}, "
                         f"batch {settings.batch_size}, {settings.epochs:g} epochs"
                     )
-                result = self._train_once(folder, settings, data, labels, tokenizer, card)
+                result = self._train_combination(folder, settings, data, labels, tokenizer, card)
             elif self.ranks.is_main_process:
                 _drop_work(folder)
             results[folder] = result
@@ -259,7 +262,7 @@ class FineTuning:
     def _card(self) -> dict[str, Any]:
         """Make the card that is written beside the weights: the checkpoint's origin, its task, data and settings."""
         inputs = self.inputs
-        card = origin(self.source)
+        card = origin(self.checkpoint)
         if self.options.run is not None:
             card["run"] = self.options.run
         return {
@@ -274,7 +277,7 @@ class FineTuning:
             "changes": self._changes(),
         }
 
-    def _train_once(
+    def _train_combination(
         self,
         folder: Path,
         settings: FinetuneOptions,
@@ -295,11 +298,11 @@ class FineTuning:
             tokenizer: The encoder's tokenizer.
             card: The card of the run, which is written beside the weights with the selection.
         """
-        model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=settings.dropout)
+        model = self.task.head(self.checkpoint, labels=labels, seed=self.seed, dropout=settings.dropout)
         keep_label_values(model, labels or (), self.label_values)
         if not isinstance(tokenizer, NoTokenizer):
-            require_fitting(tokenizer, model, self.source)
-        attach_chosen(model, self.source, settings.language_ids)
+            require_fitting(tokenizer, model, self.checkpoint)
+        attach_chosen(model, self.checkpoint, settings.language_ids)
         if settings.adapter is not None:
             add_adapter(model, settings.adapter, seed=seed_for(self.seed, "adapter"))
         result = train_head(

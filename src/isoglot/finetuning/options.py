@@ -99,7 +99,8 @@ class FinetuneOptions(Options):
         None, "Evaluations without a better development score after which training stops.", ge=1
     )
 
-    _named = field_validator("precision", mode="before")(name_of_torch)
+    # torch.bfloat16 counts as bfloat16.
+    _precision_from_torch = field_validator("precision", mode="before")(name_of_torch)
 
     @field_validator("select_languages", mode="before")
     @classmethod

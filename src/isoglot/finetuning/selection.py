@@ -20,7 +20,7 @@ from isoglot.results.confusion import class_metrics
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import Predictions, TrainableTask
 from isoglot.tasks.features import row_lengths
-from isoglot.tasks.language_vectors import attached, number_rows
+from isoglot.tasks.language_vectors import add_language_ids, attached
 
 _SELECTION = "eval_selection"
 """Name of the development score in what the trainer logs."""
@@ -87,7 +87,7 @@ class Chooser:
         self.task, self.dev, self.metric = task, dev, metric
         self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
         for part, (_, dataset) in zip(self.parts, dev, strict=True):
-            number_rows(part, dataset, attached(model))
+            add_language_ids(part, dataset, attached(model))
         joined: list[Mapping[str, Any]] = []
         for part in self.parts:
             joined += [row.inputs for row in part]

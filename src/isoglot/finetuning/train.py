@@ -40,7 +40,7 @@ from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
 from isoglot.tasks.features import IGNORED, RowCollator, row_lengths
 from isoglot.tasks.head_task import fit_length, model_labels
-from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
+from isoglot.tasks.language_vectors import add_language_ids, attached, write_vectors
 from isoglot.tasks.vector_classifier import include_encoder_in_saves
 from isoglot.training.callbacks import endless_warmup
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_incomplete
@@ -92,7 +92,7 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     rows = task.encode(dataset, tokenizer, model, training=True)
     if not len(rows):
         raise ConfigurationError("no training rows are left; check the training data")
-    unknown = number_rows(rows, dataset, attached(model))
+    unknown = add_language_ids(rows, dataset, attached(model))
     if unknown:
         note = (
             f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added; name the ids "

@@ -132,12 +132,13 @@ def task_with_data(
     from isoglot.formats.labelled.memory import data_source  # noqa: PLC0415 - loads the libraries
 
     if isinstance(task, str):
-        kind = task_class(task)  # first of all: reports an unknown name
+        # First of all, because it reports an unknown name.
+        task_type = task_class(task)
         if data is None:
             raise ConfigurationError(
                 f"task {task} needs data=: a path, a datasets.Dataset, or a dict from languages"
             )
-        return build_task(task, data_source(data, kind, columns), **options)  # type: ignore[no-any-return]
+        return build_task(task, data_source(data, task_type, columns), **options)  # type: ignore[no-any-return]
     if options:
         raise ConfigurationError(
             f"got {', '.join(options)}, but the task is built already; set them on {type(task).__name__}(...)"

@@ -18,6 +18,9 @@ from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
 """A language code or a pair of codes: ``de``, ``zh-Hant``, ``de-en``, ``en-x-trans``."""
 
+_SCRIPT_OR_REGION = re.compile(r"[A-Z][a-z]{3}|[A-Z]{2}|[0-9]{3}")
+"""A script or region behind the code of a language, as BCP 47 writes them: ``Hant`` of ``zh-Hant``, ``BR``, ``419``."""
+
 Predictions = list[Any] | dict[str, Any]
 """One prediction for each example, in order; for questions a dictionary from the question's id to the answer."""
 
@@ -107,6 +110,27 @@ class Probe(Task, Protocol):
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Return the metrics in %, and a prediction for each example, such as the line of the nearest sentence."""
+
+
+def split_pair(language: str) -> tuple[str, str]:
+    """Split a pair of languages; of a single language the second one is empty.
+
+    1. A script or region belongs to the language before it: ``zh-Hant`` is one language. In ``DE-EN``, where the
+       language is in capitals too, ``EN`` is another language.
+    2. ``en-x-trans`` is one language: after ``x`` stands a subtag for private use (BCP 47).
+
+    Example:
+        >>> split_pair("de-en"), split_pair("zh-Hant-en"), split_pair("zh-Hant"), split_pair("en-x-trans")
+        (('de', 'en'), ('zh-Hant', 'en'), ('zh-Hant', ''), ('en-x-trans', ''))
+    """
+    subtags = language.split("-")
+    count = 1
+    if subtags[0].islower():  # 1
+        while count < len(subtags) and _SCRIPT_OR_REGION.fullmatch(subtags[count]):
+            count += 1
+    if subtags[count : count + 1] in ([], ["x"]):  # 2
+        return language, ""
+    return "-".join(subtags[:count]), "-".join(subtags[count:])
 
 
 def locations_of(task: Task, language: str, split: str) -> list[Location]:

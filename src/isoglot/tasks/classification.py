@@ -24,6 +24,8 @@ from isoglot.tasks.vector_classifier import LASER_HIDDEN, Frozen, VectorClassifi
 
 _ENCODED_AT_ONCE = 10_000
 """Examples that are tokenized at a time, so that not all encodings are in memory at once."""
+_VECTOR_OPTIONS = ("hidden", "layer", "pooling", "prefix")
+"""Options of a classifier of sentence vectors, which have an effect only with ``frozen``."""
 
 
 @dataclass
@@ -48,17 +50,17 @@ class ClassificationTask(HeadTask):
     layer: int = -1
     pooling: TextPooling = "mean"
     prefix: str = ""
-    recorded_if_given: ClassVar[tuple[str, ...]] = ("frozen", "hidden", "layer", "pooling", "prefix")
+    recorded_if_given: ClassVar[tuple[str, ...]] = ("frozen", *_VECTOR_OPTIONS)
+    """Options that a run's record leaves out at their default values (:mod:`isoglot.tasks.description`)."""
     auto = AutoModelForSequenceClassification
     texts: ClassVar[tuple[str, ...]]
     """Columns of the texts, in the order in which the encoder reads them."""
     primary_metric: ClassVar[str] = "accuracy"
 
     def __post_init__(self) -> None:
-        """Refuse options of the vectors without ``frozen``."""
+        """Refuse options of sentence vectors without ``frozen``."""
         super().__post_init__()
-        options_of_vectors = self.recorded_if_given[1:]  # the first is `frozen` itself
-        changed = [name for name in options_of_vectors if getattr(self, name) != getattr(type(self), name)]
+        changed = [name for name in _VECTOR_OPTIONS if getattr(self, name) != getattr(type(self), name)]
         if self.frozen is None and changed:
             raise ConfigurationError(
                 f"[[{changed[0]}]]: has an effect only with [[frozen='vectors']]; add that, or leave it out"
@@ -102,8 +104,9 @@ class ClassificationTask(HeadTask):
     ) -> list[EncodedRow]:
         """Encode each example as one row, with the special tokens of the tokenizer's own template.
 
-        A label that the model does not have gets the number 0. This happens where data without labels are predicted:
-        the numbers are then not read.
+        A label that the model does not have gets the number 0. Only development data have such labels: they are loaded
+        before there is a model, whose labels :meth:`load` would require. Their numbers are read by no score, which
+        compares the labels themselves.
         """
         del training
         number_of = {label: number for number, label in enumerate(model_labels(model))}
@@ -128,8 +131,7 @@ class ClassificationTask(HeadTask):
                 }
                 if segments:
                     inputs["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
-                # The first position of the second text, which may be in another language.
-                second = encoded.sequence_ids(row).index(1) if has_two_languages else 0
+                second = _begin_of_second(encoded.sequence_ids(row)) if has_two_languages else 0
                 rows.append(EncodedRow(inputs, len(rows), second=second))
         return rows
 
@@ -184,3 +186,11 @@ class ClassificationTask(HeadTask):
         """Count accuracy for each example."""
         del language
         return {"accuracy": shares(list(map(eq, dataset["label"], predictions)))}
+
+
+def _begin_of_second(sequence_ids: Sequence[int | None]) -> int:
+    """Return the first position of the second text; of a text without pieces the position behind the row.
+
+    ``sequence_ids``: For each token 0 in the first text, 1 in the second, ``None`` for special ones.
+    """
+    return sequence_ids.index(1) if 1 in sequence_ids else len(sequence_ids)

@@ -42,8 +42,10 @@ class EncodedRow:
 
     inputs: dict[str, Any]
     example: int
-    detail: Any = None  # for the task's `decode`: the words of a row, the window of a context
-    second: int = 0  # position at which the second of two texts begins; set only for texts in two languages
+    detail: Any = None
+    """For the task's ``decode``: the words of a row, or the window of a context."""
+    second: int = 0
+    """Position at which the second of two texts begins; read only if the data have :data:`FIRST_LANGUAGE`."""
 
 
 def row_lengths(inputs: Iterable[Mapping[str, Any]]) -> NDArray[np.int64]:
@@ -125,7 +127,7 @@ def predict_rows(
     precision: Precision = "float32",
     progress: StepProgress | None = None,
 ) -> list[RowOutput]:
-    """Run a model with a head over rows.
+    """Run a model with a head over rows, and return the part of its logits that a task needs.
 
     Args:
         model: The model.
@@ -138,7 +140,8 @@ def predict_rows(
         progress: Receives the number of rows done and of all.
 
     Returns:
-        One array a row: what ``reduce`` kept of it. Several tensors are stacked: (tensors, length).
+        One array for each row, with the logits of the row that ``reduce`` kept. Several tensors are stacked: start and
+        end scores have the shape (2, length).
     """
     model.eval()
     results: list[RowOutput] = [np.zeros(0)] * len(rows)
@@ -159,7 +162,7 @@ def predict_rows(
         kept = reduce(logits[0] if len(logits) == 1 else logits)
         tensors = kept if isinstance(kept, tuple) else (kept,)
         arrays = [tensor.float().cpu().numpy() for tensor in tensors]
-        for place, number in enumerate(numbers):
-            outputs = [array[place] for array in arrays]
+        for row_in_batch, number in enumerate(numbers):
+            outputs = [array[row_in_batch] for array in arrays]
             results[number] = outputs[0] if len(outputs) == 1 else np.stack(outputs)
     return results

@@ -148,7 +148,9 @@ def attached(model: nn.Module) -> LanguageVectors | None:
     return LanguageVectors(ids, table.weight)
 
 
-def number_rows(rows: Sequence[EncodedRow], dataset: Dataset, vectors: LanguageVectors | None) -> set[str]:
+def add_language_ids(
+    rows: Sequence[EncodedRow], dataset: Dataset, vectors: LanguageVectors | None
+) -> set[str]:
     """Give each position of each row the id of its language, in ``row.inputs["language_ids"]``.
 
     1. A row is in the ``language`` of its example.

@@ -19,14 +19,17 @@ from isoglot.formats.line_files import filled_lines, lexicon_entries, numbered_l
 from isoglot.formats.schema import LEXICON
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.results.example_counts import ExampleCounts, shares
-from isoglot.tasks.base import Predictions
+from isoglot.tasks.base import Predictions, split_pair
 from isoglot.tasks.features import StepProgress
 from isoglot.tasks.text_vectors import TextEncoder
 
 _SLICE_IN_NAME = re.compile(r"\.(\d+)-(\d+)\.")
 """The slice in the name of a MUSE file that holds only this slice: ``en-de.5000-6500.txt``."""
 _MUSE_SLICES = {"train": (0, 5000), "test": (5000, 6500), "dev": (5000, 6500)}
-"""Split to its first source word, and the one after its last. MUSE has no dev slice: its test slice stands in."""
+"""Split to its first source word, counted from 0, and the one after its last.
+
+MUSE has no dev slice: its test slice stands in.
+"""
 _PRECISIONS = (1, 5)
 """The k of each precision at k."""
 
@@ -36,18 +39,19 @@ class LexiconInductionTask:
     """Bilingual lexicon induction on MUSE dictionaries (``source target`` a line).
 
     A language pair is written ``en-de``. The words to translate are MUSE's test slice: those of a file named
-    ``en-de.5000-6500.txt``, else source words 5,000 to 6,500 of the whole dictionary in its order (by frequency).
-    Of data in memory all are asked for; where rows name their split, those of the split. Candidates are all target
-    words of the file.
+    ``en-de.5000-6500.txt``, else the 1,500 source words from number 5,000 on of the whole dictionary in its order (by
+    frequency). Of data in memory all are asked for; where rows name their split, those of the split. Candidates are all
+    target words of the file.
 
     Args:
         data: The dictionary.
         name: In results.
         layer: ``static`` for the word embedding table (mean of a word's pieces), or a layer of which the mean over the
             word's pieces, encoded alone, is taken.
-        words: First and last source word, in place of the usual slice; ``0:0`` for all.
+        words: First source word, counted from 0, and the one after the last, in place of the usual slice: ``0:1500`` is
+            the first 1,500; ``0:0`` is all.
         csls_over: The source words among which CSLS looks for a candidate's neighbours: those ``asked``, or ``all`` of
-            the file, as MUSE takes its whole source vocabulary (slower by as much as there are more).
+            the file, as MUSE takes its whole source vocabulary: more words to encode and compare.
 
     **Metrics**: ``precision_at_1`` and ``precision_at_5`` by cosine; with CSLS ``csls_…``; in %.
 
@@ -72,7 +76,7 @@ class LexiconInductionTask:
         3. Other data in memory: all.
         4. Any other file: the split's MUSE slice, or all words if the file's name says that it is such a slice.
         """
-        source, _, target = language.partition("-")
+        source, target = split_pair(language)
         if not target:
             raise ConfigurationError(f"{self.name}: a language is a pair such as en-de, got {language!r}")
         (location,) = self.locations(language, split)
@@ -174,7 +178,7 @@ class LexiconInductionTask:
         In a folder with ``en-de.txt`` and ``en-de.5000-6500.txt`` the file of the split's slice comes first, then the
         whole dictionary. With the option ``words``, which counts in the whole dictionary, only the latter will do.
         """
-        source, _, target = language.partition("-")
+        source, target = split_pair(language)
         specs = self.data.of_split(split)
         if len(specs) == 1 and Path(specs[0]).is_dir() and not is_data_set(specs[0]):
             wanted = _MUSE_SLICES.get(split) if self.words is None else None
@@ -205,7 +209,7 @@ class LexiconInductionTask:
             match = re.fullmatch(r"(\d+):(\d+)", self.words)
             if match is None:
                 raise ConfigurationError(
-                    f"words must be first:last, such as 0:1500, or 0:0 for all; got {self.words!r}"
+                    f"words must be first:end, such as 0:1500, or 0:0 for all; got {self.words!r}"
                 )
             low, high = int(match[1]), int(match[2]) or len(number_of)
         elif _SLICE_IN_NAME.search(name):

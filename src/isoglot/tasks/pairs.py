@@ -33,10 +33,13 @@ class PairTask(ClassificationTask):
 
         1. Rows without a label are left out.
         2. Rows of PAWS-X with an untranslated sentence are left out, unless the option ``untranslated`` keeps them.
+        3. Labels are replaced by the task's spelling, ``contradictory`` by ``contradiction``. The labels of a trained
+           model stay as they are, even if the task has no such label (``LABEL_0`` of a model on the hub).
         """
         dataset = super().load(language, split)
         labels = list(dataset["label"])
-        unknown = set(labels) - set(self.spellings) - {NO_LABEL}
+        spelling_of = {label: label for label in self._allowed or ()} | dict(self.spellings)  # 3
+        unknown = set(labels) - set(spelling_of) - {NO_LABEL}
         if unknown:
             raise ConfigurationError(
                 f"{self.name} data ({self.data.describe()}): label {min(unknown)!r} is not of "
@@ -48,7 +51,7 @@ class PairTask(ClassificationTask):
                 usable.append(row)
         if len(usable) < len(labels):
             dataset, labels = dataset.select(usable), [labels[row] for row in usable]
-        labels_of_head = [self.spellings[label] for label in labels]
+        labels_of_head = [spelling_of[label] for label in labels]
         self._require_known(labels_of_head)
         if labels_of_head == labels:
             return dataset

@@ -18,7 +18,7 @@ from isoglot.formats.labelled.sources import Location
 from isoglot.formats.labelled.withheld import without_labels
 from isoglot.formats.schema import SPAN
 from isoglot.results.example_counts import ExampleCounts
-from isoglot.tasks.base import Predictions
+from isoglot.tasks.base import Predictions, split_pair
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import PPA, XLM_ALIGN, XTREME_QUESTIONS, HeadTask
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
@@ -26,12 +26,9 @@ from isoglot.tasks.spans import Window, best_answer
 
 _ANSWERS = {"answers": "answers"}
 _ENCODED_AT_ONCE = 2_000
-_PPA = {
-    **PPA,
-    "learning_rate": 3e-5,
-    "max_length": 386,
-    "windows": "advance",
-}  # 386 is printed; BERT's windows
+"""Questions that are tokenized at a time, so that not all encodings are in memory at once."""
+# The paper prints 386, and not the usual 384. The windows are those of BERT's script.
+_PPA = {**PPA, "learning_rate": 3e-5, "max_length": 386, "windows": "advance"}
 _XLM_ALIGN = {**XLM_ALIGN, "max_length": 384, "windows": "advance"}
 
 
@@ -41,15 +38,15 @@ class QuestionTask(HeadTask):
 
     Args:
         max_length: Tokens of a row.
-        stride: Tokens that neighbouring windows share, or those between their starts.
+        stride: Tokens that neighbouring windows share, or tokens between their starts, as windows says.
         windows: share: neighbours share stride tokens, as in transformers' current examples; advance: each starts
             stride tokens after the one before, as in BERT's and XTREME's scripts (there doc_stride), which read a long
             context in more windows.
-        max_question_length: Pieces of a question; what is over is cut off.
+        max_question_length: Pieces of a question; further pieces are cut off.
         n_best: Starts and ends considered.
         max_answer_length: Tokens of an answer.
-        null_threshold: Answer nothing when the score of no answer exceeds the best answer's by more than this; null:
-            always answer.
+        null_threshold: Answer nothing when the score of no answer exceeds the best answer's by more than this. By
+            default (None) always answer.
 
     **Metrics**: ``f1`` and ``exact_match`` (MLQA's normalisation for MLQA, SQuAD's English one for the others, as in
     XTREME) and, for the others in MLQA's languages, ``mlqa_f1`` and ``mlqa_exact_match``.
@@ -70,9 +67,10 @@ class QuestionTask(HeadTask):
     group: ClassVar[tuple[str, ...]] = (ARTICLE, "context")
     presets: ClassVar = {"xtreme": XTREME_QUESTIONS, "ppa": _PPA}
     by_mlqa: ClassVar[bool] = False
+    """Whether ``f1`` and ``exact_match`` compare answers by MLQA's normalisation, and not by SQuAD's."""
 
     def read_file(self, location: Location, language: str, split: str) -> Dataset:
-        """SPAN rows of SQuAD's format."""
+        """Read SPAN rows from a file in SQuAD's format."""
         return read_questions(location.path, language=language)
 
     def require_gold(self, dataset: Dataset) -> None:
@@ -88,7 +86,7 @@ class QuestionTask(HeadTask):
             )
 
     def labels(self, dataset: Dataset) -> None:
-        """A span head has no labels."""
+        """Return None: the outputs of a head for questions are scores of positions, and no labels."""
         del dataset
 
     def encode(
@@ -100,9 +98,12 @@ class QuestionTask(HeadTask):
         2. Any other window is labelled with its null position twice: no answer stands here.
         3. For training, questions whose answer was not found in the context are left out.
         """
-        if not training and (twice := [name for name, n in Counter(dataset["id"]).items() if n > 1]):
+        # Answers are found by the id of their question (`decode`).
+        repeated = [question_id for question_id, count in Counter(dataset["id"]).items() if count > 1]
+        if repeated and not training:
             raise ConfigurationError(
-                f"{self.name}: {len(twice)} ids ({twice[0]!r}, …) are used for several questions; give each its own id"
+                f"{self.name}: {len(repeated)} ids ({repeated[0]!r}, …) are used for several questions; give each its "
+                "own id"
             )
         segments = takes_segments(model, tokenizer)
         rows = []
@@ -112,10 +113,10 @@ class QuestionTask(HeadTask):
                 answer = _first_answer(batch["answers"][number])
                 if training and answer is not None and answer[0] < 0:  # 3
                     continue
-                ids = encoded["input_ids"][row]
-                window = _window(encoded, row, ids, tokenizer)
+                token_ids = encoded["input_ids"][row]
+                window = _window(encoded, row, token_ids, tokenizer)
                 begin, end = _positions(window, answer)  # 1, 2
-                inputs: dict[str, Any] = {"input_ids": np.array(ids, np.int32)}
+                inputs: dict[str, Any] = {"input_ids": np.array(token_ids, np.int32)}
                 inputs |= {"start_positions": begin, "end_positions": end}
                 if segments:
                     inputs["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
@@ -165,17 +166,17 @@ class QuestionTask(HeadTask):
         return sorted(windows, key=lambda window: window[2])
 
     def reduce(self, logits: Any) -> Any:
-        """Start and end scores."""
+        """Keep the start scores and the end scores of all positions."""
         return logits[0], logits[1]
 
     def decode(
         self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
     ) -> Predictions:
-        """The answer to each question, by the question's id."""
-        names, contexts = list(dataset["id"]), list(dataset["context"])
-        predicted = dict.fromkeys(names, "")
-        answered = sorted(zip(rows, outputs, strict=True), key=lambda pair: pair[0].example)
-        for example, of_example in groupby(answered, key=lambda pair: pair[0].example):
+        """Return the answer to each question, by the question's id."""
+        ids, contexts = list(dataset["id"]), list(dataset["context"])
+        predicted = dict.fromkeys(ids, "")
+        rows_and_outputs = sorted(zip(rows, outputs, strict=True), key=lambda pair: pair[0].example)
+        for example, of_example in groupby(rows_and_outputs, key=lambda pair: pair[0].example):
             # Windows in the order of the context: of equally good answers the first one counts.
             in_order = sorted(of_example, key=lambda pair: _start_of_window(pair[0].detail))
             answer, _ = best_answer(
@@ -186,26 +187,33 @@ class QuestionTask(HeadTask):
                 max_answer_length=self.max_answer_length,
                 null_threshold=self.null_threshold,
             )
-            predicted[names[example]] = answer
+            predicted[ids[example]] = answer
         return predicted
 
     def gold(self, dataset: Dataset) -> dict[str, str]:
-        """The first right answer to each question, in the form of predictions; empty where there is none."""
-        answers = zip(dataset["id"], dataset["answers"], strict=True)
-        return {row_id: next(iter(texts["text"]), "") for row_id, texts in answers}
+        """Return the first right answer to each question, in the form of predictions; empty where there is none."""
+        gold = {}
+        for question_id, answers in zip(dataset["id"], dataset["answers"], strict=True):
+            gold[question_id] = next(iter(answers["text"]), "")
+        return gold
 
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:
-        """F1 and exact match of each question."""
-        gold = {row_id: list(a["text"]) for row_id, a in zip(dataset["id"], dataset["answers"], strict=True)}
+        """Count F1 and exact match for each question."""
+        gold = {}
+        for question_id, answers in zip(dataset["id"], dataset["answers"], strict=True):
+            gold[question_id] = list(answers["text"])
         predicted = dict(predictions) if isinstance(predictions, dict) else {}
         code = two_letters(self.language_of(language))
-        scores = answer_score(gold, predicted, mlqa_language=code if self.by_mlqa else None)
-        if self.by_mlqa or code not in MLQA_LANGUAGES:
+        if self.by_mlqa:
+            # MLQA's rules are those of the language, whatever the script: `zh` of `zh-Hant`.
+            return answer_score(gold, predicted, mlqa_language=code.partition("-")[0])
+        scores = answer_score(gold, predicted)
+        if code not in MLQA_LANGUAGES:
             return scores
-        by_mlqa = answer_score(gold, predicted, mlqa_language=code)
-        return scores | {f"mlqa_{name}": value for name, value in by_mlqa.items()}
+        mlqa_scores = answer_score(gold, predicted, mlqa_language=code)
+        return scores | {f"mlqa_{name}": value for name, value in mlqa_scores.items()}
 
 
 @dataclass
@@ -242,14 +250,17 @@ class MLQA(QuestionTask):
     by_mlqa = True
 
     def language_of(self, language: str) -> str:
-        """The contexts' language."""
-        return language.partition("-")[0]
+        """Return the language of the contexts: ``de`` of ``de-es``."""
+        context_language, _ = split_pair(language)
+        return context_language
 
     def load(self, language: str, split: str) -> Dataset:
-        """SPAN rows; of ``de-es`` with the questions' language."""
+        """Load SPAN rows; those of ``de-es`` have the language of the questions as :data:`FIRST_LANGUAGE`."""
         rows = super().load(language, split)
-        _, crossed, question = language.partition("-")
-        return rows.add_column(FIRST_LANGUAGE, [question] * len(rows)) if crossed else rows
+        _, question_language = split_pair(language)
+        if not question_language:
+            return rows
+        return rows.add_column(FIRST_LANGUAGE, [question_language] * len(rows))
 
 
 @dataclass
@@ -264,14 +275,16 @@ class TyDiQA(QuestionTask):
     }
 
     def load(self, language: str, split: str) -> Dataset:
-        """SPAN rows; where ids begin with a language's name, those in the language."""
-        rows, languages = super().load(language, split), (None, two_letters(language))
-        chosen = [i for i, name in enumerate(rows["id"]) if language_of_id(name) in languages]
+        """Load SPAN rows. Of a file of all languages, those whose ids begin with the language's name: ``finnish-…``."""
+        rows = super().load(language, split)
+        # An id that names no language (None) is in the language of its file.
+        wanted = (None, two_letters(language))
+        chosen = [row for row, question_id in enumerate(rows["id"]) if language_of_id(question_id) in wanted]
         return rows if len(chosen) == len(rows) else rows.select(chosen)
 
 
 def _cut(questions: list[str], tokenizer: PreTrainedTokenizerBase, most: int) -> tuple[list[str], list[int]]:
-    """Cut questions to at most ``most`` pieces each; returns their texts and how many pieces each has.
+    """Cut questions to at most ``most`` pieces each; return their texts, and the number of pieces of each.
 
     The text is cut and not its pieces, because the tokenizer takes question and context as one pair of texts.
     """
@@ -290,17 +303,21 @@ def _start_of_window(window: Window) -> int:
 
 
 def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
-    """Return the first character of the first answer, and the one behind its last; ``None`` without an answer.
+    """Return the number of the first answer's first character, and of the one behind its last; ``None`` without answer.
 
-    The first one is negative if the answer was not found in the context.
+    1. Spaces around the answer do not count, because no token holds them: `` Berlin`` at 0 is 1 to 7.
+    2. The first number is negative if the answer was not found in the context.
     """
     if not answers["text"]:
         return None
-    start = int(answers["start"][0])
-    return start, start + len(answers["text"][0])
+    start, text = int(answers["start"][0]), answers["text"][0]
+    if start < 0:  # 2
+        return start, start + len(text)
+    leading_spaces = len(text) - len(text.lstrip())  # 1
+    return start + leading_spaces, start + len(text.rstrip())
 
 
-def _window(encoded: Any, row: int, ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> Window:
+def _window(encoded: Any, row: int, token_ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> Window:
     """Describe the part of the context that a row holds.
 
     "No answer" is labelled on the first special token (``[CLS]``), as in BERT's code. If truncation left no room for
@@ -310,8 +327,8 @@ def _window(encoded: Any, row: int, ids: Sequence[int], tokenizer: PreTrainedTok
     sequences = encoded.sequence_ids(row)
     context = [i for i, sequence in enumerate(sequences) if sequence == 1]
     offsets = np.array([encoded["offset_mapping"][row][i] for i in context], np.int32).reshape(-1, 2)
-    null = list(ids).index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0
-    return Window(context[0] if context else len(ids), offsets, null)
+    null = list(token_ids).index(tokenizer.cls_token_id) if tokenizer.cls_token_id in token_ids else 0
+    return Window(context[0] if context else len(token_ids), offsets, null)
 
 
 def _positions(window: Window, answer: tuple[int, int] | None) -> tuple[int, int]:

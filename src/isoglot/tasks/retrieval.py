@@ -22,7 +22,7 @@ from isoglot.formats.labelled.withheld import ADVICE
 from isoglot.formats.schema import BITEXT
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.results.example_counts import ExampleCounts, shares
-from isoglot.tasks.base import Predictions
+from isoglot.tasks.base import Predictions, split_pair
 from isoglot.tasks.features import StepProgress
 from isoglot.tasks.text_vectors import TextEncoder, TextPooling
 
@@ -132,14 +132,12 @@ class RetrievalTask:
         return [Location(str(path)) for path in find_sides(specs, self._languages(language), split)]
 
     def _languages(self, language: str) -> tuple[str, str]:
-        """Return the language and the pivot: ``de`` is ``(de, en)`` with the pivot ``en``, ``de-fr`` is ``(de, fr)``.
+        """Return the language and the pivot.
 
-        ``en-x-trans`` is one language: after ``x`` stands a subtag for private use (BCP 47).
+        With the pivot ``en``, ``de`` is ``(de, en)`` and ``de-fr`` is ``(de, fr)``.
         """
-        if "-" in language and "-x-" not in language:
-            source, _, pivot = language.partition("-")
-        else:
-            source, pivot = language, self.pivot
+        source, pivot = split_pair(language)
+        pivot = pivot or self.pivot
         if source == pivot:
             raise ConfigurationError(
                 f"both sides are in {source!r}; leave the pivot out of [[languages]], or name another with "

@@ -34,13 +34,14 @@ def maximal_context(windows: Sequence[Window]) -> list[NDArray[np.bool_]]:
         count = len(window.offsets)
         position = np.arange(count)
         scores = np.minimum(position, count - 1 - position) + 0.01 * count
-        for key, score in zip(map(tuple, window.offsets.tolist()), scores.tolist(), strict=True):
-            if key not in best or score > best[key][0]:
-                best[key] = (score, number)
-    return [
-        np.array([best[(a, b)][1] == number for a, b in window.offsets.tolist()], bool)
-        for number, window in enumerate(windows)
-    ]
+        for characters, score in zip(map(tuple, window.offsets.tolist()), scores.tolist(), strict=True):
+            if characters not in best or score > best[characters][0]:
+                best[characters] = (score, number)
+    has_most_context: list[NDArray[np.bool_]] = []
+    for number, window in enumerate(windows):
+        winners = [best[characters][1] for characters in map(tuple, window.offsets.tolist())]
+        has_most_context.append(np.array(winners, np.int64) == number)
+    return has_most_context
 
 
 def best_answer(
@@ -52,7 +53,7 @@ def best_answer(
     max_answer_length: int = 30,
     null_threshold: float | None = None,
 ) -> tuple[str, float]:
-    """The answer with the highest sum of start and end score, and that sum.
+    """Return the answer with the highest sum of start and end score, and that sum.
 
     The options are those of :class:`isoglot.tasks.questions.QuestionTask`. ``outputs`` are start and end scores of each
     window. **Shape**: (2, length of the row).
@@ -60,16 +61,18 @@ def best_answer(
     1. A span of a window counts if its start is among the ``n_best`` starts and its end among the ``n_best`` ends.
     2. A token is a start only in the window that shows most context around it (:func:`maximal_context`).
     3. The score of no answer is the smallest of all windows: one window that has an answer is enough.
+    4. The answer is empty if no span counts, or if the score of no answer exceeds that of the best span by more than
+       ``null_threshold``. The score that is returned is then the score of no answer.
     """
     best: tuple[float, int, int] | None = None  # score, first character, end
     null = np.inf  # score of no answer
     starts_allowed = maximal_context(windows) if len(windows) > 1 else [None] * len(windows)
     for window, output, allowed in zip(windows, outputs, starts_allowed, strict=True):
         null = min(null, float(output[0, window.null] + output[1, window.null]))  # 3
-        span = _best_in(window, output, allowed, n_best, max_answer_length)
+        span = _best_in(window, output, allowed, n_best, max_answer_length)  # 1, 2
         if span is not None and (best is None or span[0] > best[0]):
             best = span
-    if best is None:
+    if best is None:  # 4
         return "", float(null)
     score, start, end = best
     if null_threshold is not None and null - score > null_threshold:

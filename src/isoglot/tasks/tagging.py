@@ -1,4 +1,4 @@
-"""Tagging: parts of speech and named entities, one label a word on one of its pieces."""
+"""Tagging: parts of speech and named entities, one tag a word, learned and predicted on one piece of the word."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -31,10 +31,10 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass
 class TaggingTask(HeadTask):
-    """One label a word, on one of its pieces; a word without any piece gets the unknown token.
+    """Predict one tag for each word, on one of its pieces; a word without any piece gets the unknown token.
 
     A sentence that is too long goes on in the next row, cut between words, so every word is tagged. A word of the
-    training or dev data whose tag is ``_`` is read, and neither learned from nor scored.
+    training or dev data whose tag is ``_`` (:data:`UNLABELLED`) is read, and neither learned from nor scored.
 
     Args:
         max_length: Tokens of a row, special ones included.
@@ -59,22 +59,33 @@ class TaggingTask(HeadTask):
     presets: ClassVar = {"xtreme": {**XTREME, "epochs": 10}, "align_mlm": {**ALIGN_MLM, "epochs": 10}}
     chunks: ClassVar[Callable[..., ChunkScores]]
 
+    def __post_init__(self) -> None:
+        """Refuse a negative overlap, which would skip words."""
+        super().__post_init__()
+        if self.overlap < 0:
+            raise ConfigurationError(f"overlap must be 0 words or more, got {self.overlap}")
+
     @property
     def _written(self) -> bool:
-        """Whether words are read as they are written."""
+        """Whether words are read as they are written: an option of :class:`PartsOfSpeech`."""
         return getattr(self, "words", "") == "written"
 
     def know(self, labels: Sequence[str] | None) -> None:
-        """Allow only these tags in data after this."""
+        """Take the tags of the head; after this, data with other tags are refused. ``None`` changes nothing."""
         self.allowed = self.allowed if labels is None else tuple(labels)
 
     def load(self, language: str, split: str) -> Dataset:
-        """TAGGED rows with tags that the task, or the trained model, has."""
+        """Load TAGGED rows with tags that the task, or the trained model, has.
+
+        Words without a tag are refused in test data, where every word counts. Other data may have some, but not such
+        words alone.
+        """
         rows = super().load(language, split)
         seen = {tag for tags in rows["tags"] for tag in tags}
-        if UNLABELLED in seen and (split == "test" or len(seen) == 1):
-            advice = "tag them, or give other data" if len(seen) > 1 else ADVICE
-            lacking = "words" if len(seen) > 1 else "all words"
+        has_tags = seen != {UNLABELLED}
+        if UNLABELLED in seen and (split == "test" or not has_tags):
+            advice = "tag them, or give other data" if has_tags else ADVICE
+            lacking = "words" if has_tags else "all words"
             raise ConfigurationError(
                 f"{self.name} data ({self.data.describe()}): {lacking} of the {split} data have no tag ({UNLABELLED}); "
                 f"{advice}"
@@ -94,18 +105,24 @@ class TaggingTask(HeadTask):
         return table
 
     def read_file(self, location: Location, language: str, split: str) -> Dataset:
-        """TAGGED rows."""
+        """Read TAGGED rows from a file of words and tags."""
         return read_tags(
             location.path, language=language, labels=self.allowed, name=self.format, surface=self._written
         )
 
     def labels(self, dataset: Dataset) -> list[str]:
-        """The allowed tags; without any, those of the data, with both prefixes of every type, ``O`` first."""
+        """Return the allowed tags; without any, those of the data, with both prefixes of every type, ``O`` first.
+
+        Of data with ``B-PER`` and ``I-LOC``: ``O``, ``B-LOC``, ``I-LOC``, ``B-PER``, ``I-PER``.
+        """
         if self.allowed is not None:
             return list(self.allowed)
         seen = {tag for tags in dataset["tags"] for tag in tags}
         types = sorted({tag[2:] for tag in seen - {"O", UNLABELLED}})
-        return ["O", *(f"{prefix}-{kind}" for kind in types for prefix in "BI")]
+        labels = ["O"]
+        for entity_type in types:
+            labels += [f"B-{entity_type}", f"I-{entity_type}"]
+        return labels
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
@@ -118,9 +135,14 @@ class TaggingTask(HeadTask):
         label_ids = {label: number for number, label in enumerate(model_labels(model))}
         template = single_template(tokenizer)
         room = self.max_length - template.size
+        if room < 1:
+            raise ConfigurationError(
+                f"max_length {self.max_length} leaves no room for a word beside {template.size} special tokens; "
+                f"raise it to {template.size + 1} or more"
+            )
         segments = takes_segments(model, tokenizer)
         spaces = _space_pieces(tokenizer)
-        unlabelled_pieces = spaces if self.label_piece == "text" else frozenset()
+        skipped_pieces = spaces if self.label_piece == "text" else frozenset()
 
         sentences = [list(words) for words in dataset["words"]]
         rows: list[EncodedRow] = []
@@ -128,23 +150,30 @@ class TaggingTask(HeadTask):
         for number, (cut, tags) in enumerate(
             zip(cut_words(tokenizer, sentences), dataset["tags"], strict=True)
         ):
-            if training and (unknown := set(tags) - {*label_ids, UNLABELLED}):
+            unknown_tags = set(tags) - {*label_ids, UNLABELLED}
+            if training and unknown_tags:
                 raise ConfigurationError(
-                    f"tag {min(unknown)!r} in the training data is not of the model's, {', '.join(label_ids)}"
+                    f"tag {min(unknown_tags)!r} in the training data is not of the model's, {', '.join(label_ids)}"
                 )
-            words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
-            word_count += len(words)
+            pieces_of_words = _pieces_by_word(
+                cut.ids, cut.words, len(tags), unknown_piece=tokenizer.unk_token_id
+            )
+            word_count += len(pieces_of_words)
             # Words whose first piece is a space and nothing else.
-            words_behind_a_space += sum(pieces[0] in spaces for pieces in words)
-            for first, first_counted, end in _windows([len(pieces) for pieces in words], room, self.overlap):
-                # A word alone that is longer than a row is cut.
-                pieces_by_word = words[first:end] if end - first > 1 else [words[first][:room]]
-                ids = template.sequence(np.concatenate(pieces_by_word))
-                positions = _label_positions(pieces_by_word, len(template.prefix), unlabelled_pieces)
+            words_behind_a_space += sum(pieces[0] in spaces for pieces in pieces_of_words)
+            lengths = [len(pieces) for pieces in pieces_of_words]
+            for first, first_counted, end in _windows(lengths, room, self.overlap):
+                pieces_in_row = pieces_of_words[first:end]
+                if len(pieces_in_row) == 1:
+                    # A word that is longer than a row has one for itself, and is cut.
+                    pieces_in_row = [pieces_in_row[0][:room]]
+                ids = template.sequence(np.concatenate(pieces_in_row))
+                positions = _label_positions(pieces_in_row, len(template.prefix), skipped_pieces)
                 # Words before the first that counts are context: their labels stand in the row before.
                 labelled = [(word, positions[word - first]) for word in range(first_counted, end)]
                 labels = np.full(len(ids), IGNORED, np.int32)
                 for word, position in labelled:
+                    # No part in the loss: words without a tag, and tags of dev data that the model does not have.
                     labels[position] = label_ids.get(tags[word], IGNORED)
                 if training and (labels == IGNORED).all():  # nothing to learn from
                     continue
@@ -166,22 +195,22 @@ class TaggingTask(HeadTask):
         return rows
 
     def reduce(self, logits: Any) -> Any:
-        """The best label at each position."""
+        """Keep the best label at each position."""
         return logits.argmax(-1)
 
     def decode(
         self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
     ) -> Predictions:
         """Give every word its best tag: each is labelled in exactly one row, at one position."""
-        names = list(self.allowed or ())
+        labels = list(self.allowed or ())
         predicted = [[""] * len(tags) for tags in dataset["tags"]]
         for row, output in zip(rows, outputs, strict=True):
             for word, position in row.detail:
-                predicted[row.example][word] = names[int(output[position])]
+                predicted[row.example][word] = labels[int(output[position])]
         return predicted
 
     def gold(self, dataset: Dataset) -> list[list[str]]:
-        """The tags of the data, in the form of predictions."""
+        """Return the tags of the data, in the form of predictions."""
         return list(dataset["tags"])
 
     def confusion(self, dataset: Dataset, predictions: Predictions) -> ConfusionMatrix:
@@ -194,7 +223,7 @@ class TaggingTask(HeadTask):
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:
-        """Chunk F1, precision, recall; token accuracy."""
+        """Count F1, precision and recall of chunks, and accuracy of words, for each sentence."""
         del language
         gold, predicted = _tagged_words(self.gold(dataset), list(predictions))
         return {**self.chunks(gold, predicted), "accuracy": tag_accuracy(gold, predicted)}
@@ -203,19 +232,22 @@ class TaggingTask(HeadTask):
 def _tagged_words(
     gold: Sequence[list[str]], predicted: Sequence[Any]
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """Return the tags and predictions of each sentence without the words that have no tag in the data."""
-    kept, guesses = list(gold), list(predicted)
+    """Return the tags and predictions of each sentence without the words that have no tag in the data.
+
+    Of the tags ``DET _ NOUN`` and the predictions ``DET ADJ VERB``: ``DET NOUN`` and ``DET VERB``.
+    """
+    gold_tags, predicted_tags = list(gold), list(predicted)
     for number, tags in enumerate(gold):
         if UNLABELLED in tags:
-            known = [place for place, tag in enumerate(tags) if tag != UNLABELLED]
-            kept[number] = [tags[place] for place in known]
-            guesses[number] = [guesses[number][place] for place in known]
-    return kept, guesses
+            tagged = [word for word, tag in enumerate(tags) if tag != UNLABELLED]
+            gold_tags[number] = [tags[word] for word in tagged]
+            predicted_tags[number] = [predicted[number][word] for word in tagged]
+    return gold_tags, predicted_tags
 
 
 @dataclass
 class PartsOfSpeech(TaggingTask):
-    """Universal Dependencies' parts of speech (UDPOS).
+    """Tag parts of speech, as Universal Dependencies have them (UDPOS).
 
     Args:
         words: Of CoNLL-U: syntactic ones, or as written, which XTREME's UDPOS has: a multiword token (zum, don't) is
@@ -240,7 +272,7 @@ class PartsOfSpeech(TaggingTask):
 
 @dataclass
 class NamedEntities(TaggingTask):
-    """Named entities in IOB2 (PAN-X, WikiANN)."""
+    """Tag named entities in IOB2 (PAN-X, WikiANN)."""
 
     kind = "ner"
     xtreme = "panx"
@@ -258,44 +290,44 @@ class NamedEntities(TaggingTask):
 
 
 def _space_pieces(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Numbers of the pieces that are a space and nothing else: SentencePiece's ``▁``, and ``Ġ`` of byte-level BPE."""
+    """Return the pieces that are a space and nothing else: SentencePiece's ``▁``, and ``Ġ`` of byte-level BPE."""
     numbers: set[Any] = {tokenizer.convert_tokens_to_ids(piece) for piece in ("▁", "Ġ")}
     return frozenset(numbers - {None, tokenizer.unk_token_id})
 
 
 def _label_positions(
-    pieces_by_word: Sequence[Sequence[int]], before: int, unlabelled: frozenset[int]
+    pieces_of_words: Sequence[Sequence[int]], before: int, skipped_pieces: frozenset[int]
 ) -> list[int]:
-    """Return the position in a row at which each word has its label: its first piece that is not ``unlabelled``.
+    """Return the position in a row at which each word has its label: its first piece that is not skipped.
 
-    A word of such pieces alone has its label on the first. ``before``: Special tokens before the first word.
+    A word of skipped pieces alone has its label on the first. ``before``: Special tokens before the first word.
     """
     positions = []
     start = before
-    for pieces in pieces_by_word:
-        place = next((place for place, piece in enumerate(pieces) if piece not in unlabelled), 0)
+    for pieces in pieces_of_words:
+        place = next((place for place, piece in enumerate(pieces) if piece not in skipped_pieces), 0)
         positions.append(start + place)
         start += len(pieces)
     return positions
 
 
 def _pieces_by_word(
-    ids: Sequence[int], words: Sequence[int], count: int, *, unknown: int | None
+    pieces: Sequence[int], word_of_piece: Sequence[int], count: int, *, unknown_piece: int | None
 ) -> list[list[int]]:
-    """Group pieces by word.
+    """Group pieces by word: pieces 7 8 9 of the words 0 0 1 are ``[[7, 8], [9]]``.
 
     1. A piece of no word (its word is -1), such as a lone space, goes to the word before it.
-    2. A word without a piece, such as a control character that the tokenizer drops, gets the unknown one.
+    2. A word without a piece, such as a control character that the tokenizer drops, gets the unknown piece.
 
-    ``count``: Number of words. ``unknown``: Number of the unknown piece.
+    ``count``: Number of words.
     """
     by_word: list[list[int]] = [[] for _ in range(count)]
     current = 0
-    for piece, word in zip(ids, words, strict=True):
-        current = word if word >= 0 else current
+    for piece, word in zip(pieces, word_of_piece, strict=True):
+        current = word if word >= 0 else current  # 1
         by_word[current].append(piece)
-    missing = [0 if unknown is None else unknown]
-    return [pieces or missing for pieces in by_word]
+    stand_in = [0 if unknown_piece is None else unknown_piece]  # 2
+    return [pieces_of_word or stand_in for pieces_of_word in by_word]
 
 
 def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int, int, int]]:
@@ -304,15 +336,16 @@ def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int,
     Every word counts in exactly one run; the words of a run before it are context. Words of 2, 2 and 3 pieces with room
     for 5 and an overlap of 1 make the runs (0, 0, 2) and (1, 2, 3).
 
-    ``lengths``: Pieces of each word. ``overlap``: Most words of context.
+    ``lengths``: Pieces of each word. ``overlap``: Maximum words of context.
     """
     windows = []
     first_counted = 0
     while first_counted < len(lengths):
-        first = max(0, first_counted - overlap) if first_counted else 0
+        first = max(0, first_counted - overlap)
         # Context gives way until the first word that counts fits; a longer word than the room is cut to it.
         while first < first_counted and sum(min(n, room) for n in lengths[first : first_counted + 1]) > room:
             first += 1
+        # Further words follow as long as they fit.
         end, used = first, 0
         while end < len(lengths) and (used + lengths[end] <= room or end <= first_counted):
             used += min(lengths[end], room)

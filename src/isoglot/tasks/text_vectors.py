@@ -43,9 +43,9 @@ _LEAST_LENGTH = 3
 class TextEncoder:
     """Turn texts into vectors, each from the first ``max_length`` tokens of a text. Threads may share one encoder.
 
-    Words that the vocabulary does not know take no part in the mean. A text without a known word has a null vector,
-    which is near to nothing. A call that met unknown words ends with one
-    :class:`~isoglot.core.errors.UnknownWordsWarning`.
+    Words that the vocabulary does not know take no part in the mean. A text of unknown words alone has a null vector,
+    which is near to nothing; an empty text has the vector of its special tokens, and with ``static`` a null vector. A
+    call that met unknown words ends with one :class:`~isoglot.core.errors.UnknownWordsWarning`.
 
     Args:
         model: An encoder, or the folder or hub name of one; the one that comes with isoglot by default.
@@ -178,8 +178,8 @@ class TextEncoder:
         collator = RowCollator(self.tokenizer)
         rows = []
         for row, mask in zip(ids, masks, strict=True):
-            # A mean over no piece is undefined. A text without a piece takes the mean of its special tokens; it becomes
-            # a null vector below if it is unknown, and keeps the mean if it is empty.
+            # A mean over no piece is undefined, so a text without pieces takes the mean of its special tokens. An empty
+            # text keeps that mean; a text of unknown words becomes a null vector below.
             rows.append({"input_ids": row, "pooled_mask": mask if mask.any() else ~mask})
         for batch, inputs in device_batches(rows, collator, self.model.device, max_tokens, progress):
             states = encode_to_layer(self.model, inputs, int(self.layer), training=False).float()

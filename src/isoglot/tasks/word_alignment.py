@@ -20,7 +20,7 @@ from isoglot.formats.schema import ALIGNED
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.results.example_counts import ExampleCounts
 from isoglot.results.link_counts import require_sure
-from isoglot.tasks.base import Predictions
+from isoglot.tasks.base import Predictions, split_pair
 from isoglot.tasks.features import StepProgress
 
 _WINDOW = 256
@@ -41,9 +41,11 @@ class WordAlignmentTask:
         name: In results.
         method: How links are chosen; see ``isoglot align --methods``. By default what ``isoglot tune`` chose for the
             encoder, else itermax.
-        layer: Hidden states' number; by default what ``isoglot tune`` chose, else the method's.
-        base: What the file counts words from.
-        aligner: Further options of :class:`isoglot.aligners.embedding.aligner.EmbeddingAligner`.
+        layer: Number of the layer whose vectors are compared; by default what ``isoglot tune`` chose, else the
+            method's.
+        base: Number of the first word of a sentence in the file.
+        aligner: Further options of :class:`isoglot.aligners.embedding.aligner.EmbeddingAligner`; a method or layer here
+            counts more than the ones above.
 
     **Metrics**: ``aer``, ``precision``, ``recall``, ``f1`` in %.
     """
@@ -59,7 +61,7 @@ class WordAlignmentTask:
 
     def __post_init__(self) -> None:
         """Refuse options that the aligner does not take, before anything is measured."""
-        EmbeddingOptions.check(method=self.method, layer=self.layer, **(self.aligner or {}))
+        EmbeddingOptions.check(**{"method": self.method, "layer": self.layer, **(self.aligner or {})})
 
     def load(self, language: str, split: str) -> Dataset:
         """Load rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
@@ -73,7 +75,7 @@ class WordAlignmentTask:
 
     def _read(self, path: str, language: str) -> Dataset:
         """Read the rows of a file, or of a corpus in a folder."""
-        source, _, target = language.partition("-")
+        source, target = split_pair(language)
         languages = (source, target) if target else None
         pairs = gold_pairs(path, limit=None, languages=languages, base=self.base)
         columns: dict[str, list[Any]] = {name: [] for name in _GOLD}

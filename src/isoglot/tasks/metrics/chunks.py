@@ -45,16 +45,16 @@ def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str
     prefix_before, type_before, first = "O", "", 0
     # An O behind the last tag closes a chunk that reaches to the end.
     for position, tag in enumerate((*tags, "O")):
-        prefix, kind = tag[:1], type_of(tag)
+        prefix, chunk_type = tag[:1], type_of(tag)
         neighbours = (prefix_before, prefix)
-        changes = kind != type_before
+        changes = chunk_type != type_before
         ends = prefix_before in ("E", "S") or neighbours in _CLOSES_BETWEEN  # 1
         if ends or (changes and prefix_before not in _OUTSIDE):
             found.append((type_before, first, position - 1))
         begins = prefix in ("B", "S") or neighbours in _OPENS_BETWEEN  # 2
         if begins or (changes and prefix not in _OUTSIDE):
             first = position
-        prefix_before, type_before = prefix, kind
+        prefix_before, type_before = prefix, chunk_type
     return found
 
 
@@ -67,6 +67,7 @@ def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
         >>> entity_score([["B-PER", "I-PER"]], [["B-PER", "O"]])["f1"].value
         0.0
     """
+    # The type is what follows the prefix and a hyphen: PER of B-PER. O, and a B without a type, have the type _.
     return _score(gold, predicted, lambda tag: tag[1:].split("-", 1)[-1] or "_")
 
 
@@ -78,11 +79,12 @@ def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[
         >>> pos_chunk_score(gold, [["DET", "NOUN", "VERB", "VERB", "PUNCT"]])["f1"].value
         50.0
     """
+    # The type is the whole of a bare tag: NOUN. seqeval 0.0.12 takes what follows the last hyphen, if there is one.
     return _score(gold, predicted, lambda tag: tag.rsplit("-", maxsplit=1)[-1])
 
 
 def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ExampleCounts:
-    """Score the share of tokens whose tag is right, counted per sentence."""
+    """Count the tokens whose tag is right, and all tokens, for each sentence."""
     _require_parallel(gold, predicted)
     right = []
     for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
