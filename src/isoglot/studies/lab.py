@@ -30,8 +30,8 @@ from isoglot.studies.step_folders import StepFolders
 from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
 _STEP = "step"
-"""Key under which the folder's manifest keeps the record of the step. The manifest of a step that trains also holds the
-record of the run."""
+"""Key of the step's record in the folder's manifest file. The file of a step that trains also holds the record of the
+run."""
 _FIRST_STAND_IN = 900_000_001
 """The first of the numbers that stand for numbers not known yet. No size of a study is near it."""
 _MOST_LISTED = 6
@@ -44,8 +44,13 @@ class Lab:
     A study is a function of a lab::
 
         def table1(lab):
-            encoder = lab.pretrain("tlm", "tlm", {"steps": lab.size["steps"]})
-            lab.cell("mine", row="tlm", column="de", value=lambda: lab.evaluate(encoder, task).value("de"))
+            def score():
+                encoder = lab.pretrain("tlm", "tlm", {"steps": lab.size["steps"]})
+                return lab.evaluate(encoder, task).value("de")
+
+            lab.cell("mine", row="tlm", column="de", value=score)
+
+    Ask for every step inside the function of the cell: only the steps that this function asks for are made.
 
     Args:
         sizes: Sizes of the study, each one value or one value per scale: ``{"steps": (10, 100, 1000)}``.
@@ -374,16 +379,17 @@ class Lab:
             began = time.monotonic()
             # Hashed before the run: the step reads these contents, and files may change while it runs.
             outside = {entry.path: entry.content for entry in step.reads(f"{self.root}/")}
-            facts = step.expanded().run(folder, self.progress)
+            recorded = step.expanded().run(folder, self.progress)
             about = {"name": work.name, "step": step.model_dump(mode="json"), "outside": outside}
-            return {**about, **facts, "seconds": round(time.monotonic() - began, 2)}
+            return {**about, **recorded, "seconds": round(time.monotonic() - began, 2)}
 
         try:
             for need in work.needs:
+                # Refuses weights that were changed since they were trained; a step without weights passes.
                 require_checkpoint(need.folder)
             if work.has_lost_weights:
-                # The step was made once, its weights were deleted, and another step needs them: delete the record
-                # too, so that the step is made again.
+                # The step was made once, its weights were deleted, and another step needs them. Empty the folder of
+                # its records, also of those under the names of earlier releases, so that the step is made again.
                 clear(work.folder, FORMER_NAMES[_STEP])
             _, is_new = _record(work.folder).make(make, resumes=step.resumes)
         except IsoglotError as error:
@@ -395,5 +401,9 @@ class Lab:
 
 
 def _record(folder: Path) -> Record:
-    """Return the record of a step's folder; it names no inputs, as the key in the folder's name is a hash of all."""
+    """Return the record of a step's folder.
+
+    The record compares no inputs: the fields are hashed in the folder's name, and the contents of files from outside
+    are compared by :func:`isoglot.studies.program.inspect_programs`.
+    """
     return Record(folder, {}, what=_STEP, part=_STEP)

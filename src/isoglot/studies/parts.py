@@ -32,7 +32,7 @@ class Work:
     folder: Path
     name: str = field(compare=False)
     step: Step = field(compare=False)
-    manifest: dict[str, Any] = field(compare=False)  # what the step recorded; empty until it is made
+    manifest: dict[str, Any] = field(compare=False)  # the step's record; empty until the step is made
     lab: Lab = field(compare=False, repr=False)
     # Folders of other steps that the step reads.
     needs: Sequence[Work] = field(default=(), compare=False, repr=False)
@@ -70,7 +70,9 @@ class Work:
         return self.manifest[name]
 
     def value(self, metric: str, *, row: tuple[str, str, str] | None = None) -> float:
-        """Return a number among the ``values`` of the step, such as ``de/f1``; NaN before the step is made.
+        """Return a number among the ``values`` of the step, such as ``de/f1``.
+
+        The number is NaN before the step is made, and if the step did not record it.
 
         ``row``: Task, language and metric that the number has in ``results.jsonl``. By default the task is the kind of
         the step, and ``de/f1`` has the language ``de`` and the metric ``f1``.
@@ -113,7 +115,9 @@ class TaskScores:
         Raises:
             UnavailableError: There are no languages.
         """
-        return fmean(self.value(language, metric) for language in self.languages or [""])
+        if not self.languages:
+            raise UnavailableError("no data in any language at this scale")
+        return fmean(self.value(language, metric) for language in self.languages)
 
 
 @dataclass(eq=False)
