@@ -22,11 +22,11 @@ TASK = StudyTask("xnli", ["data/{language}.{split}.tsv"], ["de", "es"], train={"
 def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
     lab = Lab(SIZES, scale="tiny", changes={"steps": 20})
     assert (lab.size, lab.seeds) == ({"seeds": [1, 2], "steps": 20, "text": 50}, [1, 2])
-    assert lab.setting.paper == {"steps": 1000} and lab.setting.reported(lab.size) == {
+    assert lab.setting.paper_where_different == {"steps": 1000} and lab.setting.reported(lab.size) == {
         "steps": 20,
         "text": 50,
     }
-    assert Lab(SIZES, scale="paper").setting.paper == {}
+    assert Lab(SIZES, scale="paper").setting.paper_where_different == {}
     assert [Lab(SIZES, scale=scale).at("t", "s", "p") for scale in ("tiny", "small", "paper")] == [
         "t",
         "s",
@@ -46,7 +46,7 @@ VARIANTS = {"literal": {"steps": (1, 2, 3)}, "authors": "no code was published"}
 
 def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:
     small = Setting.of(SIZES, VARIANTS, scale="small", changes={"variant": "literal"})
-    assert (small.size["steps"], small.paper, small.variant) == (2, {"steps": 3}, "literal")
+    assert (small.size["steps"], small.paper_where_different, small.variant) == (2, {"steps": 3}, "literal")
     assert typed(small.changes_of(small.size)) == "variant=literal"
     both = Setting.of(SIZES, VARIANTS, scale="paper", changes={"variant": "literal", "steps": 7, "text": [1]})
     assert both.size["steps"] == 7

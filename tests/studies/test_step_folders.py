@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
+from study_steps import Trains
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs.files import write_json
@@ -60,3 +62,17 @@ def test_a_manifest_is_read_once_in_a_look_and_again_after_it(tmp_path: Path) ->
         write_json(pairs.folder / "manifest.json", {"step": {"pairs": 3}})
         assert not lab.make("pairs", SamplePairs, **FIELDS).manifest
     assert lab.make("pairs", SamplePairs, **FIELDS).fact("pairs") == 3
+
+
+def test_lost_weights_are_not_cleared_under_another_process_that_makes_them_again(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    lab = Lab({"seeds": [1]}, root=tmp_path / "out")
+    fields = {"log": str(tmp_path / "log"), "number": 1}
+    lab.run(lab.make("first", Trains, **fields))
+    lost = lab.make("first", Trains, **fields)
+    shutil.rmtree(lost.folder / "checkpoint")
+    assert lost.has_lost_weights
+    # The other process emptied the folder, and its run has begun.
+    (lost.folder / "manifest.json").unlink()
+    (lost.folder / "run.json").write_text("{}")
+    assert lab.run(lost) and (lost.folder / "run.json").exists()

@@ -14,7 +14,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.studies.lab import Lab
 from isoglot.studies.sizes import Sizes, Variants
 
-PAPERS = ("align_mlm", "ppa", "weam", "xlm_align", "real")
+PAPER_MODULES = ("align_mlm", "ppa", "weam", "xlm_align", "real")
 DEMO = "demo"
 """A study that is not listed: `isoglot demo` runs it."""
 
@@ -34,7 +34,7 @@ class Study:
 
 def builtin_studies() -> dict[str, Study]:
     """Return the studies that come with isoglot, by name and in the order of their modules."""
-    return {study.name: study for paper in PAPERS for study in _shipped(paper)}
+    return {study.name: study for paper in PAPER_MODULES for study in _shipped(paper)}
 
 
 def find_studies(names: Sequence[str | Study]) -> list[Study]:
@@ -68,7 +68,7 @@ def find_studies(names: Sequence[str | Study]) -> list[Study]:
             if study.name == wanted or study.name.startswith(f"{wanted}/"):
                 matching[study.name] = study
         if not matching:
-            hint = did_you_mean(name, [*builtin, *PAPERS])
+            hint = did_you_mean(name, [*builtin, *PAPER_MODULES])
             raise ConfigurationError(f"unknown study {name!r}; {hint} (`isoglot study --list` lists them)")
         found |= matching
     return list(found.values())

@@ -19,19 +19,15 @@ from typing import Any
 
 from isoglot.core.checks import given_texts
 from isoglot.core.errors import ConfigurationError, IsoglotError
-from isoglot.runs.folder import clear, require_checkpoint
-from isoglot.runs.record import FORMER_NAMES, Record
+from isoglot.runs.folder import require_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.inputs import Input
 from isoglot.studies.parts import NumberSource, StudyPart, TaskScores, Work
 from isoglot.studies.sizes import SCALES, Setting, SizeLog, Sizes, Variants
 from isoglot.studies.step import Step, UnavailableError, with_leaves
-from isoglot.studies.step_folders import StepFolders
+from isoglot.studies.step_folders import StepFolders, empty_if_lost, record_of
 from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
-_STEP = "step"
-"""Key of the step's record in the folder's manifest file. The file of a step that trains also holds the record of the
-run."""
 _FIRST_STAND_IN = 900_000_001
 """The first of the numbers that stand for numbers not known yet. No size of a study is near it."""
 _MOST_LISTED = 6
@@ -331,9 +327,9 @@ class Lab:
     def _manifest(self, folder: Path) -> dict[str, Any]:
         """Read the record of the step in a folder; empty until the step is made."""
         if self._manifests is None:
-            return _record(folder).read() or {}
+            return record_of(folder).read() or {}
         if folder not in self._manifests:
-            self._manifests[folder] = _record(folder).read() or {}
+            self._manifests[folder] = record_of(folder).read() or {}
         return self._manifests[folder]
 
     @contextmanager
@@ -388,22 +384,12 @@ class Lab:
                 # Refuses weights that were changed since they were trained; a step without weights passes.
                 require_checkpoint(need.folder)
             if work.has_lost_weights:
-                # The step was made once, its weights were deleted, and another step needs them. Empty the folder of
-                # its records, also of those under the names of earlier releases, so that the step is made again.
-                clear(work.folder, FORMER_NAMES[_STEP])
-            _, is_new = _record(work.folder).make(make, resumes=step.resumes)
+                # Another step needs the weights: the step is made again.
+                empty_if_lost(work)
+            _, is_new = record_of(work.folder).make(make, resumes=step.resumes)
         except IsoglotError as error:
             raise IsoglotError(f"{work.title}: {error}") from error
         except Exception as error:
             error.add_note(f"while doing {work.title} in {work.folder}")
             raise
         return is_new
-
-
-def _record(folder: Path) -> Record:
-    """Return the record of a step's folder.
-
-    The record compares no inputs: the fields are hashed in the folder's name, and the contents of files from outside
-    are compared by :func:`isoglot.studies.program.inspect_programs`.
-    """
-    return Record(folder, {}, what=_STEP, part=_STEP)

@@ -1,4 +1,4 @@
-"""The folder of a step: steps with equal fields share one folder, whoever asks for them.
+"""The folder of a step, and its record: steps with equal fields share one folder, whoever asks for them.
 
 class, fields ─> checked step ─> key (a hash of class and fields) ─> ROOT/KIND/NAME-KEY
 """
@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from isoglot.core.checks import checked
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs.fingerprint import key_of
+from isoglot.runs.folder import clear
+from isoglot.runs.lock import locked
+from isoglot.runs.record import FORMER_NAMES, Record
 from isoglot.studies.parts import Work
 from isoglot.studies.step import NAMES, Step, with_leaves
 
@@ -23,6 +27,9 @@ _UNHASHED: dict[str, Any] = {**dict.fromkeys(NAMES, True), "keep": True, "finetu
 They are the names that only people read, also those of the fine-tuning inside an evaluation, and whether fine-tuned
 weights are kept.
 """
+_STEP = "step"
+"""Key of the step's record in the folder's manifest file. The file of a step that trains also holds the record of the
+run."""
 _LONGEST_SLUG = 60
 """Most characters of a step's name in the name of the folder."""
 
@@ -91,6 +98,27 @@ class StepFolders:
             existing = sorted(parent.glob(f"*-{key}"))
             self._folders[key] = existing[0] if existing else parent / f"{slug}-{key}"  # 3
         return self._folders[key]
+
+
+def record_of(folder: Path) -> Record:
+    """Return the record of a step's folder.
+
+    The record compares no inputs: the fields are hashed in the folder's name, and the contents of files from outside
+    are compared by :func:`isoglot.studies.program.inspect_programs`.
+    """
+    return Record(folder, {}, what=_STEP, part=_STEP)
+
+
+def empty_if_lost(work: Work) -> None:
+    """Empty the folder of a step whose weights were deleted, so that the step is made again.
+
+    The records go too, also those under the names of earlier releases.
+    """
+    with locked(work.folder):
+        # Read the record again: another process may have emptied the folder meanwhile, and begun to train in it.
+        recorded_now = replace(work, manifest=record_of(work.folder).read() or {})
+        if recorded_now.has_lost_weights:
+            clear(work.folder, FORMER_NAMES[_STEP])
 
 
 def _path_of_work(value: Any) -> str:

@@ -6,7 +6,7 @@ Start with :func:`run_studies`, which does everything; :func:`write_study` write
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
@@ -125,7 +125,7 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
     if not (empty or has_drawing or has_number or folder.is_dir()):
         return StudyTables(program, folder, tables, [])
     _write_tables(program, cells, tables)
-    _write_results(folder, results, in_tables)
+    _write_results(folder, list(results), in_tables)
     for part in program.parts:
         if not part.table:
             _write_figure(part, folder / "figures")
@@ -178,7 +178,7 @@ def _cell(
         about=program.caption,
         setting=typed(changes),
         sizes=sizes,
-        paper_sizes={name: size for name, size in setting.paper.items() if name in sizes},
+        paper_sizes={name: size for name, size in setting.paper_where_different.items() if name in sizes},
     )
 
 
@@ -191,16 +191,16 @@ def _write_tables(program: Program, cells: Sequence[Cell], tables: Sequence[Tabl
     write_text(program.folder / "table.txt", f"{program.study.title}\n\n{text}")
 
 
-def _write_results(folder: Path, results: Collection[str], parts: Sequence[StudyPart]) -> None:
-    """Write the results, given as lines of JSON, and the records of the encoders behind them.
+def _write_results(folder: Path, lines: Sequence[str], parts: Sequence[StudyPart]) -> None:
+    """Write the results, given as ``lines`` of JSON, and the records of the encoders behind them.
 
     Without results, delete both files of an earlier call.
     """
-    if not results:
+    if not lines:
         for name in (FILE_NAME, RUNS):
             (folder / name).unlink(missing_ok=True)
         return
-    write_text(folder / FILE_NAME, "".join(f"{result}\n" for result in results))
+    write_text(folder / FILE_NAME, "".join(f"{line}\n" for line in lines))
     works = dict.fromkeys(work for part in parts for work in part.steps)
     write_json(folder / RUNS, {"runs": list(_records(works))})
 
@@ -289,7 +289,8 @@ def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) ->
 def _row(source: NumberSource) -> dict[str, Any]:
     """Return the row behind a number: the row that an evaluation wrote, or a row made from the number's name.
 
-    The number ``de/f1`` of an evaluation has the row of German with F1, and ``de/`` the first row of German.
+    The number ``de/f1`` of an evaluation has the row of German with F1. ``de/`` has the first row of German, because a
+    task gives its primary metric first.
     """
     manifest = source.work.manifest
     language, _, metric = source.metric.rpartition("/")
