@@ -1,4 +1,7 @@
-"""Options of studies; each field is an argument of ``isoglot.study`` and a flag of ``isoglot study``."""
+"""Options of studies: each field is an argument of ``isoglot.study`` and a flag of ``isoglot study``.
+
+The field ``settings`` is the argument ``sizes`` of ``isoglot.study``, and the flag ``--set``.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ class StudyRequest(Options):
     workers: Workers | None = option(None, "Processes of the local engine, one thread each if several.")
 
     @property
-    def sizes(self) -> dict[str, Any]:
-        """Sizes in place of the scale's: the settings, and the seeds as one more of them."""
+    def changes(self) -> dict[str, Any]:
+        """Sizes in place of the scale's: those of ``settings``, and ``seeds`` as one more of them."""
         if self.seeds is None:
             return self.settings
         if "seeds" in self.settings:

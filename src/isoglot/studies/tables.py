@@ -70,7 +70,7 @@ def run_studies(
     Args:
         names: Studies, papers or files: ``["weam/table1"]``.
         out: Folder of the studies.
-        request: Scale, sizes, selected cells and engine. Without ``workers`` there is a process per core, and at most
+        request: Scale, changes of sizes, selected cells and engine. Without ``workers`` there is a process per core, and at most
             one per encoder.
         progress: Gets lines and bars.
 
@@ -82,7 +82,7 @@ def run_studies(
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
     reporter, request = reporter_of(progress), request or StudyRequest()
     encoders, patterns = part_and_cells(request.only)
-    selection = Selection(names, out, request.scale, request.sizes, patterns, request.keep)
+    selection = Selection(names, out, request.scale, request.changes, patterns, request.keep)
     programs = selection.programs(reporter)
     plan = inspect_programs(programs, encoders=encoders, check=not request.tables_only)
     tally = Tally()
@@ -92,20 +92,20 @@ def run_studies(
         engine = request.engine
         tally = measure(programs, plan, selection, engine=engine, workers=workers, progress=reporter)
     # Write before any mistake is raised: numbers that were measured are kept.
-    written = [write_study(program, empty=not request.tables_only) for program in programs]
+    written = [write_study(program, even_without_numbers=not request.tables_only) for program in programs]
     tally.require_all()
     if not request.tables_only:
         plan.require_measurable()
     return written
 
 
-def write_study(program: Program, *, empty: bool = True) -> StudyTables:
+def write_study(program: Program, *, even_without_numbers: bool = True) -> StudyTables:
     """Write the numbers of a study that are known so far, and return the tables.
 
     The files are ``cells.jsonl``; ``results.jsonl``, with the records of the runs in ``runs.json``; ``table.txt``; and
     the folder ``figures``.
 
-    ``empty``: Write the files even if no number is known yet.
+    ``even_without_numbers``: Write the files even if no number is known yet.
     """
     from isoglot.reports.beside_papers import tables_beside_papers  # noqa: PLC0415 - loads scipy
 
@@ -122,7 +122,7 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
     # A folder of an earlier call is written again, even if its numbers are known no more.
     has_drawing = any(isinstance(part.content, Work) and part.content.manifest for part in program.parts)
     has_number = any(cell.value is not None for cell in cells)
-    if not (empty or has_drawing or has_number or folder.is_dir()):
+    if not (even_without_numbers or has_drawing or has_number or folder.is_dir()):
         return StudyTables(program, folder, tables, [])
     _write_tables(program, cells, tables)
     _write_results(folder, list(results), in_tables)
