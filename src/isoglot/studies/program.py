@@ -70,7 +70,7 @@ class Selection:
         """Run each study on a lab, which collects the study's cells and figures.
 
         Raises:
-            ConfigurationError: An unknown study or size, or no cell matches ``only``.
+            ConfigurationError: An unknown study or size, a step that no cell asks for, or no cell matches ``only``.
         """
         # Studies of one file share the file's object SIZES, and by its identity they share a lab. A step that several
         # of them ask for is then found once.
@@ -81,9 +81,10 @@ class Selection:
             if lab is None:
                 lab = self._lab_for(study, progress)
                 labs[id(study.sizes)] = lab
-            lab.parts = []
+            lab.parts, lab.steps = [], {}
             lab.size.read.clear()
             study.run(lab)
+            _require_no_steps(study, lab)
             programs.append(self._program(study, lab))
         if self.only and not any(program.parts for program in programs):
             raise _no_match([cell for program in programs for cell in program.unselected])
@@ -112,6 +113,16 @@ class Selection:
             elif part.table:
                 unselected.append(part)
         return Program(study, lab, selected, unselected)
+
+
+def _require_no_steps(study: Study, lab: Lab) -> None:
+    """Refuse a study whose function asked for steps itself: no cell would need them, so they would never be made."""
+    if lab.steps:
+        first = next(iter(lab.steps))
+        raise ConfigurationError(
+            f"{study.name}: asks for the step {first.title!r} outside of its cells; ask for steps inside the function "
+            "that is given to `lab.cell` or `lab.figure`"
+        )
 
 
 def _no_match(cells: Sequence[StudyPart]) -> ConfigurationError:

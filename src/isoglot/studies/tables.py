@@ -70,8 +70,8 @@ def run_studies(
     Args:
         names: Studies, papers or files: ``["weam/table1"]``.
         out: Folder of the studies.
-        request: Scale, changes of sizes, selected cells and engine. Without ``workers`` there is a process per core, and at most
-            one per encoder.
+        request: Scale, changes of sizes, selected cells and engine. Without ``workers`` there is a process per core,
+            and at most one per encoder.
         progress: Gets lines and bars.
 
     Raises:
