@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isoglot.core.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.inputs import Input
@@ -192,6 +192,9 @@ def inspect_programs(
                 except ConfigurationError as error:
                     # Wrong labels, or a step whose fields do not fit changed sizes.
                     problems += [f"{program.study.name}: {text}" for text in error.problems]
+                except IsoglotError as error:
+                    # A fact that the finished step did not record.
+                    problems.append(f"{program.study.name}: {error}")
                 else:
                     parts.append(part)
     works = dict.fromkeys(work for part in parts for work in part.steps)

@@ -12,7 +12,7 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.core.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.results.rows import CELLS, FILE_NAME, RUNS, Cell, Result, write_cells
 from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import CHECKPOINT
@@ -115,7 +115,11 @@ def write_study(program: Program, *, even_without_numbers: bool = True) -> Study
     program.lab.inputs = {}
     with program.lab.manifests_read_once():
         for part in all_parts:
-            part.ask()
+            try:
+                part.ask()
+            except IsoglotError as error:
+                # A mistake in this cell alone, such as a fact that no step recorded: the other cells are written.
+                part.unavailable = str(error)
     in_tables = [part for part in all_parts if part.table]
     cells, results = _cells_and_results(program, in_tables)
     tables = tables_beside_papers(cells)
