@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from study_programs import add_sum, built
 from study_programs import made as made_here
-from study_steps import Add
+from study_steps import Add, Fails
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.results.rows import Cell, read_cells
@@ -163,6 +163,35 @@ def test_a_cell_that_chooses_by_a_number_is_asked_again_when_the_number_is_known
     program = built(Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {}), tmp_path / "out")
     assert made_here(program).made == {"analyse": 2}
     assert [line.split()[0] for line in log.read_text().splitlines()] == ["1", "5"]
+
+
+def test_a_cell_whose_choice_falls_on_a_step_that_failed_is_left_out_with_the_mistake(tmp_path: Path) -> None:
+    """The step fails for the first cell, before the second cell knows that it needs this step as well."""
+
+    def failing(lab: Lab, count: int = 1) -> float:
+        fails = lab.make("fails", Fails)
+        return sum(add_sum(lab, f"add {n}", str(log), n, to=str(fails)) for n in range(count))
+
+    def choosing(lab: Lab) -> float:
+        first = add_sum(lab, "first", str(log), 1)
+        return failing(lab) if first == 1 else add_sum(lab, "other", str(log), 5)
+
+    def guessing(lab: Lab) -> float:
+        first = add_sum(lab, "first", str(log), 1)
+        return add_sum(lab, "other", str(log), 5) if first == 1 else failing(lab)
+
+    def table(lab: Lab) -> None:
+        # Nine steps wait for the step that fails, so it is made before the first step of the other two cells.
+        lab.cell("mine", row="fails", column="sum", value=partial(failing, lab, 9))
+        lab.cell("mine", row="falls on it", column="sum", value=partial(choosing, lab))
+        lab.cell("mine", row="guesses it", column="sum", value=partial(guessing, lab))
+
+    log = tmp_path / "log"
+    log.touch()
+    program = built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
+    tally = made_here(program)
+    assert tally.failed == dict.fromkeys(("fails:sum", "falls on it:sum"), "data fails: no such thing")
+    assert {part.row[0]: part.content for part in program.parts}["guesses it"] == 5
 
 
 def test_steps_that_others_wait_for_come_first_and_no_two_workers_want_one_folder(tmp_path: Path) -> None:

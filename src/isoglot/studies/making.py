@@ -128,6 +128,7 @@ class Schedule:
         self._parts = dict(parts)
         self._progress = progress
         self._handed_out: set[Path] = set()  # folders of steps that are being made, and of steps that failed
+        self._failed: dict[Path, IsoglotError] = {}  # folder of a step that failed -> the user's mistake
         self._begun: Counter[str] = Counter()  # by kind of step
         self._seconds: dict[str, list[float]] = defaultdict(list)  # of finished steps, by `duration_group`
 
@@ -166,26 +167,39 @@ class Schedule:
             yield ready[work], work
 
     def note_made(self, work: Work, outcome: StepOutcome) -> None:
-        """Count a step that ended, and ask the parts that need it again; leave these parts out if the step failed."""
-        # A step that failed stays in `_handed_out`, so that it is not tried again.
+        """Count a step that ended, ask the parts that need it again, and leave out those that need a failed step."""
         if outcome.problem is None:
             self._handed_out.discard(work.folder)
             self.tally.made[work.step.kind] += outcome.is_new
             self._seconds[work.step.duration_group].append(outcome.seconds)
+        else:
+            # The step stays in `_handed_out`, so that it is not tried again.
+            self._failed[work.folder] = outcome.problem
         for number, part in list(self._parts.items()):
             if work not in part.steps:
                 continue
-            problem = outcome.problem
-            if problem is None:
+            problem: IsoglotError | None = None
+            if outcome.problem is None:
                 try:
                     part.ask()
                 except IsoglotError as error:
                     # The part asks for a further step, whose fields do not fit.
                     problem = error
+            problem = problem or self._failure_of(part)
             if problem is not None:
                 self._leave_out(number, problem)
             elif part.unavailable:
                 self._leave_out(number, UnavailableError(part.unavailable))
+
+    def _failure_of(self, part: StudyPart) -> IsoglotError | None:
+        """Return the mistake of the first failed step that the part needs; None if there is none.
+
+        A guess does not count: once the number behind it is known, the part may ask for another step.
+        """
+        for work in part.steps:
+            if work.folder in self._failed and not work.guessed_from:
+                return self._failed[work.folder]
+        return None
 
     def _leave_out(self, number: int, problem: IsoglotError) -> None:
         """Drop a part, and print why; the part counts as failed only if the reason is a mistake of the user."""
