@@ -141,6 +141,7 @@ class Plan:
 
     parts: Sequence[StudyPart]
     inputs: Mapping[Work, Sequence[Input]]  # by unfinished step
+    encoder_count: int  # of all encoders of the study, also those that another machine measures
 
     def missing(self) -> list[str]:
         """Return the paths of the inputs that are not there, each once."""
@@ -155,8 +156,13 @@ class Plan:
         """Refuse a plan in which no cell can be measured, and say why.
 
         Raises:
-            ConfigurationError: Every cell lacks a file or is unavailable.
+            ConfigurationError: Every cell lacks a file or is unavailable, or the part of the encoders is empty.
         """
+        if not self.parts and self.encoder_count:
+            raise ConfigurationError(
+                f"[[only]]: this part has no encoder, because there are only {self.encoder_count}; divide them into "
+                "fewer parts"
+            )
         if all(part.missing or part.unavailable for part in self.parts):
             reasons = {part.unavailable for part in self.parts}
             raise ConfigurationError(
@@ -210,7 +216,10 @@ def inspect_programs(
     k, n = encoders
     distinct_encoders = dict.fromkeys(part.encoder for part in parts)
     kept_encoders = set(list(distinct_encoders)[k - 1 :: n])
-    return Plan([part for part in parts if part.encoder in kept_encoders], inputs)
+    kept_parts = [part for part in parts if part.encoder in kept_encoders]
+    kept_works = {work for part in kept_parts for work in part.steps}
+    kept_inputs = {work: entries for work, entries in inputs.items() if work in kept_works}
+    return Plan(kept_parts, kept_inputs, len(distinct_encoders))
 
 
 def _changed_inputs(work: Work) -> list[str]:
