@@ -20,7 +20,7 @@ from isoglot.results.rows import Cell, read_cells
 from isoglot.runs.reporter import Silent
 from isoglot.studies.catalogue import Study
 from isoglot.studies.lab import Lab
-from isoglot.studies.making import Schedule, StepOutcome, Tally, measure
+from isoglot.studies.making import Schedule, StepOutcome, Tally, _make, measure
 from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.tables import write_study
 
@@ -192,6 +192,30 @@ def test_a_cell_whose_choice_falls_on_a_step_that_failed_is_left_out_with_the_mi
     tally = made_here(program)
     assert tally.failed == dict.fromkeys(("fails:sum", "falls on it:sum"), "data fails: no such thing")
     assert {part.row[0]: part.content for part in program.parts}["guesses it"] == 5
+
+
+def test_a_worker_takes_the_folder_of_the_plan_for_a_step_with_two_names(tmp_path: Path) -> None:
+    """The plan asks the second cell first for the shared step, the worker the first cell."""
+
+    def table(lab: Lab) -> None:
+        lab.cell("mine", row="a", column="sum", value=partial(chosen, lab, "a", 1))
+        lab.cell("mine", row="b", column="sum", value=partial(chosen, lab, "b", 2))
+
+    def chosen(lab: Lab, name: str, number: int) -> float:
+        first = add_sum(lab, f"first of {name}", str(log), number)
+        is_wanted = name == "b" or first == 1
+        return add_sum(lab, f"second of {name}", str(log), 5 if is_wanted else 7)
+
+    log = tmp_path / "log"
+    log.touch()
+    study = Study("mine/table", "A table.", table, {"seeds": [1]}, {})
+    planned, at_work = built(study, tmp_path / "out"), built(study, tmp_path / "out")
+    first_cell = inspect_programs([planned]).parts[0]
+    first_cell.lab.run(first_cell.steps[0])
+    first_cell.ask()
+    shared = first_cell.steps[-1].folder
+    assert shared.name.startswith("second-of-b-")
+    assert _make(at_work.parts, 0, [shared]).is_new and (shared / "sum").exists()
 
 
 def test_steps_that_others_wait_for_come_first_and_no_two_workers_want_one_folder(tmp_path: Path) -> None:

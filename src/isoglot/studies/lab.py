@@ -90,7 +90,7 @@ class Lab:
         self.problems: list[str] = []  # mistakes in the fields of steps
         # Stand-ins for unknown numbers, with what people read in their place: "known after data derived de".
         self.unknown: dict[int, str] = {}
-        self._folders = StepFolders(self.root)
+        self.folders = StepFolders(self.root)
         # Manifests that were read in a block of `manifests_read_once`; None outside of such a block.
         self._manifests: dict[Path, dict[str, Any]] | None = None
 
@@ -316,7 +316,7 @@ class Lab:
             pairs = lab.make("pairs", SamplePairs, source="en.txt", target="de.txt")
             text = pairs / "pairs.tsv"
         """
-        found = self._folders.find(name, step_class, fields)
+        found = self.folders.find(name, step_class, fields)
         # A step reads another step if its fields name that step's folder; the cell asked for that one before.
         needs = tuple(earlier for earlier in self.steps if str(earlier) in found.text)
         manifest, guesses = self._manifest(found.folder), tuple(self.guesses)

@@ -88,7 +88,7 @@ def measure(
     planned = set(plan.parts)
     schedule = Schedule([(i, part) for i, part in enumerate(all_parts) if part in planned], progress)
     pool: WorkPool
-    make: Callable[[int, Path], StepOutcome]
+    make: Callable[[int, Sequence[Path]], StepOutcome]
     if engine == "ray":
         pool, make = RayPool(None, _start, selection), _make_apart
     elif workers > 1:
@@ -102,7 +102,8 @@ def measure(
         while True:
             # A step is handed out only when a worker is free: every step finished by then improves the order.
             for number, work in schedule.next_steps(pool.size - len(running)):
-                running[pool.submit(make, number, work.folder, gpu=True)] = work
+                folders = [work.folder, *(need.folder for need in _all_needs(work))]
+                running[pool.submit(make, number, folders, gpu=True)] = work
             if not running:
                 return schedule.tally
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -254,14 +255,19 @@ def _all_needs(work: Work) -> set[Work]:
     return needs.union(*map(_all_needs, needs))
 
 
-def _make(parts: Sequence[StudyPart], number: int, folder: Path) -> StepOutcome:
-    """Make the step with this folder, for the part with this number."""
+def _make(parts: Sequence[StudyPart], number: int, folders: Sequence[Path]) -> StepOutcome:
+    """Make the step with the first of the folders, for the part with this number.
+
+    ``folders``: The folder of the step, then those of all steps before it. The process that plans may know an equal
+    step by another name, and so by another folder, than this process would give it.
+    """
     began = time.monotonic()
     part = parts[number]
+    part.lab.folders.use(folders)
     # The steps before this one are made by now, perhaps by other processes. So the part knows their numbers, and the
     # fields of this step no longer hold stand-ins.
     part.ask()
-    work = next(work for work in part.steps if work.folder == folder)
+    work = next(work for work in part.steps if work.folder == folders[0])
     is_new = False
     problem: IsoglotError | None = None
     try:
@@ -281,7 +287,7 @@ def _start(selection: Selection) -> None:
     _PARTS[:] = [part for program in selection.programs() for part in program.parts]
 
 
-def _make_apart(number: int, folder: Path) -> StepOutcome:
+def _make_apart(number: int, folders: Sequence[Path]) -> StepOutcome:
     """Make a step in a worker process; Ctrl-C ends it."""
     with interruptible():
-        return _make(_PARTS, number, folder)
+        return _make(_PARTS, number, folders)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,6 +68,15 @@ class StepFolders:
         if given not in self._found:
             self._found[given] = self._checked(name, step_class, fields)
         return self._found[given]
+
+    def use(self, folders: Iterable[Path]) -> None:
+        """Take these folders for the steps with their keys, whatever names the steps have here."""
+        for folder in folders:
+            key = folder.name.rpartition("-")[2]
+            if self._folders.get(key, folder) != folder:
+                # Steps were found under the other name: find them again.
+                self._found.clear()
+            self._folders[key] = folder
 
     def _checked(self, name: str, step_class: type[Step], fields: Mapping[str, Any]) -> StepInFolder:
         """Make the step from its fields, in which a work is written as its folder, and find the step's folder."""
