@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -54,12 +55,13 @@ def find_studies(names: Sequence[str | Study]) -> list[Study]:
         if isinstance(name, Study):
             found[name.name] = name
             continue
-        # "mine.py/table" is the file "mine.py" and the function "/table".
-        path, ending, function = name.partition(".py")
-        file = Path(f"{path}.py")
+        # "mine.py/table" is the file "mine.py" and the function "/table". The last ".py" that ends a name counts, so
+        # that a folder may be called ".pyenv" or "old.py".
+        in_file = re.fullmatch(r"(.*\.py)(/.*)?", name)
         if name == DEMO:
             wanted, candidates = DEMO, _shipped(DEMO)
-        elif ending and file.is_file():
+        elif in_file and Path(in_file[1]).is_file():
+            file, function = Path(in_file[1]), in_file[2] or ""
             wanted, candidates = f"{file.stem}{function}", _studies(_load(file), file.stem)
         else:
             wanted, candidates = name.rstrip("/"), list(builtin.values())
