@@ -45,7 +45,8 @@ def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: st
 
     specs = DataSource(task.data).of_split(split)
     specs_outside = [entry.path for entry in outside(specs, studies)]
-    steps_make_data = len(specs_outside) < len(specs)
+    # Equal specifications are one.
+    steps_make_data = len(specs_outside) < len(set(specs))
     for language in languages:
         has_files = False
         # For rule 2: each specification as a missing input.
