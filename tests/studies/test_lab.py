@@ -128,3 +128,9 @@ def test_a_probe_of_ones_own_is_measured_in_a_study(tmp_path: Path, monkeypatch:
     encoder = External("encoder", str(tmp_path / "encoder"))
     lab.run(lab.evaluate(encoder, task).work)
     assert lab.evaluate(encoder, task).value("en") == 75
+
+
+def test_settings_of_fine_tuning_without_a_language_to_train_on_are_refused(tmp_path: Path) -> None:
+    lab = Lab(SIZES, root=tmp_path)
+    with pytest.raises(ConfigurationError, match="xnli: give trained_on with epochs, or leave both out"):
+        lab.evaluate(External("mbert", "mbert"), TASK, epochs=3)

@@ -186,10 +186,13 @@ class Lab:
             trained_on: Languages that the encoder is fine-tuned on first, as :meth:`finetune` does it. Leave it empty
                 for a model that is fine-tuned already and for a task without a head.
             seed: Seed of the fine-tuning.
-            **train: Settings of fine-tuning laid over those of the task.
+            **train: Settings of fine-tuning laid over those of the task; only with ``trained_on``.
         """
         if task.unavailable:
             raise UnavailableError(task.unavailable)
+        if train and not trained_on:
+            names = ", ".join(train)
+            raise ConfigurationError(f"{task.kind}: give trained_on with {names}, or leave both out")
         languages = list(given_texts(languages or task.languages, "languages"))
         listed = ",".join(languages) if len(languages) <= _MOST_LISTED else f"{len(languages)} languages"
         finetuning_name, finetuning = self._finetuning(model, task, trained_on, seed, train)
