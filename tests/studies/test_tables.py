@@ -310,3 +310,24 @@ def test_a_cell_with_a_mistake_leaves_the_tables_of_the_other_cells(tmp_path: Pa
         assert cells == {"bad": (None, message), "good": (2, None)}
         with pytest.raises(ConfigurationError, match=f"mine/table: {message}"):
             inspect_programs([program])
+
+
+def test_a_number_that_no_step_measured_is_a_cell_and_no_result(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+
+    def table(lab: Lab) -> None:
+        lab.cell("mine", row="constant", column="sum", value=lambda: 3.0)
+        for seed in lab.seeds:
+            lab.cell("mine", row="fact", column="sum", value=partial(half_fact, lab, seed), seed=seed)
+
+    def half_fact(lab: Lab, seed: int) -> float:
+        return lab.make(f"add {seed}", Add, log=str(tmp_path / "log"), number=seed).fact("doubled") / 2
+
+    def cells() -> dict[tuple[str, int | None], float | None]:
+        return {(c.row[0], c.seed): c.value for c in read_cells(write_study(program).folder / "cells.jsonl")}
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": [1, 2]}, {}), tmp_path / "out")
+    assert cells() == {("constant", None): 3, ("fact", 1): None, ("fact", 2): None}
+    made(program)
+    assert cells() == {("constant", None): 3, ("fact", 1): 1, ("fact", 2): 2}
+    assert write_study(program).results == []

@@ -85,6 +85,7 @@ class Lab:
         self.steps: dict[Work, None] = {}  # all steps that the cell asked for, finished or not
         self.guesses: dict[Work, None] = {}  # unfinished steps of which the cell read a number
         self.sources: list[NumberSource] = []  # numbers that the cell read
+        self.read_stand_in = False  # whether the cell read a fact of an unfinished step
         # Kept over all cells.
         self.inputs: dict[Work, list[Input]] = {}  # inputs of unfinished steps that come from outside
         self.problems: list[str] = []  # mistakes in the fields of steps

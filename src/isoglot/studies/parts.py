@@ -64,6 +64,7 @@ class Work:
         """
         self._note_guess()
         if not self.manifest:
+            self.lab.read_stand_in = True
             return self.lab.stand_in(f"known after {self.title}")
         if name not in self.manifest:
             raise IsoglotError(f"{self.title} recorded no {name}; give a step that does")
@@ -226,12 +227,15 @@ class StudyPart:
         lab = self.lab
         self.content, self.unavailable = nan, ""
         # The lab notes in these fields which steps the function asks for and which numbers and sizes it reads.
-        lab.steps, lab.guesses, lab.sources = {}, {}, []
+        lab.steps, lab.guesses, lab.sources, lab.read_stand_in = {}, {}, [], False
         lab.size.read.clear()
         try:
             with lab.manifests_read_once():
                 self.content = self.function()
         except UnavailableError as error:
             self.unavailable = str(error)
+        if self.table and lab.read_stand_in:
+            # Computed from a stand-in such as 900000001: not a number to show.
+            self.content = nan
         self.steps, self.sources = tuple(lab.steps), tuple(lab.sources)
         self.sizes_read = self.sizes_read_before | lab.size.read

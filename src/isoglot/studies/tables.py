@@ -139,8 +139,9 @@ def write_study(program: Program, *, even_without_numbers: bool = True) -> Study
 def _cells_and_results(program: Program, parts: Sequence[StudyPart]) -> tuple[list[Cell], dict[str, Result]]:
     """Return the cells of the tables, and the results behind the cells with a known number, each by its JSON.
 
-    Equal results are kept once: several tables may show one number. A cell that was not selected is left out while its
-    number is unknown.
+    1. A cell that was not selected is left out while its number is unknown.
+    2. A number that the cell did not read among the values of a step, such as a fact or 3.0, is no result.
+    3. Equal results are kept once: several tables may show one number.
 
     ``parts``: All parts of the study that are cells.
     """
@@ -153,12 +154,12 @@ def _cells_and_results(program: Program, parts: Sequence[StudyPart]) -> tuple[li
     results: dict[str, Result] = {}
     for part, seed in _distinct_cells(parts):
         value = None if isnan(part.content) else float(part.content)
-        if value is not None or part in selected:
+        if value is not None or part in selected:  # 1
             changes = setting.changes_of(sizes_of_table[part.table])
             cells.append(_cell(program, part, seed, value, changes))
-        if value is not None and part.is_result:
+        if value is not None and part.is_result and part.sources:  # 2
             result = _result(part, seed, changes=setting.changes_of(sizes_of_run[_run(part)]))
-            results[result.model_dump_json()] = result
+            results[result.model_dump_json()] = result  # 3
     return cells, results
 
 
@@ -213,14 +214,16 @@ def _distinct_cells(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int
     """Yield the cells, each with its seed; cells that do not depend on their seed are yielded once, without a seed.
 
     The number of a checkpoint that the study does not train is the same for the seeds 1, 2 and 3. The three cells have
-    one place in the table and read the same numbers, or lack them for the same reason. So they are one cell.
+    one place in the table and read the same numbers, or lack them for the same reason. So they are one cell. Cells that
+    read no number of a step, but perhaps facts, cannot be compared and are all yielded.
     """
     places: dict[tuple[str, Any, Any], list[StudyPart]] = {}
     for part in parts:
         places.setdefault((part.table, part.row, part.column), []).append(part)
     for cells in places.values():
         distinct = {(part.sources, part.unavailable or part.missing) for part in cells}
-        if len(cells) > 1 and len(distinct) == 1:
+        sources, reason = next(iter(distinct))
+        if len(cells) > 1 and len(distinct) == 1 and (sources or reason):
             yield cells[0], None
         else:
             yield from ((cell, cell.seed) for cell in cells)
