@@ -48,6 +48,8 @@ class Step(BaseModel):
     weights: ClassVar[str] = ""
     """Folder of the weights that the step leaves, empty for none. If the weights were deleted and another step reads
     them, the step is made again."""
+    unhashed: ClassVar[Mapping[str, Any]] = dict.fromkeys(NAMES, True)
+    """Fields that do not change the step's folder, in the form of pydantic's `exclude`."""
     label: str = ""
     about: str = ""
 

@@ -19,14 +19,8 @@ from isoglot.runs.folder import clear
 from isoglot.runs.lock import locked
 from isoglot.runs.record import FORMER_NAMES, Record
 from isoglot.studies.parts import Work
-from isoglot.studies.step import NAMES, Step, with_leaves
+from isoglot.studies.step import Step, with_leaves
 
-_UNHASHED: dict[str, Any] = {**dict.fromkeys(NAMES, True), "keep": True, "finetune": NAMES}
-"""Fields that do not change the folder, in the form of pydantic's `exclude`.
-
-They are the names that only people read, also those of the fine-tuning inside an evaluation, and whether fine-tuned
-weights are kept.
-"""
 _STEP = "step"
 """Key of the step's record in the folder's manifest file. The file of a step that trains also holds the record of the
 run."""
@@ -60,7 +54,7 @@ class StepFolders:
             ConfigurationError: The fields do not make a step of this class.
         """
         try:
-            # Keys are not sorted here: a step may take its inputs in the order in which they are given.
+            # Names are not sorted here: a step keeps its inputs in the order in which they are given.
             given = step_class, json.dumps(fields, default=_path_of_work)
         except TypeError:
             # JSON has no such value, so the step cannot be remembered. The check of the fields refuses or converts it.
@@ -92,20 +86,26 @@ class StepFolders:
     def _folder_of(self, name: str, step: Step) -> Path:
         """Return the folder of a step, ``KIND/NAME-KEY``: ``data/pairs-3f6c0a1b9d2e4875``.
 
-        1. The key is a hash of the step's class and fields. Fields that have their default, and names that only people
-           read, are left out of the hash.
-        2. Paths below the root are hashed without the root, so that the whole root can be moved.
-        3. If a folder with this key exists, the step has this folder, whatever its name: equal steps with two names
-           share one folder.
+        1. The key is a hash of the step's class and fields. Fields that have their default, and the step's ``unhashed``
+           fields, are left out of the hash.
+        2. The order of names does not count: two steps with the same inputs in another order share the folder of the
+           step that is made first.
+        3. Paths below the root are hashed without the root, so that the whole root can be moved. JSON has the ö of the
+           root ``/home/jörg`` as an escape. Earlier releases did not find such a root, so their keys contain it.
+        4. If a folder with this key exists, the step has this folder, whatever its name: equal steps with two names
+           share one folder. A folder with the key of an earlier release is kept as well.
         """
-        values = step.model_dump(mode="json", exclude_defaults=True, exclude=_UNHASHED)  # 1
-        portable = json.dumps(values, sort_keys=True).replace(f"{self.root}/", "")  # 2
-        key = key_of([type(step).__qualname__, portable])
+        values = step.model_dump(mode="json", exclude_defaults=True, exclude=dict(step.unhashed))  # 1
+        text = json.dumps(values, sort_keys=True)  # 2
+        root_in_text = json.dumps(f"{self.root}/").strip('"')
+        step_class = type(step).__qualname__
+        key = key_of([step_class, text.replace(root_in_text, "")])  # 3
         if key not in self._folders:
             slug = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", name).strip("-")[:_LONGEST_SLUG]
             parent = self.root / step.kind
-            existing = sorted(parent.glob(f"*-{key}"))
-            self._folders[key] = existing[0] if existing else parent / f"{slug}-{key}"  # 3
+            former_key = key_of([step_class, text.replace(f"{self.root}/", "")])
+            existing = sorted(parent.glob(f"*-{key}")) or sorted(parent.glob(f"*-{former_key}"))
+            self._folders[key] = existing[0] if existing else parent / f"{slug}-{key}"  # 4
         return self._folders[key]
 
 

@@ -18,7 +18,7 @@ from isoglot.runs.folder import CHECKPOINT, clear
 from isoglot.runs.record import MANIFEST
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.inputs import Input, outside
-from isoglot.studies.step import Step, texts_of
+from isoglot.studies.step import NAMES, Step, texts_of
 from isoglot.studies.task_data import TaskSpec, data_files
 
 _TUNED = "finetuned"
@@ -270,13 +270,15 @@ class Evaluate(Step):
     kind: ClassVar[str] = "evaluate"
     doing: ClassVar[str] = "measuring"
     resumes: ClassVar[bool] = True
+    # The names of the fine-tuning do not count either, nor whether the fine-tuned weights are kept.
+    unhashed: ClassVar[Mapping[str, Any]] = {**Step.unhashed, "keep": True, "finetune": NAMES}
     checkpoint: str
     task: TaskSpec
     languages: list[str]
     finetune: Finetune | None = None
     split: Literal["dev", "test"] = "test"
     precision: Precision = "float32"
-    keep: bool = False  # keep the fine-tuned weights; not part of the hash
+    keep: bool = False  # keep the fine-tuned weights
 
     @property
     def duration_group(self) -> str:
