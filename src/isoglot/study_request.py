@@ -1,4 +1,7 @@
-"""Options of studies; each field is an argument of ``isoglot.study`` and a flag of ``isoglot study``."""
+"""Options of studies: each field is an argument of ``isoglot.study`` and a flag of ``isoglot study``.
+
+The field ``settings`` is the argument ``sizes`` of ``isoglot.study``, and the flag ``--set``.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ class StudyRequest(Options):
     workers: Workers | None = option(None, "Processes of the local engine, one thread each if several.")
 
     @property
-    def sizes(self) -> dict[str, Any]:
-        """Sizes in place of the scale's: the settings, and the seeds as one more of them."""
+    def changes(self) -> dict[str, Any]:
+        """Sizes in place of the scale's: those of ``settings``, and ``seeds`` as one more of them."""
         if self.seeds is None:
             return self.settings
         if "seeds" in self.settings:
@@ -49,7 +52,8 @@ def part_and_cells(texts: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
         >>> part_and_cells(["2/8", "XLM*:pos.*"])
         ((2, 8), ['XLM*:pos.*'])
     """
-    part, patterns = (1, 1), list[str]()
+    part: tuple[int, int] | None = None
+    patterns: list[str] = []
     for text in texts:
         k, slash, n = text.partition("/")
         if not (slash and is_number(k) and is_number(n)):
@@ -58,10 +62,10 @@ def part_and_cells(texts: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
             raise ConfigurationError(
                 f"[[only='{text}']]: K/N is needed with 1 <= K <= N, for example [[only='2/8']]"
             )
-        elif part != (1, 1):
+        elif part is not None:
             raise ConfigurationError(
                 f"[[only='{text}']]: another part is selected already; run one part at a time"
             )
         else:
             part = int(k), int(n)
-    return part, patterns
+    return part or (1, 1), patterns

@@ -63,3 +63,11 @@ def test_names_are_looked_up() -> None:
         find_studies(["weam/tabel2"])
     with pytest.raises(ConfigurationError, match="unknown study"):
         find_studies(["nowhere.py"])
+
+
+def test_a_folder_of_a_study_may_have_py_in_its_name(tmp_path: Path) -> None:
+    path = tmp_path / ".pyenv" / "old.py" / "study_in_pyenv.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(OWN)
+    assert [s.name for s in find_studies([f"{path}/table10"])] == ["study_in_pyenv/table10"]
+    assert len(find_studies([str(path)])) == 2

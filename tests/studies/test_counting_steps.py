@@ -47,7 +47,10 @@ def test_rows_bytes_and_tokens_are_those_of_the_text_that_is_kept(
         "objectives": {"mlm": {"type": "masked_lm", "view": "alone"}},
         "train": {"fp16": None},
     }
-    values = CountStreams(recipe="tlm", sections=sections).run(tmp_path, Silent())["values"]
+    values = CountStreams(recipe="tlm", sections=sections).run(
+        tmp_path / "out" / "count" / "streams", Silent()
+    )["values"]
+    assert (tmp_path / "out" / "cache").is_dir(), "where the training of a study finds the corpora"
     assert {name: value for name, value in values.items() if name.startswith("bitext/en-de/")} == {
         "bitext/en-de/read": 3,
         "bitext/en-de/kept": 1,

@@ -22,11 +22,11 @@ TASK = StudyTask("xnli", ["data/{language}.{split}.tsv"], ["de", "es"], train={"
 def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
     lab = Lab(SIZES, scale="tiny", changes={"steps": 20})
     assert (lab.size, lab.seeds) == ({"seeds": [1, 2], "steps": 20, "text": 50}, [1, 2])
-    assert lab.setting.paper == {"steps": 1000} and lab.setting.reported(lab.size) == {
+    assert lab.setting.paper_where_different == {"steps": 1000} and lab.setting.reported(lab.size) == {
         "steps": 20,
         "text": 50,
     }
-    assert Lab(SIZES, scale="paper").setting.paper == {}
+    assert Lab(SIZES, scale="paper").setting.paper_where_different == {}
     assert [Lab(SIZES, scale=scale).at("t", "s", "p") for scale in ("tiny", "small", "paper")] == [
         "t",
         "s",
@@ -46,7 +46,7 @@ VARIANTS = {"literal": {"steps": (1, 2, 3)}, "authors": "no code was published"}
 
 def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:
     small = Setting.of(SIZES, VARIANTS, scale="small", changes={"variant": "literal"})
-    assert (small.size["steps"], small.paper, small.variant) == (2, {"steps": 3}, "literal")
+    assert (small.size["steps"], small.paper_where_different, small.variant) == (2, {"steps": 3}, "literal")
     assert typed(small.changes_of(small.size)) == "variant=literal"
     both = Setting.of(SIZES, VARIANTS, scale="paper", changes={"variant": "literal", "steps": 7, "text": [1]})
     assert both.size["steps"] == 7
@@ -128,3 +128,9 @@ def test_a_probe_of_ones_own_is_measured_in_a_study(tmp_path: Path, monkeypatch:
     encoder = External("encoder", str(tmp_path / "encoder"))
     lab.run(lab.evaluate(encoder, task).work)
     assert lab.evaluate(encoder, task).value("en") == 75
+
+
+def test_settings_of_fine_tuning_without_a_language_to_train_on_are_refused(tmp_path: Path) -> None:
+    lab = Lab(SIZES, root=tmp_path)
+    with pytest.raises(ConfigurationError, match="xnli: give trained_on with epochs, or leave both out"):
+        lab.evaluate(External("mbert", "mbert"), TASK, epochs=3)

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from study_programs import add_sum, built
 from study_programs import made as made_here
-from study_steps import Add
+from study_steps import Add, Fails
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.results.rows import Cell, read_cells
 from isoglot.runs.reporter import Silent
 from isoglot.studies.catalogue import Study
 from isoglot.studies.lab import Lab
-from isoglot.studies.making import Schedule, StepOutcome, Tally, measure
+from isoglot.studies.making import Schedule, StepOutcome, Tally, _make, measure
 from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.tables import write_study
 
@@ -163,6 +163,59 @@ def test_a_cell_that_chooses_by_a_number_is_asked_again_when_the_number_is_known
     program = built(Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {}), tmp_path / "out")
     assert made_here(program).made == {"analyse": 2}
     assert [line.split()[0] for line in log.read_text().splitlines()] == ["1", "5"]
+
+
+def test_a_cell_whose_choice_falls_on_a_step_that_failed_is_left_out_with_the_mistake(tmp_path: Path) -> None:
+    """The step fails for the first cell, before the second cell knows that it needs this step as well."""
+
+    def failing(lab: Lab, count: int = 1) -> float:
+        fails = lab.make("fails", Fails)
+        return sum(add_sum(lab, f"add {n}", str(log), n, to=str(fails)) for n in range(count))
+
+    def choosing(lab: Lab) -> float:
+        first = add_sum(lab, "first", str(log), 1)
+        return failing(lab) if first == 1 else add_sum(lab, "other", str(log), 5)
+
+    def guessing(lab: Lab) -> float:
+        first = add_sum(lab, "first", str(log), 1)
+        return add_sum(lab, "other", str(log), 5) if first == 1 else failing(lab)
+
+    def table(lab: Lab) -> None:
+        # Nine steps wait for the step that fails, so it is made before the first step of the other two cells.
+        lab.cell("mine", row="fails", column="sum", value=partial(failing, lab, 9))
+        lab.cell("mine", row="falls on it", column="sum", value=partial(choosing, lab))
+        lab.cell("mine", row="guesses it", column="sum", value=partial(guessing, lab))
+
+    log = tmp_path / "log"
+    log.touch()
+    program = built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
+    tally = made_here(program)
+    assert tally.failed == dict.fromkeys(("fails:sum", "falls on it:sum"), "data fails: no such thing")
+    assert {part.row[0]: part.content for part in program.parts}["guesses it"] == 5
+
+
+def test_a_worker_takes_the_folder_of_the_plan_for_a_step_with_two_names(tmp_path: Path) -> None:
+    """The plan asks the second cell first for the shared step, the worker the first cell."""
+
+    def table(lab: Lab) -> None:
+        lab.cell("mine", row="a", column="sum", value=partial(chosen, lab, "a", 1))
+        lab.cell("mine", row="b", column="sum", value=partial(chosen, lab, "b", 2))
+
+    def chosen(lab: Lab, name: str, number: int) -> float:
+        first = add_sum(lab, f"first of {name}", str(log), number)
+        is_wanted = name == "b" or first == 1
+        return add_sum(lab, f"second of {name}", str(log), 5 if is_wanted else 7)
+
+    log = tmp_path / "log"
+    log.touch()
+    study = Study("mine/table", "A table.", table, {"seeds": [1]}, {})
+    planned, at_work = built(study, tmp_path / "out"), built(study, tmp_path / "out")
+    first_cell = inspect_programs([planned]).parts[0]
+    first_cell.lab.run(first_cell.steps[0])
+    first_cell.ask()
+    shared = first_cell.steps[-1].folder
+    assert shared.name.startswith("second-of-b-")
+    assert _make(at_work.parts, 0, [shared]).is_new and (shared / "sum").exists()
 
 
 def test_steps_that_others_wait_for_come_first_and_no_two_workers_want_one_folder(tmp_path: Path) -> None:

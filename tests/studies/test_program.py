@@ -272,3 +272,32 @@ def test_seeds_are_those_of_ablations_too() -> None:
     assert Lab(sizes, changes={"seeds": [2, 3]}).size["ablation_seeds"] == [2, 3]
     assert Lab(sizes, changes={"seeds": [2, 3], "ablation_seeds": [1]}).size["ablation_seeds"] == [1]
     assert Lab(sizes).size["ablation_seeds"] == [4]
+
+
+def test_a_step_that_the_study_asks_for_outside_of_its_cells_is_refused(tmp_path: Path) -> None:
+    """No cell would need the step, so it would never be made."""
+
+    def table(lab: Lab) -> None:
+        one = lab.make("one", Add, log=os.devnull, number=1)
+        value = partial(add_sum, lab, "two", os.devnull, 1, to=str(one))
+        lab.cell("mine", row="two", column="sum", value=value)
+
+    with pytest.raises(
+        ConfigurationError, match="mine/table: asks for the step 'analyse one' outside of its cells"
+    ):
+        built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
+
+
+def test_a_part_of_the_encoders_reads_what_its_own_cells_need(tmp_path: Path) -> None:
+    """Each of three cells without an evaluation counts as an encoder of its own."""
+
+    def table(lab: Lab) -> None:
+        for number in range(3):
+            value = partial(add_sum, lab, f"add {number}", f"/no/such/{number}", number)
+            lab.cell("mine", row=f"{number}", column="sum", value=value)
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
+    second = inspect_programs([program], encoders=(2, 3))
+    assert ([part.row for part in second.parts], second.missing()) == ([("1",)], ["/no/such/1"])
+    with pytest.raises(ConfigurationError, match="this part has no encoder, because there are only 3"):
+        inspect_programs([program], encoders=(8, 8)).require_measurable()

@@ -6,10 +6,12 @@ import json
 from functools import partial
 from pathlib import Path
 
+import pytest
 from labelled_files import json_lines
 from study_programs import add_sum, built, made, study
 from study_steps import Add, Trained
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.reports.beside_papers import tables_beside_papers
 from isoglot.reports.render import report
 from isoglot.reports.runs import gather
@@ -282,3 +284,50 @@ def test_rows_of_analyses_say_what_was_measured(tmp_path: Path) -> None:
     old.write_text((folder / "results.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
     write_study(empty)
     assert not old.exists(), "results of what is no longer there are not this study's"
+
+
+def test_a_cell_with_a_mistake_leaves_the_tables_of_the_other_cells(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+
+    def misspelled(lab: Lab) -> float:
+        work = lab.make("one", Add, log=str(tmp_path / "log"), number=1)
+        return work.value("sum") + work.fact("dubled")
+
+    def table(lab: Lab) -> None:
+        lab.cell("mine", row="bad", column="sum", value=partial(misspelled, lab))
+        lab.cell(
+            "mine", row="good", column="sum", value=partial(add_sum, lab, "two", str(tmp_path / "log"), 2)
+        )
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
+    message = "analyse one recorded no dubled; give a step that does"
+    assert made(program).failed == {"bad:sum": message}
+    for _ in range(2):  # the mistake is known after the step is made, and then when the study is looked at
+        cells = {
+            c.row[0]: (c.value, c.unavailable)
+            for c in read_cells(write_study(program).folder / "cells.jsonl")
+        }
+        assert cells == {"bad": (None, message), "good": (2, None)}
+        with pytest.raises(ConfigurationError, match=f"mine/table: {message}"):
+            inspect_programs([program])
+
+
+def test_a_number_that_no_step_measured_is_a_cell_and_no_result(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+
+    def table(lab: Lab) -> None:
+        lab.cell("mine", row="constant", column="sum", value=lambda: 3.0)
+        for seed in lab.seeds:
+            lab.cell("mine", row="fact", column="sum", value=partial(half_fact, lab, seed), seed=seed)
+
+    def half_fact(lab: Lab, seed: int) -> float:
+        return lab.make(f"add {seed}", Add, log=str(tmp_path / "log"), number=seed).fact("doubled") / 2
+
+    def cells() -> dict[tuple[str, int | None], float | None]:
+        return {(c.row[0], c.seed): c.value for c in read_cells(write_study(program).folder / "cells.jsonl")}
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": [1, 2]}, {}), tmp_path / "out")
+    assert cells() == {("constant", None): 3, ("fact", 1): None, ("fact", 2): None}
+    made(program)
+    assert cells() == {("constant", None): 3, ("fact", 1): 1, ("fact", 2): 2}
+    assert write_study(program).results == []

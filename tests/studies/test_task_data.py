@@ -59,3 +59,9 @@ def test_files_that_a_task_finds_in_a_folder_are_there(tmp_path: Path) -> None:
         Input(f"{tmp_path}/tatoeba.deu-eng.eng", there=True),
         Input(f"{tmp_path}: no test data for 'fr'", there=False),
     ]
+
+
+def test_data_that_are_named_twice_are_missing_once_looked_for() -> None:
+    task = TaskSpec(kind="pos", data=["/none/pos", "/none/pos"])
+    missing = Input("/none/pos: no test data for 'de'", there=False)
+    assert list(data_files(task, ["de"], "test", STUDIES)) == [missing]

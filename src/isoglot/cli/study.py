@@ -79,7 +79,7 @@ def study(
         raise ConfigurationError("--out is missing; name a folder: --out runs/study")
     part_of_encoders, cell_patterns = part_and_cells(options.only)
     root = options.out or Path("runs/study")
-    selection = Selection(names, root, options.scale, options.sizes, cell_patterns, options.keep)
+    selection = Selection(names, root, options.scale, options.changes, cell_patterns, options.keep)
     with Console(quiet=running.quiet) as console:
         programs = selection.programs(console)
         plan = inspect_programs(programs, encoders=part_of_encoders, check=not options.tables_only)
@@ -103,7 +103,7 @@ def _print(programs: Sequence[Program], options: StudyOptions, *, quiet: bool) -
     from isoglot.studies.tables import write_study
 
     for program in programs:
-        written = write_study(program, empty=not options.tables_only)
+        written = write_study(program, even_without_numbers=not options.tables_only)
         if options.form == "text":
             caption = "" if written.tables else program.caption
             typer.echo(f"{program.study.name}: {program.study.title}\n{caption}")

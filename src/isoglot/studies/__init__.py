@@ -16,10 +16,12 @@ The words of this room, each for one thing:
 - *part*: a cell or a figure of a study. "A part of the encoders" is only said of ``--only 2/8``.
 - *step*: one piece of work, described by its fields. Its *kind* is the folder that its class names, ``pretrain``; the
   kind of a task is the task's name, ``pos``.
-- *work*: the folder of a step, finished or not. Its *manifest* is the step's record, and empty until the step is made.
+- *work*: the folder of a step, finished or not. ``Work.manifest`` is the step's record, one section of the folder's
+  file ``manifest.json``; it is empty until the step is made.
 - *value*: a number that a step recorded and a cell may show; *fact*: anything else that a step recorded.
 - *size*: a named value of a study, such as ``steps``; *scale*: ``tiny``, ``small`` or ``paper``, which gives all sizes;
-  *setting*: the sizes that a study runs with. Settings of fine-tuning, such as epochs, are called so in full.
+  *changes*: sizes that the user gives in place of the scale's; *setting*: all sizes that a study runs with. Settings of
+  fine-tuning, such as epochs, are called so in full.
 - *ask*: call the function of a part, to learn which steps it needs and whether its number is known.
 - *from outside*: not made by a step of the study: files, checkpoints, environment variables.
 """

@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.studies.lab import Lab
 from isoglot.studies.sizes import Sizes, Variants
 
-PAPERS = ("align_mlm", "ppa", "weam", "xlm_align", "real")
+PAPER_MODULES = ("align_mlm", "ppa", "weam", "xlm_align", "real")
 DEMO = "demo"
 """A study that is not listed: `isoglot demo` runs it."""
 
@@ -34,7 +35,7 @@ class Study:
 
 def builtin_studies() -> dict[str, Study]:
     """Return the studies that come with isoglot, by name and in the order of their modules."""
-    return {study.name: study for paper in PAPERS for study in _shipped(paper)}
+    return {study.name: study for paper in PAPER_MODULES for study in _shipped(paper)}
 
 
 def find_studies(names: Sequence[str | Study]) -> list[Study]:
@@ -54,12 +55,13 @@ def find_studies(names: Sequence[str | Study]) -> list[Study]:
         if isinstance(name, Study):
             found[name.name] = name
             continue
-        # "mine.py/table" is the file "mine.py" and the function "/table".
-        path, ending, function = name.partition(".py")
-        file = Path(f"{path}.py")
+        # "mine.py/table" is the file "mine.py" and the function "/table". The last ".py" that ends a name counts, so
+        # that a folder may be called ".pyenv" or "old.py".
+        in_file = re.fullmatch(r"(.*\.py)(/.*)?", name)
         if name == DEMO:
             wanted, candidates = DEMO, _shipped(DEMO)
-        elif ending and file.is_file():
+        elif in_file and Path(in_file[1]).is_file():
+            file, function = Path(in_file[1]), in_file[2] or ""
             wanted, candidates = f"{file.stem}{function}", _studies(_load(file), file.stem)
         else:
             wanted, candidates = name.rstrip("/"), list(builtin.values())
@@ -68,7 +70,7 @@ def find_studies(names: Sequence[str | Study]) -> list[Study]:
             if study.name == wanted or study.name.startswith(f"{wanted}/"):
                 matching[study.name] = study
         if not matching:
-            hint = did_you_mean(name, [*builtin, *PAPERS])
+            hint = did_you_mean(name, [*builtin, *PAPER_MODULES])
             raise ConfigurationError(f"unknown study {name!r}; {hint} (`isoglot study --list` lists them)")
         found |= matching
     return list(found.values())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.step import Step
-from isoglot.studies.training_steps import Pretrain
+from isoglot.studies.training_steps import Pretrain, cache_of
 
 if TYPE_CHECKING:  # they load the libraries
     from pathlib import Path
@@ -27,7 +27,7 @@ class CountStreams(Pretrain):
     - ``gigabytes``: of the kept text in UTF-8, of both sides of a pair together.
     - ``tokens``: pieces of the kept text, without special tokens.
 
-    The corpora are prepared into the cache, where a later run of the recipe finds them.
+    The corpora are prepared into the cache of the studies, where a training of the recipe finds them.
     """
 
     kind: ClassVar[str] = "count"
@@ -39,15 +39,15 @@ class CountStreams(Pretrain):
         """Prepare and count."""
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415 - loads the libraries
         from isoglot.pretraining.streams import corpus_manifest, load_tokenizer, prepared  # noqa: PLC0415
-        from isoglot.runs.cache import cache_folder  # noqa: PLC0415
 
+        cache = cache_of(folder)
         recipe = load_recipe(self.values())
-        corpora = prepared(recipe, cache_folder(), report)
-        tokenizer = load_tokenizer(recipe, corpora, cache_folder(), report)
+        corpora = prepared(recipe, cache, report)
+        tokenizer = load_tokenizer(recipe, corpora, cache, report)
         values: dict[str, float] = {}
         examples: dict[str, int] = {}
         for name, stream in recipe.streams.items():
-            for count in corpus_manifest(stream, cache_folder()).languages:
+            for count in corpus_manifest(stream, cache).languages:
                 place = f"{name}/{'-'.join(count.languages)}"
                 values |= {f"{place}/read": count.read, f"{place}/kept": count.kept}
                 examples |= {f"{place}/read": count.read, f"{place}/kept": count.kept}

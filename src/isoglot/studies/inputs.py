@@ -1,6 +1,7 @@
 """Inputs of steps from outside a study: files, folders, patterns, names on the hub, environment variables."""
 
 import glob
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -35,8 +36,7 @@ class Input(NamedTuple):
         is_path = (has_variable and "/" in expanded) or expanded.startswith((".", "/", "~"))
         if not is_path:  # 3
             return cls(path, there=True)
-        found = glob.glob(str(Path(expanded).expanduser()))  # noqa: PTH207
-        return cls(path, there=bool(found))  # 2
+        return cls(path, there=bool(_found(path)))  # 2
 
     @property
     def content(self) -> str:
@@ -46,22 +46,33 @@ class Input(NamedTuple):
         """
         if not self.there:
             return ""
-        pattern = str(Path(expand(self.path)).expanduser())
         hashes = []
-        for found in map(Path, sorted(glob.glob(pattern))):  # noqa: PTH207
+        for found in _found(self.path):
             for file in files_of(found):
                 name = file.relative_to(found) if found.is_dir() else file.name
                 hashes.append((str(name), digest([file], size=8)))
-        return key_of(hashes or pattern)
+        return key_of(hashes or str(Path(expand(self.path)).expanduser()))
+
+
+def _found(path: str) -> list[Path]:
+    """Return the file or folder with this name; without one, all files and folders that fit the name as a pattern.
+
+    The file ``a[1].txt`` does not fit its own name as a pattern, so the name is looked for first.
+    """
+    name = str(Path(expand(path)).expanduser())
+    found = glob.glob(glob.escape(name)) or sorted(glob.glob(name))  # noqa: PTH207
+    return [Path(file) for file in found]
 
 
 def outside(paths: Iterable[str], studies: str) -> list[Input]:
     """Look for those of the paths that do not lie in the folder ``studies``; equal paths are one input.
 
     ``outside(["/studies/data/en-0123/text.txt", "/corpora/en.txt"], "/studies/")`` has only the input
-    ``/corpora/en.txt``: a step of the study makes the other file.
+    ``/corpora/en.txt``: a step of the study makes the other file. A path may follow other text, such as ``train=``.
     """
-    return [Input.of(path) for path in dict.fromkeys(paths) if studies not in path]
+    # "/mnt/studies/en.txt" does not lie in "/studies/": no name of a folder ends just before it.
+    in_studies = re.compile(rf"(?<![\w.~}}-]){re.escape(studies)}")
+    return [Input.of(path) for path in dict.fromkeys(paths) if not in_studies.search(path)]
 
 
 def require_set(text: str) -> None:

@@ -19,19 +19,15 @@ from typing import Any
 
 from isoglot.core.checks import given_texts
 from isoglot.core.errors import ConfigurationError, IsoglotError
-from isoglot.runs.folder import clear, require_checkpoint
-from isoglot.runs.record import FORMER_NAMES, Record
+from isoglot.runs.folder import require_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.inputs import Input
 from isoglot.studies.parts import NumberSource, StudyPart, TaskScores, Work
 from isoglot.studies.sizes import SCALES, Setting, SizeLog, Sizes, Variants
 from isoglot.studies.step import Step, UnavailableError, with_leaves
-from isoglot.studies.step_folders import StepFolders
+from isoglot.studies.step_folders import StepFolders, empty_if_lost, record_of
 from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
-_STEP = "step"
-"""Key under which the folder's manifest keeps the record of the step. The manifest of a step that trains also holds the
-record of the run."""
 _FIRST_STAND_IN = 900_000_001
 """The first of the numbers that stand for numbers not known yet. No size of a study is near it."""
 _MOST_LISTED = 6
@@ -44,8 +40,13 @@ class Lab:
     A study is a function of a lab::
 
         def table1(lab):
-            encoder = lab.pretrain("tlm", "tlm", {"steps": lab.size["steps"]})
-            lab.cell("mine", row="tlm", column="de", value=lambda: lab.evaluate(encoder, task).value("de"))
+            def score():
+                encoder = lab.pretrain("tlm", "tlm", {"steps": lab.size["steps"]})
+                return lab.evaluate(encoder, task).value("de")
+
+            lab.cell("mine", row="tlm", column="de", value=score)
+
+    Ask for every step inside the function of the cell: only the steps that this function asks for are made.
 
     Args:
         sizes: Sizes of the study, each one value or one value per scale: ``{"steps": (10, 100, 1000)}``.
@@ -84,12 +85,13 @@ class Lab:
         self.steps: dict[Work, None] = {}  # all steps that the cell asked for, finished or not
         self.guesses: dict[Work, None] = {}  # unfinished steps of which the cell read a number
         self.sources: list[NumberSource] = []  # numbers that the cell read
+        self.read_stand_in = False  # whether the cell read a fact of an unfinished step
         # Kept over all cells.
         self.inputs: dict[Work, list[Input]] = {}  # inputs of unfinished steps that come from outside
         self.problems: list[str] = []  # mistakes in the fields of steps
         # Stand-ins for unknown numbers, with what people read in their place: "known after data derived de".
         self.unknown: dict[int, str] = {}
-        self._folders = StepFolders(self.root)
+        self.folders = StepFolders(self.root)
         # Manifests that were read in a block of `manifests_read_once`; None outside of such a block.
         self._manifests: dict[Path, dict[str, Any]] | None = None
 
@@ -185,10 +187,13 @@ class Lab:
             trained_on: Languages that the encoder is fine-tuned on first, as :meth:`finetune` does it. Leave it empty
                 for a model that is fine-tuned already and for a task without a head.
             seed: Seed of the fine-tuning.
-            **train: Settings of fine-tuning laid over those of the task.
+            **train: Settings of fine-tuning laid over those of the task; only with ``trained_on``.
         """
         if task.unavailable:
             raise UnavailableError(task.unavailable)
+        if train and not trained_on:
+            names = ", ".join(train)
+            raise ConfigurationError(f"{task.kind}: give trained_on with {names}, or leave both out")
         languages = list(given_texts(languages or task.languages, "languages"))
         listed = ",".join(languages) if len(languages) <= _MOST_LISTED else f"{len(languages)} languages"
         finetuning_name, finetuning = self._finetuning(model, task, trained_on, seed, train)
@@ -315,7 +320,7 @@ class Lab:
             pairs = lab.make("pairs", SamplePairs, source="en.txt", target="de.txt")
             text = pairs / "pairs.tsv"
         """
-        found = self._folders.find(name, step_class, fields)
+        found = self.folders.find(name, step_class, fields)
         # A step reads another step if its fields name that step's folder; the cell asked for that one before.
         needs = tuple(earlier for earlier in self.steps if str(earlier) in found.text)
         manifest, guesses = self._manifest(found.folder), tuple(self.guesses)
@@ -326,9 +331,9 @@ class Lab:
     def _manifest(self, folder: Path) -> dict[str, Any]:
         """Read the record of the step in a folder; empty until the step is made."""
         if self._manifests is None:
-            return _record(folder).read() or {}
+            return record_of(folder).read() or {}
         if folder not in self._manifests:
-            self._manifests[folder] = _record(folder).read() or {}
+            self._manifests[folder] = record_of(folder).read() or {}
         return self._manifests[folder]
 
     @contextmanager
@@ -374,26 +379,21 @@ class Lab:
             began = time.monotonic()
             # Hashed before the run: the step reads these contents, and files may change while it runs.
             outside = {entry.path: entry.content for entry in step.reads(f"{self.root}/")}
-            facts = step.expanded().run(folder, self.progress)
+            recorded = step.expanded().run(folder, self.progress)
             about = {"name": work.name, "step": step.model_dump(mode="json"), "outside": outside}
-            return {**about, **facts, "seconds": round(time.monotonic() - began, 2)}
+            return {**about, **recorded, "seconds": round(time.monotonic() - began, 2)}
 
         try:
             for need in work.needs:
+                # Refuses weights that were changed since they were trained; a step without weights passes.
                 require_checkpoint(need.folder)
             if work.has_lost_weights:
-                # The step was made once, its weights were deleted, and another step needs them: delete the record
-                # too, so that the step is made again.
-                clear(work.folder, FORMER_NAMES[_STEP])
-            _, is_new = _record(work.folder).make(make, resumes=step.resumes)
+                # Another step needs the weights: the step is made again.
+                empty_if_lost(work)
+            _, is_new = record_of(work.folder).make(make, resumes=step.resumes)
         except IsoglotError as error:
             raise IsoglotError(f"{work.title}: {error}") from error
         except Exception as error:
             error.add_note(f"while doing {work.title} in {work.folder}")
             raise
         return is_new
-
-
-def _record(folder: Path) -> Record:
-    """Return the record of a step's folder; it names no inputs, as the key in the folder's name is a hash of all."""
-    return Record(folder, {}, what=_STEP, part=_STEP)

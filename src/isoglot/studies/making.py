@@ -88,7 +88,7 @@ def measure(
     planned = set(plan.parts)
     schedule = Schedule([(i, part) for i, part in enumerate(all_parts) if part in planned], progress)
     pool: WorkPool
-    make: Callable[[int, Path], StepOutcome]
+    make: Callable[[int, Sequence[Path]], StepOutcome]
     if engine == "ray":
         pool, make = RayPool(None, _start, selection), _make_apart
     elif workers > 1:
@@ -102,7 +102,8 @@ def measure(
         while True:
             # A step is handed out only when a worker is free: every step finished by then improves the order.
             for number, work in schedule.next_steps(pool.size - len(running)):
-                running[pool.submit(make, number, work.folder, gpu=True)] = work
+                folders = [work.folder, *(need.folder for need in _all_needs(work))]
+                running[pool.submit(make, number, folders, gpu=True)] = work
             if not running:
                 return schedule.tally
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -128,6 +129,7 @@ class Schedule:
         self._parts = dict(parts)
         self._progress = progress
         self._handed_out: set[Path] = set()  # folders of steps that are being made, and of steps that failed
+        self._failed: dict[Path, IsoglotError] = {}  # folder of a step that failed -> the user's mistake
         self._begun: Counter[str] = Counter()  # by kind of step
         self._seconds: dict[str, list[float]] = defaultdict(list)  # of finished steps, by `duration_group`
 
@@ -166,26 +168,39 @@ class Schedule:
             yield ready[work], work
 
     def note_made(self, work: Work, outcome: StepOutcome) -> None:
-        """Count a step that ended, and ask the parts that need it again; leave these parts out if the step failed."""
-        # A step that failed stays in `_handed_out`, so that it is not tried again.
+        """Count a step that ended, ask the parts that need it again, and leave out those that need a failed step."""
         if outcome.problem is None:
             self._handed_out.discard(work.folder)
             self.tally.made[work.step.kind] += outcome.is_new
             self._seconds[work.step.duration_group].append(outcome.seconds)
+        else:
+            # The step stays in `_handed_out`, so that it is not tried again.
+            self._failed[work.folder] = outcome.problem
         for number, part in list(self._parts.items()):
             if work not in part.steps:
                 continue
-            problem = outcome.problem
-            if problem is None:
+            problem: IsoglotError | None = None
+            if outcome.problem is None:
                 try:
                     part.ask()
                 except IsoglotError as error:
                     # The part asks for a further step, whose fields do not fit.
                     problem = error
+            problem = problem or self._failure_of(part)
             if problem is not None:
                 self._leave_out(number, problem)
             elif part.unavailable:
                 self._leave_out(number, UnavailableError(part.unavailable))
+
+    def _failure_of(self, part: StudyPart) -> IsoglotError | None:
+        """Return the mistake of the first failed step that the part needs; None if there is none.
+
+        A guess does not count: once the number behind it is known, the part may ask for another step.
+        """
+        for work in part.steps:
+            if work.folder in self._failed and not work.guessed_from:
+                return self._failed[work.folder]
+        return None
 
     def _leave_out(self, number: int, problem: IsoglotError) -> None:
         """Drop a part, and print why; the part counts as failed only if the reason is a mistake of the user."""
@@ -240,14 +255,19 @@ def _all_needs(work: Work) -> set[Work]:
     return needs.union(*map(_all_needs, needs))
 
 
-def _make(parts: Sequence[StudyPart], number: int, folder: Path) -> StepOutcome:
-    """Make the step with this folder, for the part with this number."""
+def _make(parts: Sequence[StudyPart], number: int, folders: Sequence[Path]) -> StepOutcome:
+    """Make the step with the first of the folders, for the part with this number.
+
+    ``folders``: The folder of the step, then those of all steps before it. The process that plans may know an equal
+    step by another name, and so by another folder, than this process would give it.
+    """
     began = time.monotonic()
     part = parts[number]
+    part.lab.folders.use(folders)
     # The steps before this one are made by now, perhaps by other processes. So the part knows their numbers, and the
     # fields of this step no longer hold stand-ins.
     part.ask()
-    work = next(work for work in part.steps if work.folder == folder)
+    work = next(work for work in part.steps if work.folder == folders[0])
     is_new = False
     problem: IsoglotError | None = None
     try:
@@ -267,7 +287,7 @@ def _start(selection: Selection) -> None:
     _PARTS[:] = [part for program in selection.programs() for part in program.parts]
 
 
-def _make_apart(number: int, folder: Path) -> StepOutcome:
+def _make_apart(number: int, folders: Sequence[Path]) -> StepOutcome:
     """Make a step in a worker process; Ctrl-C ends it."""
     with interruptible():
-        return _make(_PARTS, number, folder)
+        return _make(_PARTS, number, folders)

@@ -32,7 +32,7 @@ class Work:
     folder: Path
     name: str = field(compare=False)
     step: Step = field(compare=False)
-    manifest: dict[str, Any] = field(compare=False)  # what the step recorded; empty until it is made
+    manifest: dict[str, Any] = field(compare=False)  # the step's record; empty until the step is made
     lab: Lab = field(compare=False, repr=False)
     # Folders of other steps that the step reads.
     needs: Sequence[Work] = field(default=(), compare=False, repr=False)
@@ -64,13 +64,16 @@ class Work:
         """
         self._note_guess()
         if not self.manifest:
+            self.lab.read_stand_in = True
             return self.lab.stand_in(f"known after {self.title}")
         if name not in self.manifest:
             raise IsoglotError(f"{self.title} recorded no {name}; give a step that does")
         return self.manifest[name]
 
     def value(self, metric: str, *, row: tuple[str, str, str] | None = None) -> float:
-        """Return a number among the ``values`` of the step, such as ``de/f1``; NaN before the step is made.
+        """Return a number among the ``values`` of the step, such as ``de/f1``.
+
+        The number is NaN before the step is made, and if the step did not record it.
 
         ``row``: Task, language and metric that the number has in ``results.jsonl``. By default the task is the kind of
         the step, and ``de/f1`` has the language ``de`` and the metric ``f1``.
@@ -113,7 +116,9 @@ class TaskScores:
         Raises:
             UnavailableError: There are no languages.
         """
-        return fmean(self.value(language, metric) for language in self.languages or [""])
+        if not self.languages:
+            raise UnavailableError("no data in any language at this scale")
+        return fmean(self.value(language, metric) for language in self.languages)
 
 
 @dataclass(eq=False)
@@ -222,12 +227,15 @@ class StudyPart:
         lab = self.lab
         self.content, self.unavailable = nan, ""
         # The lab notes in these fields which steps the function asks for and which numbers and sizes it reads.
-        lab.steps, lab.guesses, lab.sources = {}, {}, []
+        lab.steps, lab.guesses, lab.sources, lab.read_stand_in = {}, {}, [], False
         lab.size.read.clear()
         try:
             with lab.manifests_read_once():
                 self.content = self.function()
         except UnavailableError as error:
             self.unavailable = str(error)
+        if self.table and lab.read_stand_in:
+            # Computed from a stand-in such as 900000001: not a number to show.
+            self.content = nan
         self.steps, self.sources = tuple(lab.steps), tuple(lab.sources)
         self.sizes_read = self.sizes_read_before | lab.size.read

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isoglot.core.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.inputs import Input
@@ -70,7 +70,7 @@ class Selection:
         """Run each study on a lab, which collects the study's cells and figures.
 
         Raises:
-            ConfigurationError: An unknown study or size, or no cell matches ``only``.
+            ConfigurationError: An unknown study or size, a step that no cell asks for, or no cell matches ``only``.
         """
         # Studies of one file share the file's object SIZES, and by its identity they share a lab. A step that several
         # of them ask for is then found once.
@@ -81,9 +81,10 @@ class Selection:
             if lab is None:
                 lab = self._lab_for(study, progress)
                 labs[id(study.sizes)] = lab
-            lab.parts = []
+            lab.parts, lab.steps = [], {}
             lab.size.read.clear()
             study.run(lab)
+            _require_no_steps(study, lab)
             programs.append(self._program(study, lab))
         if self.only and not any(program.parts for program in programs):
             raise _no_match([cell for program in programs for cell in program.unselected])
@@ -114,6 +115,16 @@ class Selection:
         return Program(study, lab, selected, unselected)
 
 
+def _require_no_steps(study: Study, lab: Lab) -> None:
+    """Refuse a study whose function asked for steps itself: no cell would need them, so they would never be made."""
+    if lab.steps:
+        first = next(iter(lab.steps))
+        raise ConfigurationError(
+            f"{study.name}: asks for the step {first.title!r} outside of its cells; ask for steps inside the function "
+            "that is given to `lab.cell` or `lab.figure`"
+        )
+
+
 def _no_match(cells: Sequence[StudyPart]) -> ConfigurationError:
     """Return the error that no cell matches; it lists the names of all rows and columns."""
     rows = dict.fromkeys(cell.names[0][0] for cell in cells)
@@ -130,6 +141,7 @@ class Plan:
 
     parts: Sequence[StudyPart]
     inputs: Mapping[Work, Sequence[Input]]  # by unfinished step
+    encoder_count: int  # of all encoders of the study, also those that another machine measures
 
     def missing(self) -> list[str]:
         """Return the paths of the inputs that are not there, each once."""
@@ -144,8 +156,13 @@ class Plan:
         """Refuse a plan in which no cell can be measured, and say why.
 
         Raises:
-            ConfigurationError: Every cell lacks a file or is unavailable.
+            ConfigurationError: Every cell lacks a file or is unavailable, or the part of the encoders is empty.
         """
+        if not self.parts and self.encoder_count:
+            raise ConfigurationError(
+                f"[[only]]: this part has no encoder, because there are only {self.encoder_count}; divide them into "
+                "fewer parts"
+            )
         if all(part.missing or part.unavailable for part in self.parts):
             reasons = {part.unavailable for part in self.parts}
             raise ConfigurationError(
@@ -181,6 +198,9 @@ def inspect_programs(
                 except ConfigurationError as error:
                     # Wrong labels, or a step whose fields do not fit changed sizes.
                     problems += [f"{program.study.name}: {text}" for text in error.problems]
+                except IsoglotError as error:
+                    # A fact that the finished step did not record.
+                    problems.append(f"{program.study.name}: {error}")
                 else:
                     parts.append(part)
     works = dict.fromkeys(work for part in parts for work in part.steps)
@@ -196,7 +216,10 @@ def inspect_programs(
     k, n = encoders
     distinct_encoders = dict.fromkeys(part.encoder for part in parts)
     kept_encoders = set(list(distinct_encoders)[k - 1 :: n])
-    return Plan([part for part in parts if part.encoder in kept_encoders], inputs)
+    kept_parts = [part for part in parts if part.encoder in kept_encoders]
+    kept_works = {work for part in kept_parts for work in part.steps}
+    kept_inputs = {work: entries for work, entries in inputs.items() if work in kept_works}
+    return Plan(kept_parts, kept_inputs, len(distinct_encoders))
 
 
 def _changed_inputs(work: Work) -> list[str]:

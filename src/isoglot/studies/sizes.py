@@ -79,7 +79,8 @@ class Setting:
     scale: str
     variant: str  # empty if the study has no variants
     size: dict[str, Any]  # all sizes by name: setting.size["steps"]
-    paper: dict[str, Any]  # for sizes that differ here from scale paper: the value at scale paper
+    # For sizes that differ here from scale paper: the value at scale paper.
+    paper_where_different: dict[str, Any]
     changed: dict[str, Any]  # sizes that the user changed, with the new value
     varied: frozenset[str] = frozenset()  # sizes to which the variant gives another value at this scale
 
@@ -113,11 +114,11 @@ class Setting:
         size = unchanged | changes
 
         # The differences that tables and folders name: from scale paper, by the user, and by the variant.
-        paper = {}
+        paper_where_different = {}
         for name, value in with_variant.items():
             paper_value = at_scale(value, "paper")
             if _is_size(name) and paper_value not in (None, size[name]):
-                paper[name] = _plain(paper_value)
+                paper_where_different[name] = _plain(paper_value)
         changed = {}
         for name, value in changes.items():
             if _plain(value) != unchanged[name]:
@@ -126,7 +127,8 @@ class Setting:
         for name, value in variant_sizes.items():
             if at_scale(value, scale) != at_scale(known[name], scale):
                 varied.add(name)
-        return cls(scale, variant if variants else "", size, paper, changed, frozenset(varied))
+        shown_variant = variant if variants else ""
+        return cls(scale, shown_variant, size, paper_where_different, changed, frozenset(varied))
 
     def changes_of(self, read: Container[str]) -> dict[str, Any]:
         """Return the user's changes of sizes that are among those ``read``.
@@ -165,7 +167,7 @@ class Setting:
         """
         sizes = {}
         for name, value in self.size.items():
-            if name in read and _is_size(name) and (value is not None or name in self.paper):
+            if name in read and _is_size(name) and (value is not None or name in self.paper_where_different):
                 sizes[name] = _plain(value)
         return sizes
 

@@ -48,14 +48,19 @@ class Step(BaseModel):
     weights: ClassVar[str] = ""
     """Folder of the weights that the step leaves, empty for none. If the weights were deleted and another step reads
     them, the step is made again."""
+    unhashed: ClassVar[Mapping[str, Any]] = dict.fromkeys(NAMES, True)
+    """Fields that do not change the step's folder, in the form of pydantic's `exclude`."""
     label: str = ""
     about: str = ""
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Do the work in ``folder``, and return the record of the step.
 
-        Numbers under ``values`` can stand in cells: ``{"values": {"de/f1": 91.2}}``. Everything else is a fact, which a
-        study reads with :meth:`Work.fact`.
+        1. ``values``: numbers that can stand in cells, ``{"values": {"de/f1": 91.2}}``.
+        2. ``examples`` and ``rows`` are read by the tables: the number of examples behind each value, by the value's
+           name; and the rows of an evaluation.
+        3. ``name``, ``step``, ``outside`` and ``seconds`` belong to the lab, which adds them.
+        4. Anything else is a fact, which a study reads with :meth:`Work.fact`.
         """
         raise NotImplementedError
 

@@ -6,13 +6,13 @@ Start with :func:`run_studies`, which does everything; :func:`write_study` write
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.core.errors import ConfigurationError
+from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.results.rows import CELLS, FILE_NAME, RUNS, Cell, Result, write_cells
 from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import CHECKPOINT
@@ -70,8 +70,8 @@ def run_studies(
     Args:
         names: Studies, papers or files: ``["weam/table1"]``.
         out: Folder of the studies.
-        request: Scale, sizes, selected cells and engine. Without ``workers`` there is a process per core, and at most
-            one per encoder.
+        request: Scale, changes of sizes, selected cells and engine. Without ``workers`` there is a process per core,
+            and at most one per encoder.
         progress: Gets lines and bars.
 
     Raises:
@@ -82,7 +82,7 @@ def run_studies(
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
     reporter, request = reporter_of(progress), request or StudyRequest()
     encoders, patterns = part_and_cells(request.only)
-    selection = Selection(names, out, request.scale, request.sizes, patterns, request.keep)
+    selection = Selection(names, out, request.scale, request.changes, patterns, request.keep)
     programs = selection.programs(reporter)
     plan = inspect_programs(programs, encoders=encoders, check=not request.tables_only)
     tally = Tally()
@@ -92,20 +92,20 @@ def run_studies(
         engine = request.engine
         tally = measure(programs, plan, selection, engine=engine, workers=workers, progress=reporter)
     # Write before any mistake is raised: numbers that were measured are kept.
-    written = [write_study(program, empty=not request.tables_only) for program in programs]
+    written = [write_study(program, even_without_numbers=not request.tables_only) for program in programs]
     tally.require_all()
     if not request.tables_only:
         plan.require_measurable()
     return written
 
 
-def write_study(program: Program, *, empty: bool = True) -> StudyTables:
+def write_study(program: Program, *, even_without_numbers: bool = True) -> StudyTables:
     """Write the numbers of a study that are known so far, and return the tables.
 
     The files are ``cells.jsonl``; ``results.jsonl``, with the records of the runs in ``runs.json``; ``table.txt``; and
     the folder ``figures``.
 
-    ``empty``: Write the files even if no number is known yet.
+    ``even_without_numbers``: Write the files even if no number is known yet.
     """
     from isoglot.reports.beside_papers import tables_beside_papers  # noqa: PLC0415 - loads scipy
 
@@ -115,17 +115,21 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
     program.lab.inputs = {}
     with program.lab.manifests_read_once():
         for part in all_parts:
-            part.ask()
+            try:
+                part.ask()
+            except IsoglotError as error:
+                # A mistake in this cell alone, such as a fact that no step recorded: the other cells are written.
+                part.unavailable = str(error)
     in_tables = [part for part in all_parts if part.table]
     cells, results = _cells_and_results(program, in_tables)
     tables = tables_beside_papers(cells)
     # A folder of an earlier call is written again, even if its numbers are known no more.
     has_drawing = any(isinstance(part.content, Work) and part.content.manifest for part in program.parts)
     has_number = any(cell.value is not None for cell in cells)
-    if not (empty or has_drawing or has_number or folder.is_dir()):
+    if not (even_without_numbers or has_drawing or has_number or folder.is_dir()):
         return StudyTables(program, folder, tables, [])
     _write_tables(program, cells, tables)
-    _write_results(folder, results, in_tables)
+    _write_results(folder, list(results), in_tables)
     for part in program.parts:
         if not part.table:
             _write_figure(part, folder / "figures")
@@ -135,8 +139,9 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
 def _cells_and_results(program: Program, parts: Sequence[StudyPart]) -> tuple[list[Cell], dict[str, Result]]:
     """Return the cells of the tables, and the results behind the cells with a known number, each by its JSON.
 
-    Equal results are kept once: several tables may show one number. A cell that was not selected is left out while its
-    number is unknown.
+    1. A cell that was not selected is left out while its number is unknown.
+    2. A number that the cell did not read among the values of a step, such as a fact or 3.0, is no result.
+    3. Equal results are kept once: several tables may show one number.
 
     ``parts``: All parts of the study that are cells.
     """
@@ -149,12 +154,12 @@ def _cells_and_results(program: Program, parts: Sequence[StudyPart]) -> tuple[li
     results: dict[str, Result] = {}
     for part, seed in _distinct_cells(parts):
         value = None if isnan(part.content) else float(part.content)
-        if value is not None or part in selected:
+        if value is not None or part in selected:  # 1
             changes = setting.changes_of(sizes_of_table[part.table])
             cells.append(_cell(program, part, seed, value, changes))
-        if value is not None and part.is_result:
+        if value is not None and part.is_result and part.sources:  # 2
             result = _result(part, seed, changes=setting.changes_of(sizes_of_run[_run(part)]))
-            results[result.model_dump_json()] = result
+            results[result.model_dump_json()] = result  # 3
     return cells, results
 
 
@@ -178,7 +183,7 @@ def _cell(
         about=program.caption,
         setting=typed(changes),
         sizes=sizes,
-        paper_sizes={name: size for name, size in setting.paper.items() if name in sizes},
+        paper_sizes={name: size for name, size in setting.paper_where_different.items() if name in sizes},
     )
 
 
@@ -191,16 +196,16 @@ def _write_tables(program: Program, cells: Sequence[Cell], tables: Sequence[Tabl
     write_text(program.folder / "table.txt", f"{program.study.title}\n\n{text}")
 
 
-def _write_results(folder: Path, results: Collection[str], parts: Sequence[StudyPart]) -> None:
-    """Write the results, given as lines of JSON, and the records of the encoders behind them.
+def _write_results(folder: Path, lines: Sequence[str], parts: Sequence[StudyPart]) -> None:
+    """Write the results, given as ``lines`` of JSON, and the records of the encoders behind them.
 
     Without results, delete both files of an earlier call.
     """
-    if not results:
+    if not lines:
         for name in (FILE_NAME, RUNS):
             (folder / name).unlink(missing_ok=True)
         return
-    write_text(folder / FILE_NAME, "".join(f"{result}\n" for result in results))
+    write_text(folder / FILE_NAME, "".join(f"{line}\n" for line in lines))
     works = dict.fromkeys(work for part in parts for work in part.steps)
     write_json(folder / RUNS, {"runs": list(_records(works))})
 
@@ -209,14 +214,16 @@ def _distinct_cells(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int
     """Yield the cells, each with its seed; cells that do not depend on their seed are yielded once, without a seed.
 
     The number of a checkpoint that the study does not train is the same for the seeds 1, 2 and 3. The three cells have
-    one place in the table and read the same numbers, or lack them for the same reason. So they are one cell.
+    one place in the table and read the same numbers, or lack them for the same reason. So they are one cell. Cells that
+    read no number of a step, but perhaps facts, cannot be compared and are all yielded.
     """
     places: dict[tuple[str, Any, Any], list[StudyPart]] = {}
     for part in parts:
         places.setdefault((part.table, part.row, part.column), []).append(part)
     for cells in places.values():
         distinct = {(part.sources, part.unavailable or part.missing) for part in cells}
-        if len(cells) > 1 and len(distinct) == 1:
+        sources, reason = next(iter(distinct))
+        if len(cells) > 1 and len(distinct) == 1 and (sources or reason):
             yield cells[0], None
         else:
             yield from ((cell, cell.seed) for cell in cells)
@@ -289,7 +296,8 @@ def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) ->
 def _row(source: NumberSource) -> dict[str, Any]:
     """Return the row behind a number: the row that an evaluation wrote, or a row made from the number's name.
 
-    The number ``de/f1`` of an evaluation has the row of German with F1, and ``de/`` the first row of German.
+    The number ``de/f1`` of an evaluation has the row of German with F1. ``de/`` has the first row of German, because a
+    task gives its primary metric first.
     """
     manifest = source.work.manifest
     language, _, metric = source.metric.rpartition("/")

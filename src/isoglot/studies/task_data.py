@@ -44,19 +44,21 @@ def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: st
     from isoglot.formats.labelled.sources import DataSource  # noqa: PLC0415
 
     specs = DataSource(task.data).of_split(split)
-    specs_outside = [read.path for read in outside(specs, studies)]
-    steps_make_data = len(specs_outside) < len(specs)
+    specs_outside = [entry.path for entry in outside(specs, studies)]
+    # Equal specifications are one.
+    steps_make_data = len(specs_outside) < len(set(specs))
     for language in languages:
         has_files = False
-        missing: list[Input] = []
+        # For rule 2: each specification as a missing input.
+        as_missing: list[Input] = []
         for spec in specs_outside:
             files, problem = _files_at(spec, task, language, split)
             has_files = has_files or bool(files)
             for file in files:
                 yield Input(file, there=True)  # 1
-            missing.append(Input(problem or _of_language(spec, language, split), there=False))
+            as_missing.append(Input(problem or _of_language(spec, language, split), there=False))
         if not has_files and not steps_make_data:  # 2, 3
-            yield from missing
+            yield from as_missing
 
 
 def _files_at(spec: str, task: TaskSpec, language: str, split: str) -> tuple[list[str], str]:

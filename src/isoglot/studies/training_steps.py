@@ -18,7 +18,7 @@ from isoglot.runs.folder import CHECKPOINT, clear
 from isoglot.runs.record import MANIFEST
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.inputs import Input, outside
-from isoglot.studies.step import Step, texts_of
+from isoglot.studies.step import NAMES, Step, texts_of
 from isoglot.studies.task_data import TaskSpec, data_files
 
 _TUNED = "finetuned"
@@ -127,11 +127,10 @@ class Pretrain(Step):
         from isoglot.pretraining.pretrain import pretrain  # noqa: PLC0415
         from isoglot.training.checkpoints import discard  # noqa: PLC0415
 
-        # The folder is ROOT/pretrain/NAME-KEY. ROOT also holds the recipes and the prepared corpora of all runs.
-        root = folder.parent.parent
         heading = f"# {self.label}: a run of a study; `isoglot pretrain` takes this file\n"
-        recipe_file = write_text(root / "recipes" / f"{folder.name}.yaml", heading + dump_yaml(self.values()))
-        pretrain(load_recipe(self.values()), folder, resume=True, progress=report, cache=root / "cache")
+        recipes = folder.parent.parent / "recipes"
+        recipe_file = write_text(recipes / f"{folder.name}.yaml", heading + dump_yaml(self.values()))
+        pretrain(load_recipe(self.values()), folder, resume=True, progress=report, cache=cache_of(folder))
         # Reports look for the training curves beside the weights: copy them from the last checkpoint of the trainer.
         states = folder.glob(f"checkpoint-*/{TRAINER_STATE}")
         last_state = max(states, key=_step_of_checkpoint, default=None)
@@ -141,6 +140,11 @@ class Pretrain(Step):
         for checkpoint in folder.glob("checkpoint-*"):
             discard(checkpoint)
         return {"recipe": str(recipe_file), "values": _hours(read_json(folder / MANIFEST) or {})}
+
+
+def cache_of(folder: Path) -> Path:
+    """Return the folder of the corpora that all steps share: ``ROOT/cache`` for ``ROOT/pretrain/NAME-KEY``."""
+    return folder.parent.parent / "cache"
 
 
 def _step_of_checkpoint(state: Path) -> int:
@@ -266,13 +270,15 @@ class Evaluate(Step):
     kind: ClassVar[str] = "evaluate"
     doing: ClassVar[str] = "measuring"
     resumes: ClassVar[bool] = True
+    # The names of the fine-tuning do not count either, nor whether the fine-tuned weights are kept.
+    unhashed: ClassVar[Mapping[str, Any]] = {**Step.unhashed, "keep": True, "finetune": NAMES}
     checkpoint: str
     task: TaskSpec
     languages: list[str]
     finetune: Finetune | None = None
     split: Literal["dev", "test"] = "test"
     precision: Precision = "float32"
-    keep: bool = False  # keep the fine-tuned weights; not part of the hash
+    keep: bool = False  # keep the fine-tuned weights
 
     @property
     def duration_group(self) -> str:
