@@ -33,7 +33,10 @@ _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 
 
 def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:
-    """Read a checkpoint's configuration; ``settings`` replace values of the file, all but ``revision``."""
+    """Read a checkpoint's configuration.
+
+    ``settings``: values in place of the file's, and ``revision``, the one to read from the hub.
+    """
     folder = checkpoint_folder(checkpoint)
     with reading(folder, "config.json"), quiet():
         config: PreTrainedConfig = AutoConfig.from_pretrained(

@@ -75,7 +75,7 @@ def key_queue_loss(
     ``negatives``: the queue before the keys of this batch enter.
     ``positive_in_denominator``: add the bracketed term, as MoCo's code does. PPA's Eq. 3 sums over the queue alone:
     then the loss can be negative, and it is 0 for a query that has no negative at all.
-    ``excluded``: negatives that do not count for a query (translations of the same sentence, empty slots).
+    ``excluded``: negatives that do not count for a query, such as other translations of its own sentence.
 
     Returns:
         Loss of each query, and whether its positive scores at least as high as every negative.

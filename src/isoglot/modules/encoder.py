@@ -30,7 +30,8 @@ from isoglot.modules.document_mask import (
 from isoglot.modules.hooks import before_forward, changed_attribute, registered_hook
 from isoglot.modules.shared_table import SharedTable
 
-if TYPE_CHECKING:  # an encoder that runs as it is packed does without
+# Only for types: a `PackedEncoder`, a quantised file, runs without transformers.
+if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 

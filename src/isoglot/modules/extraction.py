@@ -2,8 +2,8 @@
 
 Every extractor maps ``similarity (batch, n, m)`` and ``mask (batch, n, m)`` to boolean links of the same
 shape. Cells outside the mask are padding: they never win an argmax and never carry a link, whatever they
-hold. Where several cells hold the maximum the first index wins, on every device (torch promises no order for
-CUDA reductions, and identical links on every device matter more than a pass over the matrix).
+hold. Where several cells hold the maximum the first index wins, on every device (:func:`first_argmax`, which takes one
+more pass over the matrix than a device's own argmax).
 
 Memory is a few times ``batch · n · m``; nothing is built per candidate.
 """

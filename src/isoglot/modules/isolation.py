@@ -56,8 +56,8 @@ def isolated_state() -> Iterator[None]:
     """Train and evaluate as in a fresh process, whatever context the caller is in, for the time of a block.
 
     A trainer seeds the global generators and sets switches of the libraries. The caller's are restored, so that the
-    numbers that follow do not depend on whether a run was trained or recognised as finished. Bars of `datasets` are not
-    shown: verbs report their progress themselves.
+    numbers that follow do not depend on whether a run was trained or recognised as finished. Progress bars
+    of `datasets` are not shown, because isoglot reports progress itself.
     """
     with (
         _SAVED_STATE.block(),

@@ -75,8 +75,8 @@ class LinkedPositions:
         ids[self.rows, number_in_pair] = torch.stack([self.first, self.second], dim=1)
         return ids
 
-    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Every link: batch rows, positions in the first sentences, positions in the second ones."""
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The three tensors: the pair of each link, its position in the first sentence, and in the second."""
         return self.rows, self.first, self.second
 
 
@@ -128,9 +128,9 @@ def self_label(
     else:
         grow = printed_links if filtering == "printed" else itermax_links
         links = grow(plan, mask, alpha=alpha, passes=passes)
-    # Rows and columns of the matrices count within a sentence; the positions count within the sequence.
-    pairs, row, column = links.nonzero(as_tuple=True)
-    return LinkedPositions(len(links), pairs, first[pairs, row], second[pairs, column])
+    # Rows i and columns j of a matrix count within a sentence; the positions count within the sequence.
+    pair, i, j = links.nonzero(as_tuple=True)
+    return LinkedPositions(len(links), pair, first[pair, i], second[pair, j])
 
 
 def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
@@ -140,7 +140,7 @@ def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
 
     **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
     """
-    rows, source, target = LinkedPositions.of_ids(link_ids).pairs()
+    rows, source, target = LinkedPositions.of_ids(link_ids).tensors()
     real = (side_ids[rows, source] == 1) & (side_ids[rows, target] == 2)
     # Each link once. `unique` sorts the columns: by pair, then source, then target position.
     links = torch.stack([rows, source, target])[:, real]
