@@ -51,6 +51,13 @@ def test_from_scratch_takes_vocabulary_and_special_ids_from_the_tokenizer(archit
     assert not any("pooler" in n for n, _ in model.named_parameters())
 
 
+def test_the_random_numbers_of_gpus_are_left_alone(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    load_masked_lm(SPEC)
+    assert not seeds
+
+
 def test_weights_depend_on_the_seed_alone():
     state = torch.random.get_rng_state()
     first, same, other = (load_masked_lm(SPEC, seed=s) for s in (1, 1, 2))

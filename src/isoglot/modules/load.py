@@ -106,7 +106,8 @@ def load_masked_lm(
     kernel = settings.get("attention")
     # New weights depend on the seed alone, and the caller's random numbers not on this call.
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed_for(int(settings.get("seed", seed)), "model"))
+        # torch.manual_seed would seed the generators of GPUs too, which this block does not restore.
+        torch.default_generator.manual_seed(seed_for(int(settings.get("seed", seed)), "model"))
         if "architecture" in settings:
             model = _from_scratch(model_config(settings, tokenizer=tokenizer), kernel)
         else:
