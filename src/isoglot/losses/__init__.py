@@ -7,7 +7,8 @@
 ``base.py`` first, then ``in_batch_contrast.py``, the shortest. ``isoglot.objectives`` reads the tensors of a recipe's
 batch and passes them to these classes.
 
-- *states*: the encoder's vectors of pieces (tokens); *h* the vector of a sentence, *z* its projection.
+- *states*: the encoder's vectors of pieces (tokens); *h* the vector of a sentence, *z* its projection. In an equation
+  that divides by h or √h: the width of the vectors.
 - *query*, *key*: the two sentences of a pair, each encoded alone. Only the option ``queries`` of
   ``denoising_word_alignment.py`` means tokens, which ask a pointer: *questions* in the code.
 - *link*: two pieces, one in each sentence, that translate each other. *Aligned*: having a link. Links come as

@@ -72,7 +72,7 @@ class SelfTraining(Loss):
 
     def __post_init__(self) -> None:
         self.settle()
-        # Two names of one number: the option, which may be None, and the threshold in use, which never is.
+        # Both are the number in use. The option's type still allows None, so code reads `_threshold`.
         self.threshold = self._threshold = 1e-3 if self.threshold is None else self.threshold
 
     def check_options(self) -> None:
@@ -146,7 +146,7 @@ class SelfTraining(Loss):
             "probability": number_of_links,
             "links_per_pair": len(mask),
         }
-        return LossOutput(total, self.items(links), metrics, items_of_metrics)
+        return LossOutput(total, self.count_items(links), metrics, items_of_metrics)
 
     @torch.no_grad()
     def label(self, query: Tensor, key: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
@@ -160,7 +160,7 @@ class SelfTraining(Loss):
             return (forward * backward).sqrt() > _COSINE_THRESHOLD
         return torch.minimum(forward, backward) > self._threshold
 
-    def items(self, links: Tensor) -> Tensor:
+    def count_items(self, links: Tensor) -> Tensor:
         """Count the items, by which the sum is divided: pairs, or linked pieces with ``loss: likelihood``."""
         if self.loss == "probability":
             return torch.tensor(len(links), device=links.device)

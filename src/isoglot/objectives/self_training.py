@@ -51,7 +51,7 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
         if self.loss == "probability":
             return torch.tensor(len(batch[self.view]["query_input_ids"]))
         links = self._known_links(batch)
-        return None if links is None else self.items(links)
+        return None if links is None else self.count_items(links)
 
     def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
         """The links that the encoder's states without dropout give: a matrix of each pair, bool (batch, n, m)."""
