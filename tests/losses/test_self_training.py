@@ -31,6 +31,13 @@ def test_a_link_whose_probability_is_no_float_has_its_loss_and_gradient() -> Non
         torch.testing.assert_close(one.double(), other)
 
 
+def test_the_threshold_in_use_is_an_option_that_can_be_given_again() -> None:
+    dot, cosine = SelfTraining(), SelfTraining(compare="cosine")
+    assert (dot.threshold, cosine.threshold) == (0.001, None)
+    assert SelfTraining(compare="dot", threshold=dot.threshold).threshold == dot.threshold
+    assert SelfTraining(compare="cosine", threshold=cosine.threshold).threshold is None
+
+
 def test_links_of_padding_do_not_count() -> None:
     states, masks = torch.randn(1, 2, 4), (torch.tensor([[True, True]]), torch.tensor([[True, False]]))
     links = torch.tensor([[[True, True], [False, True]]])
