@@ -87,6 +87,7 @@ class Encodings:
 
         **Shape**: (batch, length, hidden).
         """
+        layer = layer_number(self.model, layer)
         if not clean and (view, side, layer) in self._cache:
             return self._cache[view, side, layer].detach()
         key = (view, side, layer, clean)
