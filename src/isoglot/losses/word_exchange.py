@@ -11,6 +11,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.masked_lm_head import literal_transform, masked_lm_head
+from isoglot.modules.self_labelling import require_inside
 from isoglot.modules.shared_table import SharedTable
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 
@@ -190,8 +191,7 @@ def _swaps(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, 
     of row 0 and position 1 masked, receivers are ``[1, 1]`` and origins ``[4, 5]``.
     """
     length = masked.size(1)
-    if bool((links >= length).any()):  # such a link would reach into the next row
-        raise ConfigurationError(f"links: position {int(links.max())}, but the inputs have {length} tokens")
+    require_inside(links, length)
     real = (links >= 0).all(dim=-1)
     row_start = torch.arange(links.size(0), device=links.device).unsqueeze(1) * length
     source = (links[..., 0] + row_start)[real]
