@@ -111,18 +111,19 @@ def require_fitting(
     model: PreTrainedModel,
     source: str | Path = "model",
     *,
+    may_grow: bool = False,
     hint: str = "",
 ) -> None:
     """Refuse a tokenizer that is recognisably not the model's.
 
-    1. It has more entries than the model has word embeddings.
+    1. It has more entries than the model has word embeddings, unless the embeddings ``may_grow``.
     2. It was not read from the same place as the model, and differs from the model's: in the id of a piece, in the
        padding id, or because it has far fewer entries than there are embeddings (:func:`_difference`).
 
     ``source``, ``hint``: the beginning and the end of the message.
     """
     rows, entries = input_embeddings(model).num_embeddings, len(tokenizer)
-    if entries > rows:
+    if entries > rows and not may_grow:
         raise ConfigurationError(
             f"{source}: the model has {rows} word embeddings, the tokenizer has {entries} entries; use the "
             f"tokenizer that was saved with the model{hint}"

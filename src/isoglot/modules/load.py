@@ -168,6 +168,10 @@ def model_config(
     if tokenizer is not None and config_settings.get("vocab_size", len(tokenizer)) < len(tokenizer):
         text = f"got {config_settings['vocab_size']}, but the tokenizer has {len(tokenizer)} entries; leave it out"
         problems.append(Problem(text, ("model", "vocab_size")))
+    counts_from_padding = name in ("roberta", "xlm-roberta")
+    if counts_from_padding and config_settings.get("pad_token_id", 0) is None:
+        text = f"got null, but a {name} counts positions from the padding's id + 1; leave it out"
+        problems.append(Problem(text, ("model", "pad_token_id")))
     if problems:
         raise ConfigurationError(problems, heading=None if len(problems) == 1 else "model:")
 
@@ -180,8 +184,9 @@ def model_config(
         values.setdefault("vocab_size", len(tokenizer))
     if hasattr(config_class, "mask_token_id"):  # EuroBERT's
         values.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
-    if name in ("roberta", "xlm-roberta"):  # positions count from padding id + 1; 512 of them are usable
-        values.setdefault("max_position_embeddings", 512 + int(values.get("pad_token_id", 1)) + 1)
+    if counts_from_padding:
+        # 512 positions can be used: those up to the padding's id cannot.
+        values.setdefault("max_position_embeddings", 512 + int(values["pad_token_id"]) + 1)
     try:
         return config_class(**_with_floats(values, config_class()))
     except (TypeError, ValueError, StrictDataclassError) as error:
@@ -282,8 +287,9 @@ def _fit_vocabulary(
     if tokenizer is None:
         return
     path = settings["path"]
-    if not settings.get("resize_vocabulary", False):
-        require_fitting(tokenizer, model, path, hint=", or set `resize_vocabulary: true` to add rows")
+    may_grow = bool(settings.get("resize_vocabulary", False))
+    hint = "" if may_grow else ", or set `resize_vocabulary: true` to add rows"
+    require_fitting(tokenizer, model, path, may_grow=may_grow, hint=hint)
     if len(tokenizer) <= input_embeddings(model).num_embeddings:
         return
     if model.config.model_type == "deberta-v2" and not getattr(model.config, "legacy", True):
