@@ -67,8 +67,8 @@ class Objective(OptionsModule, ABC):
 
         The trainer calls this where :meth:`count` is ``None`` and an optimiser step has several micro-batches: for
         each of them, before the first loss. An objective may read the encoder here, without gradient, and add tensors
-        to its view of ``batch``, where :meth:`count` and :meth:`forward` find them. ``batch`` may be on another device
-        than the encoder; ``encodings`` are of a copy of it on the encoder's.
+        to its view of ``batch``, where :meth:`count` and :meth:`forward` find them. ``batch`` may still be on another
+        device than the encoder; ``encodings`` were made from a copy of ``batch`` on the encoder's device.
         """
 
     def after_step(self, encoder: PreTrainedModel) -> None:
@@ -95,7 +95,9 @@ def require_objective(kind: type, name: str) -> None:
 class LayerObjective(Objective):
     """An objective that reads one layer of a view with gradient.
 
-    Among several base classes it comes before the loss: ``class X(LayerObjective, WordContrast)``.
+    Among several base classes it comes before the loss, ``class X(LayerObjective, WordContrast)``, because its
+    ``__post_init__`` takes the model and calls the loss's ``__post_init__``, which takes nothing. With plain
+    :class:`Objective` the order does not matter.
 
     Args:
         model: encoder with its masked-LM head; it is looked at, not kept.

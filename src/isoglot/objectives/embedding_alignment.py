@@ -28,7 +28,8 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
     Args:
         model: encoder with its masked-LM head.
         tokenizer: needed with ``lexicon``, to cut its entries into pieces.
-        lexicon: a LEXICON data set (MUSE and the like).
+        lexicon: a bilingual lexicon (MUSE and the like): a data set with the columns of
+            :data:`isoglot.formats.schema.LEXICON`.
         copied_vocabulary: instead of a lexicon: the size ``V`` of a vocabulary whose copy stands at ``id + V``, as
             in transliterated derived languages.
         share: the part of the dictionary that is drawn at random and kept; the paper's default is 25 %.

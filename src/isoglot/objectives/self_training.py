@@ -62,8 +62,9 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
     def aligner_options(self) -> Mapping[str, Any]:
         """The aligner that reads the trained probabilities: softmax at the same layer and temperature.
 
-        With ``compare: dot`` these are the links above ``threshold``. With ``compare: cosine`` they are the links with
-        a probability of at least 0.5, and links of at least 0.2 beside a link that is kept (``alone``).
+        With ``compare: dot`` a link needs a probability above ``threshold``. With ``compare: cosine`` a link needs a
+        probability of 0.5 (``alone``), beside a link that is kept only 0.2 (``min_probability``), and the probabilities
+        are those of words, made from those of their pieces (``word_weights``).
         """
         options = {
             "method": "softmax",

@@ -30,6 +30,13 @@ class View(Protocol):
     * ``max_length``: unless the recipe gives it, the number of tokens that the encoder has positions for.
     * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
 
+    **Optional attributes**, by which a run plans its batches and checks its streams:
+
+    * ``inputs``: the number of encoder inputs of an example, each limited by ``max_length``; 1 if missing.
+    * ``special_tokens``: the number of special tokens of an example, over all its inputs; 3 if missing.
+    * ``side``: set where the view reads one side of a pair alone.
+    * ``packed_columns``: the columns that :meth:`build` needs of a packed stream, instead of ``columns``.
+
     An option is kept as an attribute of the same name, so that ``isoglot pretrain --check`` can show the value in use.
     Options that exclude each other are refused by a method ``check_options``, which reads options alone.
     """

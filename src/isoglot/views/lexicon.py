@@ -81,13 +81,15 @@ class TokenLexicon:
         """The table for text of a language; ``None`` where the lexicon has no entry for the language."""
         if None in self.tables:
             return self.tables[None]
-        return self.tables.get(language and two_letters(language))
+        return None if language is None else self.tables.get(two_letters(language))
 
 
 def token_lexicon(
     lexicon: Dataset, tokenizer: PreTrainedTokenizerBase, *, share: float = 1.0, seed: int = 0
 ) -> TokenLexicon:
-    """A random ``share`` of a LEXICON's usable entries, in both directions.
+    """A random ``share`` of the usable entries of a bilingual lexicon, in both directions.
+
+    ``lexicon``: a data set with the columns of :data:`isoglot.formats.schema.LEXICON`.
 
     An entry is usable if each side is one piece that is neither unknown nor special, and the two pieces differ. The
     entry *house*, *Haus* makes *Haus* a synonym in English text and *house* one in German text.

@@ -183,8 +183,8 @@ class MaskedPair(MaskingOptions):
 def _second_half(instance: Instance) -> IntArray:
     """1 for the tokens of the second half of a packed block and its padding, 0 before.
 
-    ``<s> a b </s> <pad> <s> x y </s>`` is ``0 0 0 0 0 1 1 1 1``. Sides are known of text alone (``0 1 1 0 0 0 2 2 0``),
-    so the half begins at the special token before *x* at which positions restart.
+    ``<s> a b </s> <pad> <s> x y </s>`` is ``0 0 0 0 0 1 1 1 1``. Only pieces have a side (``0 1 1 0 0 0 2 2 0``),
+    special tokens and padding have none, so the half begins at the special token before *x* at which positions restart.
     """
     second = np.maximum.accumulate(instance.extras["side_ids"]) == 2  # from the first target piece on
     if "position_ids" in instance.extras and second.any():
