@@ -155,8 +155,13 @@ def tensor_of(batch: Batch, view: str, key: str) -> Tensor:
             "`isoglot align BITEXT --method fast_align --format corpus --out ALIGNED` and give the stream "
             "`kind: aligned` and that path"
         )
-    makers = {"labels": "masked_text or masked_pair", "side_ids": "masked_pair"}.get(key, "sentence_pair")
     names = ", ".join(sorted(tensors)) or "nothing"
+    if key.endswith("_word_ids") and key.replace("word_ids", "input_ids") in tensors:
+        raise ConfigurationError(
+            f"view {view!r} has {names}, {key} is needed; encode its stream again with word maps, the columns "
+            "source_word_ids and target_word_ids"
+        )
+    makers = {"labels": "masked_text or masked_pair", "side_ids": "masked_pair"}.get(key, "sentence_pair")
     raise ConfigurationError(
         f"view {view!r} has {names}, {key} is needed; point `view:` at a view of type {makers}"
     )

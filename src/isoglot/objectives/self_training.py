@@ -49,7 +49,7 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs; with ``loss: likelihood`` that of linked pieces, if the links are known already."""
         if self.loss == "probability":
-            return torch.tensor(len(batch[self.view]["query_input_ids"]))
+            return torch.tensor(len(tensor_of(batch, self.view, "query_input_ids")))
         links = self._known_links(batch)
         return None if links is None else self.count_items(links)
 
@@ -84,5 +84,6 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
 
     def _masks(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Masks of the query's and the key's pieces: 1 and 2 are sides, 0 special tokens and padding."""
-        tensors = batch[self.view]
-        return tensors["query_side_ids"] > 0, tensors["key_side_ids"] > 0
+        query_sides = tensor_of(batch, self.view, "query_side_ids")
+        key_sides = tensor_of(batch, self.view, "key_side_ids")
+        return query_sides > 0, key_sides > 0

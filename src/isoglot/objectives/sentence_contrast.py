@@ -85,7 +85,7 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs, or of mixed pairs."""
-        pairs = len(batch[self.view]["query_input_ids"])
+        pairs = len(tensor_of(batch, self.view, "query_input_ids"))
         return torch.tensor((pairs + 1) // 2 if self.mixup else pairs)
 
     @torch.no_grad()
