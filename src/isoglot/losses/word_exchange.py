@@ -137,14 +137,14 @@ class WordExchange(Loss):
         predicted = flat_positions.numel()
         metrics = {
             "accuracy": correct.detach().float() / max(1, predicted),
-            "aligned": self.linked(links, masked) / masked.sum().clamp(min=1),
+            "aligned": self.count_linked(links, masked) / masked.sum().clamp(min=1),
         }
         items: dict[str, Tensor | int] = {"accuracy": predicted, "aligned": masked.sum()}
         count = masked.sum() if self.divide_by == "masked" else torch.as_tensor(predicted)
         return LossOutput(total, count.to(total.device), metrics, items)
 
-    def linked(self, links: Tensor, masked: Tensor) -> Tensor:
-        """The number of masked tokens that have a link."""
+    def count_linked(self, links: Tensor, masked: Tensor) -> Tensor:
+        """Count the masked tokens that have a link."""
         flat_positions, _ = _swaps(links, masked, one_to_one=self.many == "one_to_one")
         return torch.tensor(torch.unique(flat_positions).numel(), device=masked.device)
 

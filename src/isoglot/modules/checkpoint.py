@@ -21,8 +21,8 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.finite import non_finite
 from isoglot.runs.process_wide import ProcessWide, Restore
 
-_BUILT = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
-"""Counts in a configuration of modules that the library builds one by one."""
+_LAYER_COUNTS = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
+"""Settings of a configuration that count modules, which the library builds one by one."""
 _MANY_LAYERS = 100
 """Up to this count, modules are built without a look at the number of weights."""
 _SPARE, _SPARE_SHARE = 64, 0.02
@@ -156,7 +156,7 @@ def _difference(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, rows
 
 def _require_weights_for_layers(config: PreTrainedConfig, folder: str | Path, revision: str = "main") -> None:
     """Refuse a configuration with more layers than the file has tensors: to build them could take hours."""
-    for name in _BUILT:
+    for name in _LAYER_COUNTS:
         count = getattr(config, name, 0)
         if not isinstance(count, int) or count <= _MANY_LAYERS:
             continue

@@ -137,7 +137,7 @@ def mixed_inputs(
     token. An odd last sentence is joined with the first of the batch. Inputs are padded on the right, and cut at
     ``longest``; position ids are left to the encoder.
 
-    ``inputs``: encoder inputs of the sentences, (batch, length) each, among them ``attention_mask``.
+    ``inputs``: encoder inputs of the sentences, at least one, (batch, length) each, among them ``attention_mask``.
     ``swap``: bool (mixed inputs,): whether sentence 2i + 1 stands first.
     """
     mask = inputs["attention_mask"].bool()

@@ -143,5 +143,5 @@ class Encodings:
             self.inputs(view, side),
             layers=layers,
             language_embeddings=self.language_embeddings,
-            words=self.table(input_embeddings(self.model).weight),
+            word_table=self.table(input_embeddings(self.model).weight),
         )

@@ -141,8 +141,7 @@ def longest_input(config: PreTrainedConfig) -> int | None:
         config.model_type == "deberta-v2" and not getattr(config, "position_biased_input", True)
     ):
         return None
-    counts_from_padding = "roberta" in config.model_type or config.model_type in _COUNT_FROM_PADDING
-    offset = (config.pad_token_id or 0) + 1 if counts_from_padding else 0
+    offset = (config.pad_token_id or 0) + 1 if _counts_from_padding(config.model_type) else 0
     return int(limit) - offset
 
 
@@ -168,8 +167,7 @@ def model_config(
     if tokenizer is not None and config_settings.get("vocab_size", len(tokenizer)) < len(tokenizer):
         text = f"got {config_settings['vocab_size']}, but the tokenizer has {len(tokenizer)} entries; leave it out"
         problems.append(Problem(text, ("model", "vocab_size")))
-    counts_from_padding = name in ("roberta", "xlm-roberta")
-    if counts_from_padding and config_settings.get("pad_token_id", 0) is None:
+    if _counts_from_padding(name) and config_settings.get("pad_token_id", 0) is None:
         text = f"got null, but a {name} counts positions from the padding's id + 1; leave it out"
         problems.append(Problem(text, ("model", "pad_token_id")))
     if problems:
@@ -184,7 +182,7 @@ def model_config(
         values.setdefault("vocab_size", len(tokenizer))
     if hasattr(config_class, "mask_token_id"):  # EuroBERT's
         values.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
-    if counts_from_padding:
+    if _counts_from_padding(name):
         # 512 positions can be used: those up to the padding's id cannot.
         values.setdefault("max_position_embeddings", 512 + int(values["pad_token_id"]) + 1)
     try:
@@ -192,6 +190,11 @@ def model_config(
     except (TypeError, ValueError, StrictDataclassError) as error:
         text = f"{name} does not take these settings: {reason(error)}; change them"
         raise ConfigurationError(Problem(text, ("model",))) from error
+
+
+def _counts_from_padding(family: str) -> bool:
+    """Whether a family counts positions from the padding's id + 1, as RoBERTa does, and not from 0."""
+    return "roberta" in family or family in _COUNT_FROM_PADDING
 
 
 def empty_masked_lm(config: PreTrainedConfig, kernel: str | None = None) -> PreTrainedModel:

@@ -27,6 +27,7 @@ _SMOOTHING = 0.1
 """Added to the count of each vocabulary entry, so that no entry has the probability 0."""
 
 _Parts = tuple[nn.Module, nn.Parameter, nn.Parameter | None]
+"""The fields of a :class:`MaskedLMHead`: transform, output rows, and bias."""
 _Finder = Callable[[Any], _Parts | None]
 
 

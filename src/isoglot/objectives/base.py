@@ -15,7 +15,7 @@ from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.encodings import Encodings
 
 Batch = Mapping[str, Mapping[str, Tensor]]
-"""View name to that view's collated tensors."""
+"""The collated tensors of each view, by the name of the view."""
 OpenBatch = Mapping[str, MutableMapping[str, Tensor]]
 """A batch to whose views tensors may be added (:meth:`Objective.look_ahead`)."""
 

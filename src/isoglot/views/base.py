@@ -17,7 +17,7 @@ class View(Protocol):
     """Make one encoder input from one example of a stream.
 
     **Columns**: ``columns`` names the stream columns that :meth:`build` cannot do without, as a class attribute, or as
-    a property where the options decide. Further ones (``links``, ``document_ids``, ``position_ids``) are read where
+    a property where the options decide. Further columns (``links``, ``document_ids``, ``position_ids``) are read where
     the stream has them.
 
     **Keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix. A view with

@@ -97,7 +97,7 @@ def token_lexicon(
     require(lexicon, LEXICON, role="lexicon")
     source_languages, target_languages = list(lexicon["source_language"]), list(lexicon["target_language"])
     languages = tuple(sorted({*source_languages, *target_languages}))
-    number = {language: i for i, language in enumerate(languages)}
+    language_index = {language: index for index, language in enumerate(languages)}
 
     source_pieces = _single_pieces(list(lexicon["source"]), tokenizer)
     target_pieces = _single_pieces(list(lexicon["target"]), tokenizer)
@@ -116,8 +116,8 @@ def token_lexicon(
     entries: dict[str, list[Entry]] = {}
     for i in _sample(len(rows), share, seed):
         source, target, source_language, target_language = rows[i]
-        in_source_text: Entry = (source, target, number[target_language])
-        in_target_text: Entry = (target, source, number[source_language])
+        in_source_text: Entry = (source, target, language_index[target_language])
+        in_target_text: Entry = (target, source, language_index[source_language])
         entries.setdefault(two_letters(source_language), []).append(in_source_text)
         entries.setdefault(two_letters(target_language), []).append(in_target_text)
     tables: dict[str | None, SynonymTable] = {
