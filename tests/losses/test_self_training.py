@@ -12,7 +12,7 @@ def test_links_become_a_matrix_of_pieces() -> None:
     ids = torch.tensor([[[1, 2], [2, 0], [-1, -1]]])
     masks = torch.tensor([[False, True, True]]), torch.tensor([[False, True, True]])
     assert link_matrix(ids, *masks).nonzero().tolist() == [[0, 1, 2]], "position 0 is a special token"
-    assert SelfTraining().items(link_matrix(ids, *masks)) == 1
+    assert SelfTraining().count_items(link_matrix(ids, *masks)) == 1
 
 
 def test_a_link_whose_probability_is_no_float_has_its_loss_and_gradient() -> None:
@@ -29,6 +29,13 @@ def test_a_link_whose_probability_is_no_float_has_its_loss_and_gradient() -> Non
         torch.autograd.grad(found, (query, key)), torch.autograd.grad(expected, sides), strict=True
     ):
         torch.testing.assert_close(one.double(), other)
+
+
+def test_the_threshold_in_use_is_an_option_that_can_be_given_again() -> None:
+    dot, cosine = SelfTraining(), SelfTraining(compare="cosine")
+    assert (dot.threshold, cosine.threshold) == (0.001, None)
+    assert SelfTraining(compare="dot", threshold=dot.threshold).threshold == dot.threshold
+    assert SelfTraining(compare="cosine", threshold=cosine.threshold).threshold is None
 
 
 def test_links_of_padding_do_not_count() -> None:

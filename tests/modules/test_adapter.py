@@ -91,6 +91,14 @@ def test_embeddings_may_be_trained_and_layers_chosen() -> None:
         add_adapter(tiny_model("bert"), AdapterOptions(modules=("q_proj",)))
 
 
+def test_the_random_numbers_of_gpus_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny_model("bert")
+    seeds: list[int] = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    add_adapter(model, AdapterOptions())
+    assert not seeds
+
+
 def test_weights_depend_on_the_seed_alone() -> None:
     torch.manual_seed(5)
     second, other = tiny_model("bert"), tiny_model("bert")

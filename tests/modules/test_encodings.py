@@ -76,6 +76,14 @@ def test_a_layer_read_without_gradient_never_stands_in_for_one_with(batch):
     assert encodings.last("pair").requires_grad
 
 
+def test_a_layer_counted_from_the_end_is_the_same_layer(batch):
+    encodings = Encodings(*batch)
+    last = encodings.last("pair")
+    assert torch.equal(encodings.layer("pair", -1, clean=False), last.detach())
+    assert torch.equal(encodings.layer("pair", -1, clean=True), encodings.layer("pair", 4, clean=True))
+    assert encodings.forwards == 2
+
+
 def test_clean_layers_see_the_unmasked_ids_without_dropout(batch):
     model, views = batch
     encodings = Encodings(model, views)

@@ -297,7 +297,7 @@ def test_mistakes_are_named():
     one = torch.ones(1, 1, 1)
     with refused(ConfigurationError, "itermax", "passes 0"):
         itermax_links(one, one.bool(), passes=0)
-    with refused(ConfigurationError, "itermax", "passes 0"):
+    with refused(ConfigurationError, "printed needs", "passes 0"):
         printed_links(one, one.bool(), passes=0)
 
 

@@ -43,6 +43,16 @@ def test_global_settings_are_given_back() -> None:
     assert _global_state() == before
 
 
+def test_the_random_numbers_of_every_gpu_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_back: list[object] = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: ["of GPU 0", "of GPU 1"])
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", given_back.append)
+    with isolated_state():
+        assert not given_back
+    assert given_back == [["of GPU 0", "of GPU 1"]]
+
+
 @pytest.mark.parametrize("block", [nullcontext, torch.no_grad, torch.inference_mode])
 def test_gradients_can_be_taken(block: Callable[[], AbstractContextManager[object]]) -> None:
     with block(), isolated_state():

@@ -51,6 +51,13 @@ def test_from_scratch_takes_vocabulary_and_special_ids_from_the_tokenizer(archit
     assert not any("pooler" in n for n, _ in model.named_parameters())
 
 
+def test_the_random_numbers_of_gpus_are_left_alone(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    load_masked_lm(SPEC)
+    assert not seeds
+
+
 def test_weights_depend_on_the_seed_alone():
     state = torch.random.get_rng_state()
     first, same, other = (load_masked_lm(SPEC, seed=s) for s in (1, 1, 2))
@@ -169,7 +176,7 @@ def test_a_broken_folder_is_named(tmp_path):
 
 
 def test_a_tokenizer_larger_than_the_embeddings_is_an_error(tmp_path, tokenizer):
-    load_masked_lm({**SPEC, "vocab_size": 30}).save_pretrained(tmp_path)
+    load_masked_lm({**SPEC, "vocab_size": 30, "pad_token_id": 1}).save_pretrained(tmp_path)
     with refused(
         ConfigurationError, "30 word embeddings", "tokenizer has 37 entries", "`resize_vocabulary: true`"
     ):
@@ -178,6 +185,19 @@ def test_a_tokenizer_larger_than_the_embeddings_is_an_error(tmp_path, tokenizer)
     assert input_embeddings(grown).num_embeddings == 37
     with refused(ConfigurationError, "model.vocab_size: got 30, ", "37"):
         load_masked_lm({**SPEC, "vocab_size": 30}, tokenizer=tokenizer)
+
+
+def test_positions_that_count_from_padding_need_its_id():
+    with refused(ConfigurationError, "model.pad_token_id: got null", "roberta counts positions"):
+        load_masked_lm({"architecture": "roberta", "vocab_size": 99, "pad_token_id": None})
+
+
+def test_a_vocabulary_may_grow_but_not_be_another_models(tmp_path, tokenizer):
+    load_masked_lm({**SPEC, "vocab_size": 300, "pad_token_id": 0}).save_pretrained(tmp_path)
+    with refused(
+        ConfigurationError, "another model's", "padding is token 0 in the model and 1 in the tokenizer"
+    ):
+        load_masked_lm({"path": tmp_path, "resize_vocabulary": True}, tokenizer=tokenizer)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,13 @@ def test_its_states_are_those_of_the_librarys_model(packed, tmp_path, dtype) -> 
         assert all(torch.equal(found[layer][real], wanted[layer][real]) for layer in wanted)
 
 
+def test_several_sequences_in_a_row_are_refused(packed) -> None:
+    own = opened(packed)
+    rows = inputs(own.config.vocab_size)
+    with refused(ConfigurationError, "one sequence per row", "document_ids", "unpack the file"):
+        encode(own, {**rows, "document_ids": rows["attention_mask"]}, layers=(2,))
+
+
 @pytest.mark.parametrize("bits", [4, 8])
 def test_rows_of_a_packed_table_are_those_of_the_restored_one(bits) -> None:
     random = np.random.default_rng(bits)

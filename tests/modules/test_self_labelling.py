@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pytest
 import torch
 from link_loops import link_sets
 from pointer_world import make_batch
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.extraction import itermax_links, printed_links
 from isoglot.modules.self_labelling import corpus_links, self_label
 
@@ -55,6 +57,12 @@ def test_labels_to_the_letter_are_eq_6_and_then_eq_9():
         expected = printed_links(plan[None], mask)[0].nonzero().tolist() if len(second) else []
         assert links == {(int(first[i]), int(second[j])) for i, j in expected}
     assert found != usual
+
+
+def test_a_link_past_the_input_is_refused():
+    side_ids = torch.tensor([[0, 1, 1, 0, 2, 2, 2, 0]])
+    with pytest.raises(ConfigurationError, match="links: position 12, but the inputs have 8 tokens"):
+        corpus_links(torch.tensor([[[1, 12]]]), side_ids)
 
 
 def test_the_last_of_several_links_counts():

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 import torch
+from refusals import refused
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.modules.encodings import Encodings
@@ -69,6 +71,27 @@ def test_every_objective_is_an_exact_zero_without_rows(
         model.get_input_embeddings().weight.grad is not None
     )  # ranks without rows take part in the gradient
     assert not model.get_input_embeddings().weight.grad.any()
+
+
+@pytest.mark.parametrize(
+    "name", ["in_batch_contrast", "self_training", "sentence_contrast", "sentence_distillation"]
+)
+def test_a_view_of_one_sequence_is_refused_where_two_are_read(
+    name: str, collator: Collator, taught: dict[str, dict[str, Any]]
+) -> None:
+    model = tiny_model("bert", tokenizer=tiny_tokenizer())
+    objective = OBJECTIVES[name](model, view="pair", **taught.get(name, {}))
+    with refused(ConfigurationError, "view 'pair'", "query_input_ids is needed", "type sentence_pair"):
+        objective.count(collator([{"position": 0}]))
+
+
+@pytest.mark.parametrize("name", ["anchor", "contextual_alignment", "word_contrast"])
+def test_a_stream_without_word_ids_is_named(name: str, collator: Collator) -> None:
+    batch = collator([{"position": 0}])
+    del batch["sentences"]["query_word_ids"]
+    objective = OBJECTIVES[name](tiny_model("bert", tokenizer=tiny_tokenizer()))
+    with refused(ConfigurationError, "view 'sentences'", "query_word_ids is needed", "source_word_ids"):
+        objective.count(batch)
 
 
 @pytest.mark.parametrize(

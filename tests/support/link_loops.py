@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def link_sets(grid):
     sets = [set() for _ in range(grid.batch)]
-    for b, i, j in zip(*(x.tolist() for x in grid.pairs()), strict=True):
+    for b, i, j in zip(*(x.tolist() for x in grid.tensors()), strict=True):
         sets[b].add((i, j))
     return sets

@@ -8,6 +8,7 @@ import torch
 from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.seeding import generator_for
@@ -194,6 +195,15 @@ def test_xlm_instance_by_sides_with_named_languages():
     assert tensors["side_ids"].tolist() == example["side_ids"]
     assert tensors["language_ids"].tolist() == [1] * 6 + [0] * 6
     assert tensors["token_type_ids"].tolist() == [0] * 6 + [1] * 6
+
+
+@pytest.mark.parametrize("named", [{}, {"source_language": "de"}])
+def test_a_packed_block_without_languages_has_no_language_ids(named):
+    example = {**xlm_instance(), **named}
+    view = MaskedPair(BERT, language_ids={"en": 0, "de": 1})
+    assert build(view, example)["language_ids"].tolist() == example.pop("language_ids"), "those of the block"
+    with refused(ConfigurationError, "language_ids needs a 'language' column"):
+        build(view, example)
 
 
 def test_halves_of_different_lengths_are_told_apart():

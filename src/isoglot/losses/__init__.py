@@ -7,9 +7,11 @@
 ``base.py`` first, then ``in_batch_contrast.py``, the shortest. ``isoglot.objectives`` reads the tensors of a recipe's
 batch and passes them to these classes.
 
-- *states*: the encoder's vectors of pieces (tokens); *h* the vector of a sentence, *z* its projection.
-- *query*, *key*: the two sentences of a pair, each encoded alone. Only the option ``queries`` of
-  ``denoising_word_alignment.py`` means tokens, which ask a pointer: *questions* in the code.
+- *states*: the encoder's vectors of pieces (tokens); *h* the vector of a sentence, *z* its projection. In an equation
+  that divides by h or √h: the width of the vectors.
+- *query*, *key*: the two sentences of a pair, each encoded alone. Only in
+  ``denoising_word_alignment.py`` are queries and keys those of attention: the option ``queries`` chooses the tokens
+  that ask a pointer, *questions* in the code.
 - *link*: two pieces, one in each sentence, that translate each other. *Aligned*: having a link. Links come as
   ``link_ids`` (batch, links, 2), positions in the inputs, −1 pads; as ``LinkedPositions``, the same without padding; as
   a boolean matrix of the pieces of each pair; or as links of words, (links, 3): batch row, query word, key word.

@@ -34,7 +34,8 @@ class Questions(NamedTuple):
 class DenoisingWordAlignment(Loss):
     """Cross-entropy of a pointer network from masked tokens to the tokens they are linked to.
 
-    Equation: ``L = −(1/|P|) Σ_{i ∈ P} log a_i[A(i)]``, ``a_i = softmax(q_iᵀ K / √h)``, P the linked and masked tokens
+    Equation: ``L = −(1/|P|) Σ_{i ∈ P} log a_i[A(i)]``, ``a_i = softmax(q_iᵀ K / √h)``, P the linked and masked tokens,
+    q_i the query vector of token i, K the key vectors of the other sentence, h their width
 
     P holds tokens of both sides (forward and backward). A(i) is the token that i is linked to, and a_i is the
     :class:`Pointer`'s distribution over all tokens of the *other* sentence. The links come from the corpus, or from the
@@ -168,7 +169,7 @@ class DenoisingWordAlignment(Loss):
         length = side_ids.shape[1]
         if self.queries == "all_aligned":
             # A coin for each link says which of its two tokens asks; the other one is the answer.
-            rows, source, target = links.pairs()
+            rows, source, target = links.tensors()
             source_asks = self._draw(input_ids, side_ids, rows, source, target) < 0.5
             positions = torch.where(source_asks, source, target)
             answers = torch.where(source_asks, target, source)

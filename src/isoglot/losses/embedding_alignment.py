@@ -88,8 +88,8 @@ class EmbeddingAlignment(Loss):
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
 
     @property
-    def entries(self) -> int:
-        """The number of dictionary entries, which are pairs of words, that a step reads."""
+    def pairs_per_step(self) -> int:
+        """The number of pairs of the dictionary that a step reads."""
         size = self.source_pieces.size(0)
         return size if self.sample is None else min(self.sample, size)
 
@@ -103,9 +103,10 @@ class EmbeddingAlignment(Loss):
         """
         shared = table if isinstance(table, SharedTable) else SharedTable(table)
         source, target = self.source_pieces, self.target_pieces
-        if self.entries < source.size(0):
+        if self.pairs_per_step < source.size(0):
             generator = generator_for(self.lexicon_seed, "dictionary sample", int(self.step))
-            rows = torch.randperm(source.size(0), generator=generator)[: self.entries].to(source.device)
+            order = torch.randperm(source.size(0), generator=generator)
+            rows = order[: self.pairs_per_step].to(source.device)
             source, target = source[rows], target[rows]
         chunk = _CHUNK.get(source.device.type, _CHUNK["cuda"])
         # A chunk of pairs at a time: its intermediate results stay in the cache.

@@ -42,7 +42,7 @@ class InBatchContrast(Loss):
     def measure(self, queries: Tensor, keys: Tensor) -> LossOutput:
         """Sum the InfoNCE of this rank's pairs.
 
-        **Shape**: queries and keys (batch, hidden); vectors of any length.
+        **Shape**: queries and keys (batch, hidden); they need not be unit vectors.
         """
         require_axes(queries=(queries, "batch hidden"), keys=(keys, "batch hidden"))
         queries = nn.functional.normalize(queries.float(), dim=1)

@@ -36,7 +36,7 @@ class KeyQueueContrast(Loss):
         normalize_z: divide z by its length, as MoCo does; PPA does not say so.
         temperature: τ.
         queue_size: K.
-        momentum: m.
+        momentum: m, the part of its old weights that a momentum copy keeps at each step: ``θ' ← m θ' + (1 − m) θ``.
         positive_in_denominator: add the positive's own term to the denominator, as MoCo's code does; false is PPA's
             Eq. 3 to the letter, whose loss can be negative.
         seed: Seed of the projection's weights and the random keys.
@@ -110,8 +110,8 @@ class KeyQueueContrast(Loss):
         Args:
             queries: h of the sentences, with gradient.
             keys: h of their translations by the momentum encoder.
-            source_ids: for each key the id of the sentence that it translates. Keys in the queue with the same id as
-                a query's own key are not negatives for it.
+            source_ids: for each pair an id that all translations of one sentence share, such as the hash of its pivot
+                sentence. Keys in the queue with the id of a query's own pair are not negatives for it.
 
         **Shape**: queries and keys (batch, hidden); source_ids (batch,), int64.
         """

@@ -13,6 +13,8 @@ from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
 from isoglot.modules.self_labelling import LinkedPositions
 
+_DOT_THRESHOLD = 0.001
+"""The default of the option ``threshold``."""
 _COSINE_THRESHOLD = 0.4
 """A self-labelled link with ``compare: cosine`` exceeds this geometric mean of its two probabilities.
 
@@ -72,8 +74,9 @@ class SelfTraining(Loss):
 
     def __post_init__(self) -> None:
         self.settle()
-        # Two names of one number: the option, which may be None, and the threshold in use, which never is.
-        self.threshold = self._threshold = 1e-3 if self.threshold is None else self.threshold
+        # With `cosine` the option stays None: the loss made with these options again would refuse a number.
+        if self.compare == "dot" and self.threshold is None:
+            self.threshold = _DOT_THRESHOLD
 
     def check_options(self) -> None:
         """Refuse a threshold where no comparison reads it."""
@@ -146,7 +149,7 @@ class SelfTraining(Loss):
             "probability": number_of_links,
             "links_per_pair": len(mask),
         }
-        return LossOutput(total, self.items(links), metrics, items_of_metrics)
+        return LossOutput(total, self.count_items(links), metrics, items_of_metrics)
 
     @torch.no_grad()
     def label(self, query: Tensor, key: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
@@ -158,9 +161,9 @@ class SelfTraining(Loss):
         forward, backward = softmax_probabilities(self._scores(query, key), mask)
         if self.compare == "cosine":
             return (forward * backward).sqrt() > _COSINE_THRESHOLD
-        return torch.minimum(forward, backward) > self._threshold
+        return torch.minimum(forward, backward) > self.threshold
 
-    def items(self, links: Tensor) -> Tensor:
+    def count_items(self, links: Tensor) -> Tensor:
         """Count the items, by which the sum is divided: pairs, or linked pieces with ``loss: likelihood``."""
         if self.loss == "probability":
             return torch.tensor(len(links), device=links.device)

@@ -67,11 +67,11 @@ class VocabularyLoss(Loss):
         transform (N, hidden) -> (N, size).
         """
         require_axes(hidden=(hidden, "batch length hidden"), labels=(labels, "batch length"))
-        rows = (labels.flatten() != IGNORED).nonzero()[:, 0]
-        states = hidden.flatten(0, 1).index_select(0, rows)
-        gold = labels.flatten().index_select(0, rows)
+        flat_positions = (labels.flatten() != IGNORED).nonzero()[:, 0]
+        states = hidden.flatten(0, 1).index_select(0, flat_positions)
+        gold = labels.flatten().index_select(0, flat_positions)
         if transform is not None:
             states = transform(states)
         total, correct = vocabulary_loss(states, gold, weight, bias)
-        count = torch.tensor(rows.numel(), device=total.device)
+        count = torch.tensor(flat_positions.numel(), device=total.device)
         return LossOutput(total, count, {"accuracy": correct / count.clamp(min=1)})

@@ -97,7 +97,8 @@ class WordContrast(Loss):
         scores = scores.masked_fill(excluded, float("-inf"))
 
         losses = nn.functional.cross_entropy(scores, answers, reduction="none")
-        # With `candidates` in the graph of a rank without links, its backward pass joins those of the other ranks.
+        # The backward of the gather is a collective: a rank without links has to run it too, so `candidates` stays in
+        # the graph.
         total = losses.sum() + no_loss(query.hidden, key.hidden, candidates)
         count = torch.tensor(len(asking), device=own.device)
         scores = scores.detach()

@@ -11,6 +11,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.masked_lm_head import literal_transform, masked_lm_head
+from isoglot.modules.self_labelling import require_inside
 from isoglot.modules.shared_table import SharedTable
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 
@@ -26,9 +27,11 @@ class WordExchange(Loss):
     ``softmax(linear(H̃')·e)`` (Eq. 8). Tokens of M without a link are left out of the sum, unless ``unaligned:
     literal``. A is never built: only the rows at masked positions are gathered, at a cost of (links × hidden).
 
-    Eq. 9 and 10 are sums over the M masked tokens. Here both are divided by M, so λ in Eq. 11 is still the weight of
-    one sum beside the other. With ``divide_by: linked`` the sum of Eq. 10 is divided by the tokens that have a link,
-    about 60 % of M on the paper's corpora; λ = 1 then weighs as much as 1.7 does in the paper.
+    Eq. 9 is the loss of the multilingual prediction, which is masked LM on the pair
+    (:class:`~isoglot.objectives.masked_lm.MaskedLMObjective`), Eq. 10 is this loss, and Eq. 11 adds both, this one with
+    the weight λ. The paper sums both over M; here both sums are divided by |M|, so λ keeps its meaning. With
+    ``divide_by: linked`` the sum of Eq. 10 is divided by the number of masked tokens that have a link, about 60 % of M
+    on the paper's corpora; λ = 1 then weighs as much as 1.7 does in the paper.
 
     Args:
         model: encoder with its masked-LM head, which is copied; the model itself is not kept.
@@ -43,10 +46,10 @@ class WordExchange(Loss):
             ``literal``: dense, GELU, linear, tied decoder without bias, a copy of the head of a
             :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` with ``head: literal``. With either, this
             prediction starts with the weights of the multilingual prediction (Eq. 3-4).
-        share_linear: use the same ``linear`` as the multilingual prediction; the paper writes both with one symbol.
-            With ``head: literal`` that is the ``linear`` of a
-            :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` with ``head: literal``; without such an objective
-            nothing shares it. With ``head: bert`` the LayerNorm of the model's own head stands in its place.
+        share_linear: share a layer with the multilingual prediction instead of copying the layer; the paper writes both
+            with one symbol. With ``head: literal`` the layer is ``linear``, that of a
+            :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` with ``head: literal`` if the run has one; with
+            ``head: bert`` it is the LayerNorm of the model's own head.
         init: ``identity`` starts ``W₂`` as the identity, so that training begins with the plain swap ``H'``;
             ``normal`` as any BERT layer.
 
@@ -134,14 +137,14 @@ class WordExchange(Loss):
         predicted = flat_positions.numel()
         metrics = {
             "accuracy": correct.detach().float() / max(1, predicted),
-            "aligned": self.linked(links, masked) / masked.sum().clamp(min=1),
+            "aligned": self.count_linked(links, masked) / masked.sum().clamp(min=1),
         }
         items: dict[str, Tensor | int] = {"accuracy": predicted, "aligned": masked.sum()}
         count = masked.sum() if self.divide_by == "masked" else torch.as_tensor(predicted)
         return LossOutput(total, count.to(total.device), metrics, items)
 
-    def linked(self, links: Tensor, masked: Tensor) -> Tensor:
-        """The number of masked tokens that have a link."""
+    def count_linked(self, links: Tensor, masked: Tensor) -> Tensor:
+        """Count the masked tokens that have a link."""
         flat_positions, _ = _swaps(links, masked, one_to_one=self.many == "one_to_one")
         return torch.tensor(torch.unique(flat_positions).numel(), device=masked.device)
 
@@ -188,8 +191,7 @@ def _swaps(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, 
     of row 0 and position 1 masked, receivers are ``[1, 1]`` and origins ``[4, 5]``.
     """
     length = masked.size(1)
-    if bool((links >= length).any()):  # such a link would reach into the next row
-        raise ConfigurationError(f"links: position {int(links.max())}, but the inputs have {length} tokens")
+    require_inside(links, length)
     real = (links >= 0).all(dim=-1)
     row_start = torch.arange(links.size(0), device=links.device).unsqueeze(1) * length
     source = (links[..., 0] + row_start)[real]

@@ -49,7 +49,8 @@ def add_adapter(model: PreTrainedModel, options: AdapterOptions, *, seed: int = 
         if id(parameter) not in in_encoder
     }
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        # torch.manual_seed would seed the generators of GPUs too, which this block does not restore.
+        torch.default_generator.manual_seed(seed)
         inject_adapter_in_model(config, model, adapter_name=_NAME)
     # peft froze everything but the adapter, the heads too.
     for parameter in model.parameters():

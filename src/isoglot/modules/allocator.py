@@ -20,6 +20,7 @@ _LARGE = 1 << 20
 
 def adjustable_glibc() -> Any:
     """glibc; ``None`` if the C library is another one, or if the user has set the allocator up."""
+    # glibc's names of thresholds end in _, such as MALLOC_TRIM_THRESHOLD_. MALLOC_ARENA_MAX does not concern them.
     tunables = "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", "")
     if tunables or any(name.startswith("MALLOC_") and name.endswith("_") for name in os.environ):
         return None

@@ -21,8 +21,8 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.finite import non_finite
 from isoglot.runs.process_wide import ProcessWide, Restore
 
-_BUILT = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
-"""Counts in a configuration of modules that the library builds one by one."""
+_LAYER_COUNTS = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
+"""Settings of a configuration that count modules, which the library builds one by one."""
 _MANY_LAYERS = 100
 """Up to this count, modules are built without a look at the number of weights."""
 _SPARE, _SPARE_SHARE = 64, 0.02
@@ -33,7 +33,10 @@ _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 
 
 def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:
-    """Read a checkpoint's configuration; ``settings`` replace values of the file, all but ``revision``."""
+    """Read a checkpoint's configuration.
+
+    ``settings``: values in place of the file's, and ``revision``, the one to read from the hub.
+    """
     folder = checkpoint_folder(checkpoint)
     with reading(folder, "config.json"), quiet():
         config: PreTrainedConfig = AutoConfig.from_pretrained(
@@ -108,18 +111,19 @@ def require_fitting(
     model: PreTrainedModel,
     source: str | Path = "model",
     *,
+    may_grow: bool = False,
     hint: str = "",
 ) -> None:
     """Refuse a tokenizer that is recognisably not the model's.
 
-    1. It has more entries than the model has word embeddings.
+    1. It has more entries than the model has word embeddings, unless the embeddings ``may_grow``.
     2. It was not read from the same place as the model, and differs from the model's: in the id of a piece, in the
        padding id, or because it has far fewer entries than there are embeddings (:func:`_difference`).
 
     ``source``, ``hint``: the beginning and the end of the message.
     """
     rows, entries = input_embeddings(model).num_embeddings, len(tokenizer)
-    if entries > rows:
+    if entries > rows and not may_grow:
         raise ConfigurationError(
             f"{source}: the model has {rows} word embeddings, the tokenizer has {entries} entries; use the "
             f"tokenizer that was saved with the model{hint}"
@@ -152,7 +156,7 @@ def _difference(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, rows
 
 def _require_weights_for_layers(config: PreTrainedConfig, folder: str | Path, revision: str = "main") -> None:
     """Refuse a configuration with more layers than the file has tensors: to build them could take hours."""
-    for name in _BUILT:
+    for name in _LAYER_COUNTS:
         count = getattr(config, name, 0)
         if not isinstance(count, int) or count <= _MANY_LAYERS:
             continue

@@ -75,7 +75,7 @@ def key_queue_loss(
     ``negatives``: the queue before the keys of this batch enter.
     ``positive_in_denominator``: add the bracketed term, as MoCo's code does. PPA's Eq. 3 sums over the queue alone:
     then the loss can be negative, and it is 0 for a query that has no negative at all.
-    ``excluded``: negatives that do not count for a query (translations of the same sentence, empty slots).
+    ``excluded``: negatives that do not count for a query, such as other translations of its own sentence.
 
     Returns:
         Loss of each query, and whether its positive scores at least as high as every negative.
@@ -137,7 +137,7 @@ def mixed_inputs(
     token. An odd last sentence is joined with the first of the batch. Inputs are padded on the right, and cut at
     ``longest``; position ids are left to the encoder.
 
-    ``inputs``: encoder inputs of the sentences, (batch, length) each, among them ``attention_mask``.
+    ``inputs``: encoder inputs of the sentences, at least one, (batch, length) each, among them ``attention_mask``.
     ``swap``: bool (mixed inputs,): whether sentence 2i + 1 stands first.
     """
     mask = inputs["attention_mask"].bool()

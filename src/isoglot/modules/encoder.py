@@ -30,7 +30,8 @@ from isoglot.modules.document_mask import (
 from isoglot.modules.hooks import before_forward, changed_attribute, registered_hook
 from isoglot.modules.shared_table import SharedTable
 
-if TYPE_CHECKING:  # an encoder that runs as it is packed does without
+# Only for types: a `PackedEncoder`, a quantised file, runs without transformers.
+if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
@@ -134,7 +135,7 @@ def encode(
     *,
     layers: tuple[int, ...],
     language_embeddings: nn.Embedding | None = None,
-    words: SharedTable | None = None,
+    word_table: SharedTable | None = None,
 ) -> dict[int, Tensor]:
     """Run one forward pass up to the highest layer asked for; return the hidden states of ``layers``, with gradient.
 
@@ -144,7 +145,7 @@ def encode(
     connected to the parameters all the same.
     ``layers``: numbers of layers, 0 for the embeddings; they are also the keys of the result.
     ``language_embeddings``: table that is added to the input embeddings, where there are ``language_ids``.
-    ``words``: the table of word embeddings that other readers of this step share, so that there is one gradient.
+    ``word_table``: the word embeddings as a table that other readers of this step share, so that there is one gradient.
 
     **Shape**: inputs (batch, length); results (batch, length, hidden).
 
@@ -154,7 +155,9 @@ def encode(
     """
     if not len(inputs["input_ids"]):
         row = _one_row(inputs)
-        of_row = encode(model, row, layers=layers, language_embeddings=language_embeddings, words=words)
+        of_row = encode(
+            model, row, layers=layers, language_embeddings=language_embeddings, word_table=word_table
+        )
         return {layer: tensor[:0] for layer, tensor in of_row.items()}
     last = num_layers(model)
     number_of = {layer: layer_number(model, layer) for layer in layers}  # of 12 layers: {-1: 12, 8: 8}
@@ -163,7 +166,7 @@ def encode(
     modules = layer_modules(model) if inner else []
     states: dict[int, Tensor] = {}
     with ExitStack() as stack:  # the hooks below are removed at its end
-        stack.enter_context(_words_from(model, words))
+        stack.enter_context(_looking_words_up_in(model, word_table))
         arguments = _forward_arguments(model, inputs, language_embeddings, stack)
         # 1. The layers are not separate modules (ALBERT): the library keeps the states of all of them.
         if modules is None:
@@ -249,7 +252,7 @@ def _calling_with_input(layer: nn.Module, function: Callable[[Tensor], None]) ->
 
 
 @contextmanager
-def _words_from(model: PreTrainedModel, table: SharedTable | None) -> Iterator[None]:
+def _looking_words_up_in(model: PreTrainedModel, table: SharedTable | None) -> Iterator[None]:
     """Let the model of this thread look its word embeddings up in a shared table, for the time of a block.
 
     Two kinds of models keep their own look-up: a compiled encoder, which hooks would undo, and an embedding module that

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HALVES = ("bart", "m2m_100", "mbart", "mt5", "t5", "umt5")
 """Families of encoder-decoders whose encoder is used (tested); NLLB's checkpoints are of family ``m2m_100``."""
 WITHOUT_CLASS = ("bart", "m2m_100", "mbart")
-"""Families in :data:`HALVES` whose encoder ``AutoModel`` cannot load alone."""
+"""Families in :data:`HALVES` that ``AutoModelForTextEncoding`` has no encoder class for."""
 
 
 def encoder_half(model: PreTrainedModel) -> PreTrainedModel:

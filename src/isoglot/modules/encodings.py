@@ -1,4 +1,4 @@
-"""The encoder's outputs for one batch of views, each forward run at most once, when first read."""
+"""The encoder's outputs for one batch of views, computed when first read and kept for all other readers."""
 
 from collections.abc import Mapping
 
@@ -48,8 +48,9 @@ class Encodings:
         self.top = num_layers(model) if top is None else top
         self.language_embeddings = language_embeddings
         self.forwards = 0
-        # Of `hidden`, by view, side and layer; of `layer`, by view, side, layer and `clean`.
+        # The states that `hidden` returns, by view, side and layer.
         self._cache: dict[tuple[str, str | None, int], Tensor] = {}
+        # The states that `layer` returns, by view, side, layer and `clean`.
         self._detached: dict[tuple[str, str | None, int, bool], Tensor] = {}
         self._tables: dict[int, SharedTable] = {}
 
@@ -63,11 +64,14 @@ class Encodings:
     def hidden(self, view: str, layer: int, side: str | None = None) -> Tensor:
         """Hidden states of any layer of a view's (masked) input, with gradient (without: :meth:`layer`).
 
-        They come from the forward that :meth:`last` reads too.
+        One forward usually serves :meth:`last` and every inner layer. Another one, with other dropout, is run for a
+        layer that the first did not keep: a layer above ``top``, or an inner layer where the first ran without gradient
+        or compiled.
 
         **Shape**: (batch, length, hidden).
         """
-        layer = layer_number(self.model, layer)  # an error for a missing layer, before a forward is run
+        # Refuses a missing layer before a forward is run, and gives −1 the key of the last layer.
+        layer = layer_number(self.model, layer)
         if (view, side, layer) not in self._cache:
             for number, states in self._encode(view, side, layer).items():
                 self._cache[view, side, number] = states
@@ -83,6 +87,7 @@ class Encodings:
 
         **Shape**: (batch, length, hidden).
         """
+        layer = layer_number(self.model, layer)
         if not clean and (view, side, layer) in self._cache:
             return self._cache[view, side, layer].detach()
         key = (view, side, layer, clean)
@@ -138,5 +143,5 @@ class Encodings:
             self.inputs(view, side),
             layers=layers,
             language_embeddings=self.language_embeddings,
-            words=self.table(input_embeddings(self.model).weight),
+            word_table=self.table(input_embeddings(self.model).weight),
         )

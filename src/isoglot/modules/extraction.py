@@ -2,8 +2,8 @@
 
 Every extractor maps ``similarity (batch, n, m)`` and ``mask (batch, n, m)`` to boolean links of the same
 shape. Cells outside the mask are padding: they never win an argmax and never carry a link, whatever they
-hold. Where several cells hold the maximum the first index wins, on every device (torch promises no order for
-CUDA reductions, and identical links on every device matter more than a pass over the matrix).
+hold. Where several cells hold the maximum the first index wins, on every device (:func:`first_argmax`, which takes one
+more pass over the matrix than a device's own argmax).
 
 Memory is a few times ``batch · n · m``; nothing is built per candidate.
 """
@@ -86,7 +86,7 @@ def itermax_links(
     ``alpha``: discount, 0.9 in both papers' code.
     ``passes``: number of passes, the first included. Two in both; three trade precision for recall.
     """
-    _require_passes(passes)
+    _require_passes("itermax", passes)
     scores = similarity.double()  # as SimAlign, whose masks are float64: links are then equal to the last one
     links = intersection_links(scores, mask)
     if passes == 1 or not similarity.numel():
@@ -132,7 +132,7 @@ def printed_links(
 
     Source: Chi et al. 2021, §3.1.
     """
-    _require_passes(passes)
+    _require_passes("printed", passes)
     scores = similarity.double()
     links = torch.zeros_like(mask)
     for _ in range(passes):
@@ -249,11 +249,11 @@ def distort(similarity: Tensor, mask: Tensor, *, ratio: float = 0.5) -> Tensor:
     return similarity * factor.masked_fill(keep, 1.0).to(similarity.dtype)
 
 
-def _require_passes(passes: int) -> None:
-    """Refuse fewer passes than one."""
+def _require_passes(name: str, passes: int) -> None:
+    """Refuse fewer passes than one; ``name`` is the value of the option that chooses the links."""
     if passes < 1:
         raise ConfigurationError(
-            f"itermax needs at least 1 pass, got passes {passes}; the usual value is passes: 2"
+            f"{name} needs at least 1 pass, got passes {passes}; the usual value is passes: 2"
         )
 
 

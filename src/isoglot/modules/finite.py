@@ -24,6 +24,7 @@ def non_finite(named: Iterable[tuple[str, Tensor]]) -> list[str]:
 def require_finite(values: Tensor, what: str) -> Tensor:
     """Return the values, or raise an error if one is NaN or infinite; the message begins with ``what``."""
     if not all_finite(values):
+        # [[…]] is an option, shown as Python or as the command line spells it (core/named_options.py).
         raise IsoglotError(
             f"{what}: NaN or infinite values, from which no result can be made; use "
             "[[precision='float32']], or a checkpoint of a training that did not diverge"

@@ -56,8 +56,8 @@ def isolated_state() -> Iterator[None]:
     """Train and evaluate as in a fresh process, whatever context the caller is in, for the time of a block.
 
     A trainer seeds the global generators and sets switches of the libraries. The caller's are restored, so that the
-    numbers that follow do not depend on whether a run was trained or recognised as finished. Bars of `datasets` are not
-    shown: verbs report their progress themselves.
+    numbers that follow do not depend on whether a run was trained or recognised as finished. Progress bars
+    of `datasets` are not shown, because isoglot reports progress itself.
     """
     with (
         _SAVED_STATE.block(),
@@ -72,8 +72,9 @@ def isolated_state() -> Iterator[None]:
 def _saved_state() -> Restore:
     """Note the caller's settings that a trainer changes; return the function that restores them."""
     of_python, of_numpy, of_torch = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    # A GPU that was never used has no state to restore, and asking for it would take memory there.
-    of_cuda = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+    # GPUs that were never used have no state to restore, and asking for one would take memory there. A trainer seeds
+    # all of them, so all are saved.
+    of_gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     deterministic = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     precision = torch.get_float32_matmul_precision()
@@ -83,8 +84,8 @@ def _saved_state() -> Restore:
         random.setstate(of_python)
         np.random.set_state(of_numpy)
         torch.set_rng_state(of_torch)
-        if of_cuda is not None:
-            torch.cuda.set_rng_state(of_cuda)
+        if of_gpus is not None:
+            torch.cuda.set_rng_state_all(of_gpus)
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
         torch.set_float32_matmul_precision(precision)
         for name in _variables():

@@ -21,6 +21,7 @@ _PACKAGES = {"faiss": "faiss-cpu", "ray": "ray"}
 def require_package(search: str) -> None:
     """Refuse a value of ``search`` whose package is not installed, before the vectors are made."""
     if search in _PACKAGES and find_spec(search) is None:
+        # [[…]] is an option, shown as Python or as the command line spells it (core/named_options.py).
         raise missing_package(f"[[search='{search}']]", _PACKAGES[search], instead="[[search='exact']]")
 
 

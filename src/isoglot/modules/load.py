@@ -106,7 +106,8 @@ def load_masked_lm(
     kernel = settings.get("attention")
     # New weights depend on the seed alone, and the caller's random numbers not on this call.
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed_for(int(settings.get("seed", seed)), "model"))
+        # torch.manual_seed would seed the generators of GPUs too, which this block does not restore.
+        torch.default_generator.manual_seed(seed_for(int(settings.get("seed", seed)), "model"))
         if "architecture" in settings:
             model = _from_scratch(model_config(settings, tokenizer=tokenizer), kernel)
         else:
@@ -140,8 +141,7 @@ def longest_input(config: PreTrainedConfig) -> int | None:
         config.model_type == "deberta-v2" and not getattr(config, "position_biased_input", True)
     ):
         return None
-    counts_from_padding = "roberta" in config.model_type or config.model_type in _COUNT_FROM_PADDING
-    offset = (config.pad_token_id or 0) + 1 if counts_from_padding else 0
+    offset = (config.pad_token_id or 0) + 1 if _counts_from_padding(config.model_type) else 0
     return int(limit) - offset
 
 
@@ -167,6 +167,9 @@ def model_config(
     if tokenizer is not None and config_settings.get("vocab_size", len(tokenizer)) < len(tokenizer):
         text = f"got {config_settings['vocab_size']}, but the tokenizer has {len(tokenizer)} entries; leave it out"
         problems.append(Problem(text, ("model", "vocab_size")))
+    if _counts_from_padding(name) and config_settings.get("pad_token_id", 0) is None:
+        text = f"got null, but a {name} counts positions from the padding's id + 1; leave it out"
+        problems.append(Problem(text, ("model", "pad_token_id")))
     if problems:
         raise ConfigurationError(problems, heading=None if len(problems) == 1 else "model:")
 
@@ -179,13 +182,19 @@ def model_config(
         values.setdefault("vocab_size", len(tokenizer))
     if hasattr(config_class, "mask_token_id"):  # EuroBERT's
         values.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
-    if name in ("roberta", "xlm-roberta"):  # positions count from padding id + 1; 512 of them are usable
-        values.setdefault("max_position_embeddings", 512 + int(values.get("pad_token_id", 1)) + 1)
+    if _counts_from_padding(name):
+        # 512 positions can be used: those up to the padding's id cannot.
+        values.setdefault("max_position_embeddings", 512 + int(values["pad_token_id"]) + 1)
     try:
         return config_class(**_with_floats(values, config_class()))
     except (TypeError, ValueError, StrictDataclassError) as error:
         text = f"{name} does not take these settings: {reason(error)}; change them"
         raise ConfigurationError(Problem(text, ("model",))) from error
+
+
+def _counts_from_padding(family: str) -> bool:
+    """Whether a family counts positions from the padding's id + 1, as RoBERTa does, and not from 0."""
+    return "roberta" in family or family in _COUNT_FROM_PADDING
 
 
 def empty_masked_lm(config: PreTrainedConfig, kernel: str | None = None) -> PreTrainedModel:
@@ -281,8 +290,9 @@ def _fit_vocabulary(
     if tokenizer is None:
         return
     path = settings["path"]
-    if not settings.get("resize_vocabulary", False):
-        require_fitting(tokenizer, model, path, hint=", or set `resize_vocabulary: true` to add rows")
+    may_grow = bool(settings.get("resize_vocabulary", False))
+    hint = "" if may_grow else ", or set `resize_vocabulary: true` to add rows"
+    require_fitting(tokenizer, model, path, may_grow=may_grow, hint=hint)
     if len(tokenizer) <= input_embeddings(model).num_embeddings:
         return
     if model.config.model_type == "deberta-v2" and not getattr(model.config, "legacy", True):

@@ -27,6 +27,7 @@ _SMOOTHING = 0.1
 """Added to the count of each vocabulary entry, so that no entry has the probability 0."""
 
 _Parts = tuple[nn.Module, nn.Parameter, nn.Parameter | None]
+"""The fields of a :class:`MaskedLMHead`: transform, output rows, and bias."""
 _Finder = Callable[[Any], _Parts | None]
 
 
@@ -107,8 +108,8 @@ def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
     """Initialise a head that the checkpoint did not have, so that it predicts the frequencies of the pieces.
 
     1. The output bias becomes the log probability of each piece.
-    2. Square layers of the transform become the identity, so that the output embeddings are multiplied with the
-       encoder's own states.
+    2. Square layers of the transform become the identity, so that the encoder's states reach the output embeddings
+       through activation and normalisation alone.
     3. The output embeddings stay unchanged.
 
     ``counts``: how often each piece occurs, (pieces,).
@@ -148,7 +149,7 @@ class LiteralTransform(nn.Module):
         for layer in (self.dense, self.linear):
             nn.init.normal_(layer.weight, std=0.02)
             nn.init.zeros_(layer.bias)
-        # Identity plus noise: a random linear would hide the encoder's states from the tied embeddings at first.
+        # Identity plus noise: `dense` is random, and a second random map would hide the encoder's states further.
         with torch.no_grad():
             self.linear.weight += torch.eye(size)
 

@@ -1,4 +1,4 @@
-"""Save a model object as a temporary folder, for verbs that read folders."""
+"""Save a model object as a temporary folder, for functions that read a checkpoint from its folder."""
 
 import copy
 import tempfile

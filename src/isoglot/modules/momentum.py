@@ -44,7 +44,7 @@ class KeyQueue(nn.Module):
     """The last ``size`` keys, in float32; random unit vectors at first, as in MoCo. Its buffers are saved."""
 
     keys: Tensor  # (size, dimension), a ring: the next key overwrites the oldest
-    source_ids: Tensor  # (size,), the id of the sentence that each key translates, −1 where unknown
+    source_ids: Tensor  # (size,), an id that all translations of one sentence share, −1 where unknown
     pointer: Tensor  # scalar, the row of the oldest key, where the next key goes
 
     def __init__(

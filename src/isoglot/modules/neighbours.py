@@ -113,6 +113,7 @@ def gold_ranks(queries: Tensor, keys: Tensor, *, similarity: str = "cosine") -> 
         nearer = (block > similarity_of_gold) | ((block == similarity_of_gold) & before_gold)  # 2
         rank = 1 + nearer.sum(1)  # 1
         ranks.append(rank.masked_fill(similarity_of_gold[:, 0] == -torch.inf, len(keys) + 1))  # 3
+        # argmax takes the first of equal maxima (2).
         best.append(block.argmax(1).masked_fill(block.amax(1) == -torch.inf, -1))  # 4
     return torch.cat(ranks), torch.cat(best)
 
@@ -120,7 +121,10 @@ def gold_ranks(queries: Tensor, keys: Tensor, *, similarity: str = "cosine") -> 
 def top_neighbours(
     queries: Tensor, keys: Tensor, count: int, *, similarity: str = "cosine", reference: Tensor | None = None
 ) -> Tensor:
-    """The numbers of each query's nearest keys, best first; see :func:`similarity_blocks`. **Shape**: (n, count)."""
+    """The numbers of each query's nearest keys, best first; equally near keys stand in no fixed order.
+
+    Arguments as of :func:`similarity_blocks`. **Shape**: (n, count).
+    """
     blocks = similarity_blocks(queries, keys, similarity=similarity, reference=reference)
     return torch.cat([block.topk(min(count, block.shape[1]), dim=1).indices for _, block in blocks])
 

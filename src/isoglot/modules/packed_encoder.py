@@ -98,9 +98,10 @@ def _add_and_norm(parts: Any, inner: Tensor, states: Tensor) -> Tensor:
 
 
 class PackedEncoder(nn.Module):
-    """The encoder of a packed file, with the attributes that :mod:`isoglot.modules.encoder` reads of a model.
+    """The encoder of a packed file, with the attributes of a model that :func:`~isoglot.modules.encoder.encode` reads.
 
-    Its hidden states are those of the library's model of the unpacked folder. It has no gradients.
+    It takes ids and masks, one sequence per row: no packed rows and no language embeddings. The hidden states are those
+    of the library's model of the unpacked folder. There are no gradients.
 
     Args:
         packed: Content of the file, checked.
@@ -159,7 +160,15 @@ class PackedEncoder(nn.Module):
         """The states of the last layer.
 
         **Shape**: ids and mask (batch, length) -> (batch, length, hidden).
+
+        Raises:
+            ConfigurationError: a mask of several axes, which keeps packed sequences apart.
         """
+        if attention_mask is not None and attention_mask.dim() != 2:
+            raise ConfigurationError(
+                "an encoder in a packed file reads one sequence per row, got document_ids; unpack the file, or give "
+                "each sequence a row of its own"
+            )
         parts = self.embeddings
         words = parts["word_embeddings"](input_ids)
         padding = parts["position_embeddings"].padding_idx

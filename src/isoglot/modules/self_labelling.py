@@ -14,6 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from isoglot.core.errors import ConfigurationError
 from isoglot.modules.extraction import (
     first_argmax,
     intersection_links,
@@ -75,8 +76,8 @@ class LinkedPositions:
         ids[self.rows, number_in_pair] = torch.stack([self.first, self.second], dim=1)
         return ids
 
-    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Every link: batch rows, positions in the first sentences, positions in the second ones."""
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The three tensors: the pair of each link, its position in the first sentence, and in the second."""
         return self.rows, self.first, self.second
 
 
@@ -128,9 +129,9 @@ def self_label(
     else:
         grow = printed_links if filtering == "printed" else itermax_links
         links = grow(plan, mask, alpha=alpha, passes=passes)
-    # Rows and columns of the matrices count within a sentence; the positions count within the sequence.
-    pairs, row, column = links.nonzero(as_tuple=True)
-    return LinkedPositions(len(links), pairs, first[pairs, row], second[pairs, column])
+    # Rows i and columns j of a matrix count within a sentence; the positions count within the sequence.
+    pair, i, j = links.nonzero(as_tuple=True)
+    return LinkedPositions(len(links), pair, first[pair, i], second[pair, j])
 
 
 def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
@@ -139,13 +140,25 @@ def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
     Links whose positions are not a source and a target token are left out.
 
     **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
+
+    Raises:
+        ConfigurationError: a position beyond the inputs.
     """
-    rows, source, target = LinkedPositions.of_ids(link_ids).pairs()
+    require_inside(link_ids, side_ids.shape[1])
+    rows, source, target = LinkedPositions.of_ids(link_ids).tensors()
     real = (side_ids[rows, source] == 1) & (side_ids[rows, target] == 2)
     # Each link once. `unique` sorts the columns: by pair, then source, then target position.
     links = torch.stack([rows, source, target])[:, real]
     rows, source, target = torch.unique(links, dim=1)
     return LinkedPositions(len(link_ids), rows, first=source, second=target)
+
+
+def require_inside(link_ids: Tensor, length: int) -> None:
+    """Refuse links with a position beyond inputs of this length, which could be read as one of another row."""
+    if bool((link_ids >= length).any()):
+        raise ConfigurationError(
+            f"links: position {int(link_ids.max())}, but the inputs have {length} tokens"
+        )
 
 
 def _first_and_second(side_ids: Tensor) -> tuple[Tensor, Tensor]:

@@ -75,11 +75,11 @@ class SharedTable:
         """The slot to which a reader returns its whole (V, h) gradient; none where no gradient is needed."""
         return (self._tail,) if self.trained else ()
 
-    def product_slots(self, rows: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
+    def product_slots(self, count: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """Three slots to which a reader returns its gradient as ``scale · leftᵀ right``, not multiplied out.
 
         Args:
-            rows: n, rows of both factors.
+            count: n, the number of rows of both factors.
             dtype: type of both factors.
 
         Returns:
@@ -87,7 +87,7 @@ class SharedTable:
         """
         if not self.trained:
             return ()
-        self._tail, *slots = _Product.apply(self._tail, rows, dtype)  # type: ignore[no-untyped-call]
+        self._tail, *slots = _Product.apply(self._tail, count, dtype)  # type: ignore[no-untyped-call]
         return tuple(slots)
 
 
@@ -96,7 +96,7 @@ def _slot(like: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     return torch.zeros((), dtype=dtype, device=like.device).expand(shape)
 
 
-def _sums(dtype: torch.dtype) -> torch.dtype:
+def _sum_dtype(dtype: torch.dtype) -> torch.dtype:
     """The type in which the gradients of a table of some type are summed."""
     return torch.promote_types(dtype, torch.float32)
 
@@ -111,14 +111,14 @@ class _Rows(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         # Not among the saved tensors: a backward that only passes by would free those.
         ctx.ids, ctx.padding, ctx.dtype, ctx.shape = ids, padding, tail.dtype, tail.shape
-        return _slot(tail, tail.shape, _sums(tail.dtype)), weight.index_select(0, ids)
+        return _slot(tail, tail.shape, _sum_dtype(tail.dtype)), weight.index_select(0, ids)
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor | None) -> tuple[Tensor | None, ...]:
         total, rows = outer
         if rows is not None:
             if total is None:
-                total = torch.zeros(ctx.shape, dtype=_sums(ctx.dtype), device=rows.device)
+                total = torch.zeros(ctx.shape, dtype=_sum_dtype(ctx.dtype), device=rows.device)
             total, rows = total.contiguous(), rows.to(total.dtype)
             if ctx.padding is not None:
                 rows = rows.masked_fill((ctx.ids == ctx.padding)[:, None], 0.0)
@@ -133,14 +133,14 @@ class _Product(torch.autograd.Function):
     """A reader that only has slots; its backward multiplies out the factors that were returned to them, and adds."""
 
     @staticmethod
-    def forward(ctx: Any, tail: Tensor, rows: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, tail: Tensor, count: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
         ctx.dtype = tail.dtype
-        table, width = tail.shape
+        entries, width = tail.shape
         return (
-            _slot(tail, tail.shape, _sums(tail.dtype)),
-            _slot(tail, (rows, table), dtype),
-            _slot(tail, (rows, width), dtype),
+            _slot(tail, tail.shape, _sum_dtype(tail.dtype)),
+            _slot(tail, (count, entries), dtype),
+            _slot(tail, (count, width), dtype),
             _slot(tail, (), torch.float32),
         )
 
@@ -148,7 +148,7 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, *outer: Tensor | None) -> tuple[Tensor | None, ...]:
         total, left, right, scale = outer
         if left is not None and right is not None and scale is not None:
-            total = add_product(total, left, right, scale=scale, dtype=_sums(ctx.dtype))
+            total = add_product(total, left, right, scale=scale, dtype=_sum_dtype(ctx.dtype))
         return None if total is None else total.to(ctx.dtype), None, None
 
 

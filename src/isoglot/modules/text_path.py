@@ -30,7 +30,7 @@ def near_path(scores: Tensor, mask: Tensor, *, longer_than: int) -> Tensor:
     as similar each time. The path is the heaviest chain of likely links that increases on both sides; f and g
     interpolate between its links, f(i) giving the column of row i and g(j) the row of column j. A path exists if the
     sentences of the text are in the order of their translations; if the likely links say otherwise, the scores stay
-    unchanged.
+    unchanged. Where no link is likely, the path is the straight diagonal, from the first pieces to the last ones.
 
     ``longer_than``: a pair is long if its longer side has more pieces than this.
 

@@ -15,7 +15,7 @@ from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.encodings import Encodings
 
 Batch = Mapping[str, Mapping[str, Tensor]]
-"""View name to that view's collated tensors."""
+"""The collated tensors of each view, by the name of the view."""
 OpenBatch = Mapping[str, MutableMapping[str, Tensor]]
 """A batch to whose views tensors may be added (:meth:`Objective.look_ahead`)."""
 
@@ -67,8 +67,8 @@ class Objective(OptionsModule, ABC):
 
         The trainer calls this where :meth:`count` is ``None`` and an optimiser step has several micro-batches: for
         each of them, before the first loss. An objective may read the encoder here, without gradient, and add tensors
-        to its view of ``batch``, where :meth:`count` and :meth:`forward` find them. ``batch`` may be on another device
-        than the encoder; ``encodings`` are of a copy of it on the encoder's.
+        to its view of ``batch``, where :meth:`count` and :meth:`forward` find them. ``batch`` may still be on another
+        device than the encoder; ``encodings`` were made from a copy of ``batch`` on the encoder's device.
         """
 
     def after_step(self, encoder: PreTrainedModel) -> None:
@@ -95,7 +95,9 @@ def require_objective(kind: type, name: str) -> None:
 class LayerObjective(Objective):
     """An objective that reads one layer of a view with gradient.
 
-    Among several base classes it comes before the loss: ``class X(LayerObjective, WordContrast)``.
+    Among several base classes it comes before the loss, ``class X(LayerObjective, WordContrast)``, because its
+    ``__post_init__`` takes the model and calls the loss's ``__post_init__``, which takes nothing. With plain
+    :class:`Objective` the order does not matter.
 
     Args:
         model: encoder with its masked-LM head; it is looked at, not kept.
@@ -153,8 +155,13 @@ def tensor_of(batch: Batch, view: str, key: str) -> Tensor:
             "`isoglot align BITEXT --method fast_align --format corpus --out ALIGNED` and give the stream "
             "`kind: aligned` and that path"
         )
-    makers = {"labels": "masked_text or masked_pair", "side_ids": "masked_pair"}.get(key, "sentence_pair")
     names = ", ".join(sorted(tensors)) or "nothing"
+    if key.endswith("_word_ids") and key.replace("word_ids", "input_ids") in tensors:
+        raise ConfigurationError(
+            f"view {view!r} has {names}, {key} is needed; encode its stream again with word maps, the columns "
+            "source_word_ids and target_word_ids"
+        )
+    makers = {"labels": "masked_text or masked_pair", "side_ids": "masked_pair"}.get(key, "sentence_pair")
     raise ConfigurationError(
         f"view {view!r} has {names}, {key} is needed; point `view:` at a view of type {makers}"
     )

@@ -43,7 +43,7 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         super().__post_init__(model)
         # With corpus links no layer labels anything, so a layer that this encoder lacks is no error.
         layer = None if self.labels == "corpus" else self.label_layer
-        # Two names of one number: the option, which may be None, and the layer in use, which never is.
+        # Both are the number in use. The option's type still allows None, so code reads `_label_layer`.
         self.label_layer = self._label_layer = chosen_layer(model, layer, share=10 / 12, name="label_layer")
         # Saved beside the pointer, for the aligner that reads the pointer.
         self.register_buffer("pointer_layer", torch.tensor(self.layer))

@@ -28,7 +28,8 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
     Args:
         model: encoder with its masked-LM head.
         tokenizer: needed with ``lexicon``, to cut its entries into pieces.
-        lexicon: a LEXICON data set (MUSE and the like).
+        lexicon: a bilingual lexicon (MUSE and the like): a data set with the columns of
+            :data:`isoglot.formats.schema.LEXICON`.
         copied_vocabulary: instead of a lexicon: the size ``V`` of a vocabulary whose copy stands at ``id + V``, as
             in transliterated derived languages.
         share: the part of the dictionary that is drawn at random and kept; the paper's default is 25 %.
@@ -90,7 +91,7 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs read in a step."""
-        return torch.tensor(self.entries)
+        return torch.tensor(self.pairs_per_step)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Sum minus the cosine over the dictionary."""
@@ -115,9 +116,9 @@ def lexicon_pairs(
     4. with ``single``, if a side has several pieces.
     """
     require(lexicon, LEXICON, role="the lexicon of embedding_alignment")
-    encoder = PieceEncoder(tokenizer)
-    sources = entry_pieces(encoder, list(lexicon["source"]))
-    targets = entry_pieces(encoder, list(lexicon["target"]))
+    piece_encoder = PieceEncoder(tokenizer)
+    sources = entry_pieces(piece_encoder, list(lexicon["source"]))
+    targets = entry_pieces(piece_encoder, list(lexicon["target"]))
     unknown = tokenizer.unk_token_id
     usable: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}  # a set that keeps the order
     for source, target in zip(sources, targets, strict=True):
@@ -131,10 +132,10 @@ def lexicon_pairs(
     return [(list(source), list(target)) for source, target in usable]
 
 
-def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[WordPieces]:
+def entry_pieces(piece_encoder: PieceEncoder, texts: Sequence[str]) -> list[WordPieces]:
     """The pieces of a dictionary's words, cut as inside a sentence; an empty text has none."""
     words = [text.strip() for text in texts]
-    encoded = encoder.entries(words)
+    encoded = piece_encoder.entries(words)
     # `encoded.ids` has the pieces of all words in one array.
     ids: list[int] = encoded.ids.tolist()
     ends = encoded.lengths.cumsum().tolist()

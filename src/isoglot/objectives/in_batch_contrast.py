@@ -9,7 +9,7 @@ from torch import Tensor
 from isoglot.losses.base import LossOutput
 from isoglot.losses.in_batch_contrast import InBatchContrast
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, LayerObjective
+from isoglot.objectives.base import Batch, LayerObjective, tensor_of
 
 
 @dataclass(eq=False, repr=False)
@@ -36,4 +36,4 @@ class InBatchContrastObjective(LayerObjective, InBatchContrast):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs."""
-        return torch.tensor(len(batch[self.view]["query_input_ids"]))
+        return torch.tensor(len(tensor_of(batch, self.view, "query_input_ids")))

@@ -49,9 +49,9 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs; with ``loss: likelihood`` that of linked pieces, if the links are known already."""
         if self.loss == "probability":
-            return torch.tensor(len(batch[self.view]["query_input_ids"]))
+            return torch.tensor(len(tensor_of(batch, self.view, "query_input_ids")))
         links = self._known_links(batch)
-        return None if links is None else self.items(links)
+        return None if links is None else self.count_items(links)
 
     def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
         """The links that the encoder's states without dropout give: a matrix of each pair, bool (batch, n, m)."""
@@ -62,8 +62,9 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
     def aligner_options(self) -> Mapping[str, Any]:
         """The aligner that reads the trained probabilities: softmax at the same layer and temperature.
 
-        With ``compare: dot`` these are the links above ``threshold``. With ``compare: cosine`` they are the links with
-        a probability of at least 0.5, and links of at least 0.2 beside a link that is kept (``alone``).
+        With ``compare: dot`` a link needs a probability above ``threshold``. With ``compare: cosine`` a link needs a
+        probability of 0.5 (``alone``), beside a link that is kept only 0.2 (``min_probability``), and the probabilities
+        are those of words, made from those of their pieces (``word_weights``).
         """
         options = {
             "method": "softmax",
@@ -83,5 +84,6 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
 
     def _masks(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Masks of the query's and the key's pieces: 1 and 2 are sides, 0 special tokens and padding."""
-        tensors = batch[self.view]
-        return tensors["query_side_ids"] > 0, tensors["key_side_ids"] > 0
+        query_sides = tensor_of(batch, self.view, "query_side_ids")
+        key_sides = tensor_of(batch, self.view, "key_side_ids")
+        return query_sides > 0, key_sides > 0

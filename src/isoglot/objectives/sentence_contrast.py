@@ -26,8 +26,8 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
     batch by batch, in training mode only.
 
     MoCo's code moves the copy before each key forward. Here the copy moves right after each optimiser step. That is the
-    same sequence, as both are equal before the first step; and a step that accumulates several batches moves the copy
-    once, not once a batch.
+    same sequence, as encoder and copy are equal before the first step; and a step that accumulates several batches
+    moves the copy once, not once per batch.
 
     The defaults are PPA's. InfoXLM's XlCo (Chi et al. 2021) is layer 8 of 12, one matrix, no normalisation, mixed
     sentences, K = 131,072, m = 0.9999: the recipe ``xlco``. Without queue and copy:
@@ -85,7 +85,7 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs, or of mixed pairs."""
-        pairs = len(batch[self.view]["query_input_ids"])
+        pairs = len(tensor_of(batch, self.view, "query_input_ids"))
         return torch.tensor((pairs + 1) // 2 if self.mixup else pairs)
 
     @torch.no_grad()

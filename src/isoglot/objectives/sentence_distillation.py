@@ -82,8 +82,7 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Sum the distances of this rank's sentences from their pairs' taught vectors."""
-        tensors = batch[self.view]
-        query_is_pivot = tensors["query_is_pivot_mask"].bool().reshape(-1)
+        query_is_pivot = tensor_of(batch, self.view, "query_is_pivot_mask").bool().reshape(-1)
         taught = self.taught.of(tensor_of(batch, self.view, "source_key_ids").reshape(-1))
         if self.sides == "both":
             learns = {"query": torch.ones_like(query_is_pivot), "key": torch.ones_like(query_is_pivot)}
@@ -107,4 +106,4 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
     def count(self, batch: Batch) -> Tensor | None:
         """The number of sentences that learn: two of each pair, or one."""
         sentences_of_pair = 2 if self.sides == "both" else 1
-        return torch.tensor(sentences_of_pair * len(batch[self.view]["query_input_ids"]))
+        return torch.tensor(sentences_of_pair * len(tensor_of(batch, self.view, "query_input_ids")))

@@ -36,6 +36,7 @@ _VECTORS = "vectors.npy"
 _KEYS = "keys.npy"
 _SENTENCES_IN_MEMORY = 10_000
 _BATCH = 64
+"""Texts that the teacher encodes at a time."""
 Side = Literal["source", "target"]
 Pooling = Literal["cls", "mean"]
 
@@ -125,14 +126,14 @@ def taught_vectors(
     columns: list[str] = [side]
     if f"{side}_words" in corpus.column_names:  # the words into which the text was cut already
         columns.append(f"{side}_words")
-    pieces = PieceEncoder(tokenizer)
+    piece_encoder = PieceEncoder(tokenizer)
     # The cache's folder is named by a hash of everything that decides a vector or its key.
     made_from = (
         hash_checkpoint(checkpoint_folder(teacher.path)),
         repr(teacher),
         side,
         content_hash(corpus, columns),
-        pieces.backend.to_str(),
+        piece_encoder.backend.to_str(),
     )
     name = hashlib.blake2b("|".join(made_from).encode(), digest_size=10).hexdigest()
     folder = cache_folder() / "teachers" / name
@@ -140,7 +141,7 @@ def taught_vectors(
     def write(temporary: Path) -> dict[str, Any]:
         """Fill the folder in the cache."""
         model, teachers_tokenizer = load_encoder(teacher.path)
-        sentences = distinct_sentences(corpus, columns, pieces)
+        sentences = distinct_sentences(corpus, columns, piece_encoder)
         keys = np.array(sorted(sentences), np.int64)  # of the sentences; `TaughtVectors` searches them
         vectors = np.lib.format.open_memmap(
             temporary / _VECTORS, mode="w+", dtype=np.float32, shape=(len(keys), model.config.hidden_size)
@@ -157,7 +158,9 @@ def taught_vectors(
     return TaughtVectors(folder)
 
 
-def distinct_sentences(corpus: Dataset, columns: Sequence[str], pieces: PieceEncoder) -> dict[int, str]:
+def distinct_sentences(
+    corpus: Dataset, columns: Sequence[str], piece_encoder: PieceEncoder
+) -> dict[int, str]:
     """The distinct sentences of a corpus by the key of their pieces; of texts with equal pieces the first one.
 
     ``columns``: the column of texts and, where the corpus has one, that of their words.
@@ -165,7 +168,10 @@ def distinct_sentences(corpus: Dataset, columns: Sequence[str], pieces: PieceEnc
     sentences: dict[int, str] = {}
     for batch in corpus.select_columns(list(columns)).iter(batch_size=_SENTENCES_IN_MEMORY):
         texts = batch[columns[0]]
-        encoded = pieces.word_lists(batch[columns[1]], texts) if len(columns) > 1 else pieces.texts(texts)
+        has_words = len(columns) > 1
+        encoded = (
+            piece_encoder.word_lists(batch[columns[1]], texts) if has_words else piece_encoder.texts(texts)
+        )
         # `encoded.ids` has the pieces of all texts in one array.
         pieces_of_texts = np.split(encoded.ids, np.cumsum(encoded.lengths)[:-1])
         for text, ids in zip(texts, pieces_of_texts, strict=True):

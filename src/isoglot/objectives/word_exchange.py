@@ -30,7 +30,7 @@ class WordExchangeObjective(WordExchange, Objective):
         masked = tensor_of(batch, self.view, "labels") >= 0
         if self.divide_by == "masked":
             return masked.sum()
-        return self.linked(tensor_of(batch, self.view, "link_ids"), masked)
+        return self.count_linked(tensor_of(batch, self.view, "link_ids"), masked)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Sum the cross-entropy over the masked tokens that have a translation."""

@@ -17,7 +17,7 @@ class View(Protocol):
     """Make one encoder input from one example of a stream.
 
     **Columns**: ``columns`` names the stream columns that :meth:`build` cannot do without, as a class attribute, or as
-    a property where the options decide. Further ones (``links``, ``document_ids``, ``position_ids``) are read where
+    a property where the options decide. Further columns (``links``, ``document_ids``, ``position_ids``) are read where
     the stream has them.
 
     **Keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix. A view with
@@ -29,6 +29,13 @@ class View(Protocol):
 
     * ``max_length``: unless the recipe gives it, the number of tokens that the encoder has positions for.
     * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
+
+    **Optional attributes**, by which a run plans its batches and checks its streams:
+
+    * ``inputs``: the number of encoder inputs of an example, each limited by ``max_length``; 1 if missing.
+    * ``special_tokens``: the number of special tokens of an example, over all its inputs; 3 if missing.
+    * ``side``: set where the view reads one side of a pair alone.
+    * ``packed_columns``: the columns that :meth:`build` needs of a packed stream, instead of ``columns``.
 
     An option is kept as an attribute of the same name, so that ``isoglot pretrain --check`` can show the value in use.
     Options that exclude each other are refused by a method ``check_options``, which reads options alone.

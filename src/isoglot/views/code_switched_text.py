@@ -40,7 +40,8 @@ class CodeSwitchedText(TextOptions):
 
     Args:
         tokenizer: the stream's tokenizer.
-        lexicon: a LEXICON data set, or a :class:`~isoglot.views.lexicon.TokenLexicon`.
+        lexicon: a bilingual lexicon: a data set with the columns of :data:`isoglot.formats.schema.LEXICON`, or a
+            :class:`~isoglot.views.lexicon.TokenLexicon`.
         copied_vocabulary: instead of a lexicon: the size V of a vocabulary whose copy stands at ``id + V``.
         share: part of the usable entries of a data set or of a copied vocabulary that is drawn at random and kept; 0.25
             in ALIGN-MLM, 0.5 in its second setting. A TokenLexicon is used whole.

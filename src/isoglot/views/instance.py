@@ -34,10 +34,8 @@ def masked_tensors(
     instance: Instance, masking: MaskingOptions, *, generator: torch.Generator
 ) -> tuple[dict[str, IntArray], MaskedTokens]:
     """Mask an instance: the arrays of its batch keys, and which tokens were selected."""
-    # Ids beyond the table, such as those of a copied vocabulary, get its last entry: not special.
-    special = masking._specials.take(instance.ids, mode="clip")
     present = np.ones(instance.ids.size, dtype=np.int64) if instance.attention is None else instance.attention
-    candidates = ~special & (present > 0)
+    candidates = ~masking.is_special(instance.ids) & (present > 0)
     masked = mask_tokens(instance.ids, candidates, masking, generator=generator, word_ids=instance.word_ids)
     arrays = {
         "input_ids": masked.input_ids,

@@ -81,13 +81,15 @@ class TokenLexicon:
         """The table for text of a language; ``None`` where the lexicon has no entry for the language."""
         if None in self.tables:
             return self.tables[None]
-        return self.tables.get(language and two_letters(language))
+        return None if language is None else self.tables.get(two_letters(language))
 
 
 def token_lexicon(
     lexicon: Dataset, tokenizer: PreTrainedTokenizerBase, *, share: float = 1.0, seed: int = 0
 ) -> TokenLexicon:
-    """A random ``share`` of a LEXICON's usable entries, in both directions.
+    """A random ``share`` of the usable entries of a bilingual lexicon, in both directions.
+
+    ``lexicon``: a data set with the columns of :data:`isoglot.formats.schema.LEXICON`.
 
     An entry is usable if each side is one piece that is neither unknown nor special, and the two pieces differ. The
     entry *house*, *Haus* makes *Haus* a synonym in English text and *house* one in German text.
@@ -95,7 +97,7 @@ def token_lexicon(
     require(lexicon, LEXICON, role="lexicon")
     source_languages, target_languages = list(lexicon["source_language"]), list(lexicon["target_language"])
     languages = tuple(sorted({*source_languages, *target_languages}))
-    number = {language: i for i, language in enumerate(languages)}
+    language_index = {language: index for index, language in enumerate(languages)}
 
     source_pieces = _single_pieces(list(lexicon["source"]), tokenizer)
     target_pieces = _single_pieces(list(lexicon["target"]), tokenizer)
@@ -114,8 +116,8 @@ def token_lexicon(
     entries: dict[str, list[Entry]] = {}
     for i in _sample(len(rows), share, seed):
         source, target, source_language, target_language = rows[i]
-        in_source_text: Entry = (source, target, number[target_language])
-        in_target_text: Entry = (target, source, number[source_language])
+        in_source_text: Entry = (source, target, language_index[target_language])
+        in_target_text: Entry = (target, source, language_index[source_language])
         entries.setdefault(two_letters(source_language), []).append(in_source_text)
         entries.setdefault(two_letters(target_language), []).append(in_target_text)
     tables: dict[str | None, SynonymTable] = {

@@ -169,10 +169,11 @@ class MaskedPair(MaskingOptions):
                 "masked_pair: the packed stream has no 'side_ids'; pack it with `pack: {mode: xlm_pairs}`"
             )
         second_half = _second_half(instance)
-        if self.language_ids is not None and example.get("source_language") is not None:
-            source = language_id(self.language_ids, example["source_language"])
-            target = language_id(self.language_ids, example["target_language"])
-            extras["language_ids"] = as_array([source, target])[second_half]
+        # The numbers of the option replace those of the block, if the block names its languages.
+        names = [example.get(f"{side}_language") for side in ("source", "target")]
+        if self.language_ids is not None and ("language_ids" not in extras or None not in names):
+            languages = [language_id(self.language_ids, name) for name in names]
+            extras["language_ids"] = as_array(languages)[second_half]
         if self.segment_ids == "pair":
             extras["token_type_ids"] = second_half
         elif self.segment_ids == "zero":
@@ -183,8 +184,8 @@ class MaskedPair(MaskingOptions):
 def _second_half(instance: Instance) -> IntArray:
     """1 for the tokens of the second half of a packed block and its padding, 0 before.
 
-    ``<s> a b </s> <pad> <s> x y </s>`` is ``0 0 0 0 0 1 1 1 1``. Sides are known of text alone (``0 1 1 0 0 0 2 2 0``),
-    so the half begins at the special token before *x* at which positions restart.
+    ``<s> a b </s> <pad> <s> x y </s>`` is ``0 0 0 0 0 1 1 1 1``. Only pieces have a side (``0 1 1 0 0 0 2 2 0``),
+    special tokens and padding have none, so the half begins at the special token before *x* at which positions restart.
     """
     second = np.maximum.accumulate(instance.extras["side_ids"]) == 2  # from the first target piece on
     if "position_ids" in instance.extras and second.any():

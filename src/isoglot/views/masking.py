@@ -27,7 +27,7 @@ class MaskingOptions:
         mask_share: part of the selected tokens that become the mask token; 0.8.
         random_share: part of the selected tokens that become a random token; 0.1. The others stay unchanged. All
             selected tokens are predicted.
-        count: how the number of selected tokens comes about, no number itself. ``bernoulli`` selects each token by its
+        count: how many tokens are selected, as a rule and not as a number. ``bernoulli`` selects each token by its
             own draw (BERT's re-implementations, PPA, ALIGN-MLM); ``exact`` selects ``int(probability · tokens + u)``
             tokens, ``u`` uniform in [0, 1) (fairseq, XLM-Align).
         whole_word: select words, from the stream's ``word_ids``, so for any tokenizer. Each piece of a selected word
@@ -61,6 +61,10 @@ class MaskingOptions:
         if not self._pool.size:
             text = f"{self.random_pool!r} holds special ids alone; widen the range, or write 'all'"
             raise ConfigurationError(Problem(text, ("random_pool",)))
+
+    def is_special(self, ids: IntArray) -> BoolArray:
+        """Whether each id is a special token; an id of a copied vocabulary is none."""
+        return self._specials.take(ids, mode="clip")
 
     def check_options(self) -> None:
         """Require shares that add up to at most 1, and a range of ids that is not empty."""

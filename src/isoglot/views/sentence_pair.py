@@ -48,7 +48,7 @@ class SentencePairView:
     Source: Pan et al. 2021 (PPA), §2.1; Cao et al. 2020, §2.2 for the words.
     """
 
-    inputs: ClassVar[int] = 2  # ``max_length`` is of each
+    inputs: ClassVar[int] = 2  # the query and the key, each limited by ``max_length``
     tokenizer: InitVar[PreTrainedTokenizerBase]
     _: KW_ONLY
     order: Literal["shuffle", "source_is_query", "target_is_query"] = "shuffle"

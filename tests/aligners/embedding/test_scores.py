@@ -115,5 +115,5 @@ def test_optimal_transport_reads_the_plan_that_self_labelling_reads(order, links
     sides = Side(states[:, 1:6], mask, words), Side(states[:, 7:12], mask, words)
     found, _ = score_links(options, *sides, pair_mask(mask, mask))
     rows, source, target = found.nonzero(as_tuple=True)
-    own = self_label(states, side_ids, order=order, filtering=links).pairs()
+    own = self_label(states, side_ids, order=order, filtering=links).tensors()
     assert torch.equal(torch.stack(own), torch.stack([rows, 1 + source, 7 + target]))
