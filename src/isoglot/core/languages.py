@@ -123,11 +123,11 @@ def common_code(code: str) -> str:
     return "-".join(map(two_letters, languages.split("-"))) + mark + derived
 
 
-def codes_of(languages: str | Iterable[str]) -> list[str]:
+def split_codes(languages: str | Iterable[str]) -> list[str]:
     """Split the codes of languages as users write them: one, several with commas, or a list.
 
     Example:
-        >>> codes_of("en, de"), codes_of(("en", "de")), codes_of("en")
+        >>> split_codes("en, de"), split_codes(("en", "de")), split_codes("en")
         (['en', 'de'], ['en', 'de'], ['en'])
     """
     tags = [languages] if isinstance(languages, str) else languages

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isoglot.checkpoints.folder import checkpoints_of
 from isoglot.core.checks import validated
 from isoglot.core.frames import ResultList
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.evaluation import evaluate as verb
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.evaluation.prediction_folders import prediction_folders
@@ -86,7 +86,7 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     built = task_with_data(task, data, columns, **options)
     evaluate_options = validated(EvaluateOptions, fields)
-    codes = codes_of(languages)
+    codes = split_codes(languages)
     if isinstance(model, str | Path):
         model = checkpoints_of(model)  # a folder may hold several runs
     if not isinstance(model, Sequence):  # a model object
