@@ -35,7 +35,7 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
             path = recovered(place)  # its writer may have been killed between two renames
             if path.is_dir() and any(any(path.glob(pattern)) for pattern in patterns):
                 return path
-    packed = packed_file(checkpoint)
+    packed = packed_path(checkpoint)
     if packed is not None:  # 3
         from isoglot.checkpoints.packed import unpacked  # noqa: PLC0415 - loads numpy
 
@@ -111,7 +111,7 @@ def _by_numbers_in_name(path: Path) -> list[tuple[float, str]]:
     return key
 
 
-def packed_file(checkpoint: str | Path) -> Path | None:
+def packed_path(checkpoint: str | Path) -> Path | None:
     """Return the file of a packed aligner, given as a path or as ``box``; ``None`` if it is not one.
 
     ``box`` never means a file or folder of that name: it is the default, and must mean the same in every folder in
