@@ -36,7 +36,7 @@ def test_languages_are_columns_and_means_are_computed() -> None:
     assert [c.label for c in table.columns] == ["en", "de", "es", "zh", "avg", "avg zero-shot"]
     assert texts(table.rows[0]) == ["82.0", "75.0", "77.0", "74.0", "77.0", "75.3"]
     assert texts(table.rows[1]) == ["83.0", "75.0", "70.0", "–", "–", "–"]
-    assert table.rows[1].cells[-1].title == "no mean: zh missing"
+    assert table.rows[1].cells[-1].tooltip == "no mean: zh missing"
 
 
 def test_the_best_is_bold_with_ties_and_the_lowest_where_lower_is_better() -> None:

@@ -62,11 +62,11 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
             rows.append([
                 run, Measure(task, split, metric).title, language, metric_name(metric),
                 TableCell.of(comparison.first, metric), TableCell.of(comparison.second, metric),
-                TableCell.of(difference, metric, signed=True, title=f"{difference:.3f}"), " to ".join(ends),
+                TableCell.of(difference, metric, signed=True, tooltip=f"{difference:.3f}"), " to ".join(ends),
                 # the heading says p
-                TableCell(shown_p(p).removeprefix("p ").removeprefix("= "), p, title=f"p = {p:.5f}"),
+                TableCell(shown_p(p).removeprefix("p ").removeprefix("= "), p, tooltip=f"p = {p:.5f}"),
                 TableCell(f"{comparison.examples:,}", float(comparison.examples),
-                          title=f"{comparison.differing:,} of them differ"),
+                          tooltip=f"{comparison.differing:,} of them differ"),
             ])  # fmt: skip
     if not rows:
         return None
