@@ -45,7 +45,7 @@ def test_what_labels_do_not_tell_is_noted() -> None:
     one, two = (
         row("c", language, 60, 1, checkpoint_hash=name) for language, name in (("de", "x"), ("es", "y"))
     )
-    told = ["Figures of several checkpoints in one row: c."]
+    told = ["Numbers of several checkpoints in one row: c."]
     assert collect([one, two]).notes("xnli") == told
     assert not collect([one, two, row("c", "de", 61, 1, checkpoint_hash="y")]).notes("xnli"), (
         "the last counts"

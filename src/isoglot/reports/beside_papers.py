@@ -133,7 +133,7 @@ class _Builder:
         if len(seeds) > 1:
             parts.append(f"Mean ± standard deviation over seeds {', '.join(map(str, seeds))}.")
         if self.is_paper and self.scale not in ("", "paper"):
-            parts.append("At this scale compare the order of rows, not the figures.")
+            parts.append("At this scale compare the order of rows, not the numbers.")
         return " ".join(parts)
 
     # Lines: what was measured
@@ -330,7 +330,7 @@ class _Builder:
         if remeasured:
             first = " / ".join((*remeasured[0].row, *remeasured[0].column))
             self.result.note(
-                f"{len(remeasured)} figures were measured again with another value; the last one counts "
+                f"{len(remeasured)} numbers were measured again with another value; the last one counts "
                 f"(first: {first})."
             )
 

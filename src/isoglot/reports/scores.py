@@ -130,7 +130,7 @@ class ReportScores:
         1. Some runs were evaluated with options that others were not: tlm without any, weam with ``layer=3``. The note
            is ``Measured with other options than the rest: weam with layer=3.``
         2. One row holds values of several checkpoints: German was measured on one, French on another, and both have the
-           same run and seed. The note is ``Figures of several checkpoints in one row: weam.``
+           same run and seed. The note is ``Numbers of several checkpoints in one row: weam.``
         """
         notes = []
         runs_with: dict[str, list[str]] = defaultdict(list)  # options -> runs
@@ -148,7 +148,7 @@ class ReportScores:
             if task_of_run == task and len(set(hashes.values())) > 1:
                 mixed.append(run)
         if mixed:  # 2
-            notes.append(f"Figures of several checkpoints in one row: {', '.join(dict.fromkeys(mixed))}.")
+            notes.append(f"Numbers of several checkpoints in one row: {', '.join(dict.fromkeys(mixed))}.")
         return notes
 
     def warnings(self) -> list[str]:
