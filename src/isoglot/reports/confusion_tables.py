@@ -11,9 +11,9 @@ from isoglot.reports.table import Column, Table, TableCell, TableRow, shown_numb
 from isoglot.results.confusion import Confusion, ConfusionMatrix
 
 MOST_LABELS = 24
-"""Labels of a task up to which all pairs are shown; of more, the pairs that were confused most often."""
+"""With at most this many labels the table is the whole matrix; with more it lists the most frequent confusions."""
 _PAIRS = 30
-"""How many confused pairs are listed of a task with more labels."""
+"""Number of confusions in such a list."""
 
 
 def confusion_tables(confusions: Sequence[tuple[Confusion, str]]) -> list[Table]:

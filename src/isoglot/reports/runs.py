@@ -31,7 +31,7 @@ from isoglot.runs.record import MANIFEST, RUN
 Counted = TypeVar("Counted", CountsFile, Confusion)
 _FIGURES = "figures"
 _HASH = re.compile("[0-9a-f]{16}")
-"""Hash of an encoder in a folder; of an encoder of the hub the name is recorded instead."""
+"""The hash of an encoder, as records have it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class RunInfo:
     name: str
     run: str = ""  # the run's own name, without the options by which evaluations of it differ
     encoder: str = ""  # the model that training started from; empty if not recorded
-    encoder_hash: str = ""  # of its weights; empty for new ones, and those of the hub
+    encoder_hash: str = ""  # of the encoder's weights; empty for new weights, and for an encoder of the hub
     folder: str = ""
     seeds: tuple[int, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -255,6 +255,7 @@ def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
     curve_names = labels.names([(curve.curve.run, curve.folder) for curve in found.curves])
     recipes = {}
     for record in found.run_records:
+        # Only the record of a training holds a whole recipe; values without objectives are not one.
         if record.get("recipe_hash") and "objectives" in (record.get("values") or {}):
             recipes[str(record["recipe_hash"])] = record["values"]
     runs = [named_run(row, file) for row, (_, file) in zip(rows, found.rows, strict=True)]
@@ -265,7 +266,8 @@ def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
         if values:
             recipe = str(record.get("recipe_hash") or key_of(values))
             recipes[recipe] = values
-            # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
+            # Seeds of one run become one curve. Their recipe hashes differ, because a hash covers the seed, and
+            # `told_apart` compares hashes within one seed only: so each curve must say its seed.
             seed = record.get("seed", values.get("seed"))
         else:
             # Without values the folder stands for the recipe: trainings in two folders are two runs.
@@ -366,6 +368,8 @@ def _infos(
             member_records.append(record)
         # An encoder is named only if all members started from the same one.
         encoders = set(map(_encoder, member_records))
+        # A record's `encoder` is the hash of the encoder's weights; of an encoder of the hub it is the name, which
+        # `_HASH` rejects.
         hashes = {str(record.get("encoder") or "") for record in member_records}
         encoder_hash = hashes.pop() if len(hashes) == 1 else ""
         versions = member_records[0].get("versions")
