@@ -30,7 +30,8 @@ from isoglot.reports.headline import headlines
 from isoglot.reports.labels import labelled
 from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.reports.paired_table import paired_table
-from isoglot.reports.runs import Material, RunInfo, gather
+from isoglot.reports.run_infos import RunInfo
+from isoglot.reports.runs import Material, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
 from isoglot.reports.sweeps import sweep_figures
 from isoglot.reports.table import Table, TableCell, TableRow, shown_number, slug

@@ -1,7 +1,7 @@
 """Read the folders given to a report: results, training curves, figures, and what is known of each run.
 
 ``gather`` is the way in. It searches the inputs (``_search``), then gives runs their names (``_name_runs``), and
-collects what is known of each run (``_infos``).
+collects what is known of each run (``run_infos``).
 """
 
 import re
@@ -15,8 +15,9 @@ from isoglot.core.languages import common_code
 from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
 from isoglot.reports.labels import RunLabels, labelled, named_run, with_recipes, with_run_names
+from isoglot.reports.run_infos import RunInfo, run_infos
 from isoglot.reports.run_names import NamedRun, VariedRun, told_apart, varied_runs
-from isoglot.reports.scores import Combination, row_labels, run_label
+from isoglot.reports.scores import Combination, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import rows as results
 from isoglot.results.confusion import ENDING as CONFUSION_ENDING
@@ -25,32 +26,10 @@ from isoglot.results.example_counts import ENDING, CountsFile
 from isoglot.results.rows import Cell, Result
 from isoglot.runs.files import read_json
 from isoglot.runs.fingerprint import key_of
-from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.record import MANIFEST, RUN
 
 Counted = TypeVar("Counted", CountsFile, Confusion)
 _FIGURES = "figures"
-_HASH = re.compile("[0-9a-f]{16}")
-"""The hash of an encoder, as records have it."""
-
-
-@dataclass(frozen=True)
-class RunInfo:
-    """A run as its folder describes it."""
-
-    name: str
-    run: str = ""  # the run's own name, without the options by which evaluations of it differ
-    encoder: str = ""  # the model that training started from; empty if not recorded
-    encoder_hash: str = ""  # of the encoder's weights; empty for new weights, and for an encoder of the hub
-    folder: str = ""
-    seeds: tuple[int, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-    results: int = 0  # rows of results
-
-    @property
-    def start(self) -> str:
-        """The encoder with the first digits of its hash."""
-        return f"{self.encoder} ({self.encoder_hash[:8]})" if self.encoder_hash else self.encoder
 
 
 @dataclass(frozen=True)
@@ -114,7 +93,7 @@ def gather(
     if names:
         _rename(material, names)
         records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
-    material.infos = _infos(material.rows, [*found.study_records, *records], combinations)
+    material.infos = run_infos(material.rows, [*found.study_records, *records], combinations)
     return material
 
 
@@ -335,65 +314,3 @@ def _take_figures(root: Path, material: Material) -> bool:
             title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
             material.alignments.append((title, read_alignments(path)))
     return any(path.suffix in (".json", ".jsonl") for path in paths)
-
-
-def _infos(
-    rows: Sequence[Result], records: Sequence[Mapping[str, Any]], combinations: Sequence[Combination]
-) -> dict[str, RunInfo]:
-    """Collect what is known of each run, and of each combination of runs that are shown as one row.
-
-    ``records``: What runs record of themselves; of several with one hash or one name the last one counts.
-    """
-    record_of_hash = {r["recipe_hash"]: r for r in records if r.get("recipe_hash")}
-    record_of_name = {r["name"]: r for r in records if r.get("name")}
-    rows_of: dict[str, list[Result]] = {}
-    for row, label in zip(rows, row_labels(rows), strict=True):
-        rows_of.setdefault(label, []).append(row)
-    members_of = {label: [label] for label in rows_of}
-    for combination in combinations:
-        models = dict.fromkeys(combination.models.values())
-        members_of[combination.name] = [run for run in models if run in rows_of]
-    infos = {}
-    for name, members in members_of.items():
-        if not members:
-            continue
-        member_records = []
-        for member in members:
-            # The record with a recipe hash that a row has; else the one of the run's name; else nothing is known.
-            record = record_of_name.get(run_label(rows_of[member][0]), {})
-            for row in rows_of[member]:
-                if row.recipe_hash in record_of_hash:
-                    record = record_of_hash[row.recipe_hash]
-                    break
-            member_records.append(record)
-        # An encoder is named only if all members started from the same one.
-        encoders = set(map(_encoder, member_records))
-        # A record's `encoder` is the hash of the encoder's weights; of an encoder of the hub it is the name, which
-        # `_HASH` rejects.
-        hashes = {str(record.get("encoder") or "") for record in member_records}
-        encoder_hash = hashes.pop() if len(hashes) == 1 else ""
-        versions = member_records[0].get("versions")
-        folders = (str(record["folder"]) for record in member_records if record.get("folder"))
-        member_rows = [row for member in members for row in rows_of[member]]
-        infos[name] = RunInfo(
-            name=name,
-            run=name if len(members) > 1 else run_label(rows_of[members[0]][0]),
-            encoder=encoders.pop() if len(encoders) == 1 else "",
-            encoder_hash=encoder_hash if _HASH.fullmatch(encoder_hash) else "",
-            folder=", ".join(dict.fromkeys(folders)),
-            seeds=tuple(sorted({row.seed for row in member_rows if row.seed is not None})),
-            versions=versions if isinstance(versions, Mapping) else {},
-            results=len(member_rows),
-        )
-    return infos
-
-
-def _encoder(record: Mapping[str, Any]) -> str:
-    """Name the model that a run's recipe starts from; of a folder the last part that is not ``checkpoint``."""
-    model = (record.get("values") or {}).get("model") or {}
-    if not model.get("path"):
-        return f"{model['architecture']} from scratch" if model.get("architecture") else ""
-    path = Path(str(model["path"]))
-    if not path.is_absolute():
-        return str(model["path"])
-    return path.parent.name if path.name == CHECKPOINT else path.name
