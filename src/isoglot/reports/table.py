@@ -162,12 +162,16 @@ def decimals(metric: str) -> int:
     return 0 if name in COUNTS else places.get(name, 1)
 
 
+LONGEST_SLUG = 80
+"""Most characters of a name that :func:`slug` makes."""
+
+
 def slug(parts: Iterable[str]) -> str:
-    """Make a name for files and anchors from texts: ASCII letters, digits and hyphens, at most 80.
+    """Make a name for files and anchors from texts: ASCII letters, digits and hyphens.
 
     Example:
         >>> slug(["pos", "test", "F1 (%)"])
         'pos-test-f1'
     """
     text = "-".join(parts).lower()
-    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:80] or "table"
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:LONGEST_SLUG] or "table"
