@@ -288,8 +288,12 @@ def _curves(root: Path, records: list[Mapping[str, Any]]) -> list[_FoundCurve]:
     ``records``: Receives what each run records of itself, with the run's folder below ``root``.
     """
     curves: list[_FoundCurve] = []
-    states = [path.parent for path in root.rglob(TRAINER_STATE)]
-    trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
+    trained: set[Path] = set()
+    for state in root.rglob(TRAINER_STATE):
+        folder = state.parent
+        # The run is the folder that holds the checkpoint, unless the checkpoint alone was given.
+        is_checkpoint_of_run = folder != root and folder.name.startswith("checkpoint-")
+        trained.add(folder.parent if is_checkpoint_of_run else folder)
     for folder in sorted({path.parent for path in root.rglob(RUN)} | trained):
         record = (read_json(folder / RUN) or {}) | (read_json(folder / MANIFEST) or {})
         # A page travels: no paths of this machine.
