@@ -23,7 +23,7 @@ from isoglot.results import rows as results
 from isoglot.results.confusion import ENDING as CONFUSION_ENDING
 from isoglot.results.confusion import Confusion
 from isoglot.results.example_counts import ENDING, CountsFile
-from isoglot.results.rows import Cell, Result
+from isoglot.results.rows import Cell, Result, name_without_seed
 from isoglot.runs.files import read_json
 from isoglot.runs.fingerprint import key_of
 from isoglot.runs.record import MANIFEST, RUN
@@ -211,7 +211,10 @@ def _line_of(number: int, files: Sequence[Path]) -> int:
 
 def _rename(material: Material, names: Mapping[str, str]) -> None:
     """Call runs by other names, without their seeds."""
-    runs = list(dict.fromkeys([*map(run_label, material.rows), *(curve.run for curve in material.curves)]))
+    runs_with_rows = [run_label(row) for row in material.rows]
+    runs_with_curves = [curve.run for curve in material.curves]
+    runs_with_counts = [name for _, name in (*material.counts, *material.confusions)]
+    runs = list(dict.fromkeys([*runs_with_rows, *runs_with_curves, *runs_with_counts]))
     if unknown := [run for run in names if run not in runs]:
         raise ConfigurationError(
             f"[[rename]]: no results or curves of {', '.join(unknown)}; there are {', '.join(runs)}"
@@ -222,6 +225,8 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
         renamed.append(row if name is None else row.model_copy(update={"run": name}))
     material.rows = renamed
     material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
+    material.counts = [(counts, names.get(run, run)) for counts, run in material.counts]
+    material.confusions = [(confusion, names.get(run, run)) for confusion, run in material.confusions]
 
 
 def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
@@ -263,13 +268,20 @@ def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
 
 
 def _named_counts(found: Sequence[tuple[Counted, Path]], labels: RunLabels) -> list[tuple[Counted, str]]:
-    """Give counts of predictions the names of their runs; two checkpoints of one name get two names."""
-    runs = []
+    """Give counts of predictions the names of their runs, as :func:`_name_runs` does for rows and curves.
+
+    ``tlm-seed1`` and ``tlm-seed2`` are both ``tlm``; two checkpoints of one name and seed get two names.
+    """
+    own_names = []
     for counts, file in found:
+        run_name = name_without_seed(str(counts.about.get("run")), counts.about.get("seed"))
+        own_names.append((run_name, file))
+    runs = []
+    for (counts, file), name in zip(found, labels.names(own_names), strict=True):
         about = counts.about
-        measured = tuple(str(about.get(name)) for name in ("task", "language", "split", "options"))
+        measured = tuple(str(about.get(key)) for key in ("task", "language", "split", "options"))
         run = NamedRun(
-            name=labels.of(file) or str(about.get("run")),
+            name=name,
             measured=measured,
             # PREDICTIONS/TASK/test-de.counts.safetensors: the folder of predictions belongs to one model.
             place=file.parent.parent,
