@@ -304,6 +304,10 @@ def test_files_of_links_are_drawn_worst_first(tmp_path: Path) -> None:
     run = write_run(tmp_path, "tlm", 1)
     with pytest.raises(ConfigurationError, match="`gold` checks word links, but no input has any"):
         report([run], out=tmp_path / "page.html", options=ReportOptions(gold=gold))
+    (run / "figures").mkdir(exist_ok=True)
+    (run / "figures" / "links.jsonl").write_text(links.read_text())
+    with pytest.raises(ConfigurationError, match="`gold` checks word links, but no input has any"):
+        report([run], out=tmp_path / "page.html", options=ReportOptions(gold=gold))
 
 
 def test_results_in_memory_are_shown_as_those_of_a_file(tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ def gather(
     """
     inputs = [labelled(path) for path in paths]
     found = _search([path for _, path in inputs], gold)
-    if gold is not None and not found.material.alignments:
+    # Word links in a run's `figures` folder have gold links of their own, if any: `gold` judges input files alone.
+    if gold is not None and not any(_is_file_of_links(path) for _, path in inputs):
         raise ConfigurationError(
             "[[gold]] checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
         )
@@ -124,7 +125,7 @@ def _search(paths: Sequence[Path], gold: Path | None) -> _Found:
     for path in _without_overlaps(paths):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
-        if path.is_file() and holds_alignments(path):
+        if _is_file_of_links(path):
             title = path.stem.replace("_", " ")
             found.material.alignments.append((title, read_alignments(path, gold)))
             continue
@@ -159,6 +160,11 @@ def _search(paths: Sequence[Path], gold: Path | None) -> _Found:
                 path=path,
             )
     return found
+
+
+def _is_file_of_links(path: Path) -> bool:
+    """Whether an input is a file of sentence pairs with word links; otherwise it is results, cells or a folder."""
+    return path.is_file() and holds_alignments(path)
 
 
 def _without_overlaps(paths: Sequence[Path]) -> list[Path]:
