@@ -135,12 +135,17 @@ class PaperTable:
 
     def column(self, *labels: str) -> PaperColumn:
         """Find the one column that has all these labels: its id, or its task, metric, language, quantity, system."""
-        exact = [column for column in self.columns if labels == (column.id,)]
-        columns = exact or [column for column in self.columns if set(labels) <= column.labels]
+        columns = self._columns_of(*labels)
         if len(columns) != 1:
             names = [column.id for column in columns or self.columns]
             raise _unknown(f"{self.name}: column", labels, names, several=bool(columns))
         return columns[0]
+
+    def _columns_of(self, *labels: str) -> list[PaperColumn]:
+        """List the columns that have all these labels, or the one column whose id they are."""
+        # The id of a column that `extended` added is all its labels in one text.
+        exact = [column for column in self.columns if column.id == " / ".join(labels)]
+        return exact or [column for column in self.columns if set(labels) <= column.labels]
 
     def row(self, *labels: str) -> PaperRow:
         """Find the one row that has all these labels: as printed, with its setting, or values of its attributes.
@@ -173,16 +178,17 @@ class PaperTable:
         If a single text is the printed label or the name of rows, only these rows are meant, and no row that has an
         attribute of this value.
         """
-        exact = [row for row in self.rows if len(labels) == 1 and labels[0] in (row.name, row.label)]
+        # The label of a row that `extended` added is all its labels in one text.
+        exact = [row for row in self.rows if " / ".join(labels) in (row.name, row.label)]
         parts = set(labels[0].split(" / ") if len(labels) == 1 else labels) - {""}
         return exact or [row for row in self.rows if parts <= row.labels]
 
     def extended(self, row: Sequence[str], column: Sequence[str]) -> "PaperTable":
-        """The table with a row and a column that a study adds: last, and only if none has these labels."""
+        """Add a row and a column of a study, each as the last one, and only if no row or column has these labels."""
         rows, columns = self.rows, self.columns
         if not self.rows_of(*row):
             rows += (PaperRow(" / ".join(row), {}),)
-        if not any(set(column) <= known.labels for known in columns):
+        if not self._columns_of(*column):
             metric = column[-1] if column[-1] in COUNTS else ""
             columns += (PaperColumn(" / ".join(column), metric=metric),)
         return replace(self, rows=rows, columns=columns)
