@@ -115,7 +115,7 @@ class Table(Tabular):
             [row.header, *(cell.text if cell.value is None else cell.value for cell in row.cells)]
             for row in self.rows
         ]
-        return pd.DataFrame(rows, columns=self.headings)
+        return pd.DataFrame(rows, columns=[self.corner, *self.full_headings])
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -128,6 +128,11 @@ class Table(Tabular):
     def headings(self) -> list[str]:
         """The headings of all columns; the first one stands above the headers of the rows."""
         return [self.corner, *(column.label for column in self.columns)]
+
+    @property
+    def full_headings(self) -> list[str]:
+        """The headings of the columns of cells, each with the heading above it: ``en EM``, ``en F1``, ``de EM``."""
+        return [f"{column.group} {column.label}".strip() for column in self.columns]
 
     def note(self, text: str) -> int:
         """Add a note below the table, unless the table has it already; return its number, to which cells refer."""
