@@ -94,6 +94,14 @@ def test_all_tasks_are_one_table_from_two_tasks_and_two_runs_on() -> None:
     assert [[cell.best for cell in row.cells] for row in table.rows] == [[True, False], [False, True]]
 
 
+def test_all_tasks_say_why_a_mean_is_missing() -> None:
+    aer = results("a", {"de-en": 20.0}, task="word_alignment", metric="aer")
+    table = overview(collect([*results("a", OURS), *results("b", {"en": 82.0, "de": 75.0}), *aer]), "en")
+    assert table is not None
+    tooltips = [cell.tooltip for cell in table.rows[1].cells]
+    assert tooltips == ["no mean: es, zh missing", "not measured"]
+
+
 @pytest.mark.parametrize(
     ("metric", "percent"),
     [

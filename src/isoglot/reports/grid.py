@@ -321,7 +321,7 @@ def _cell(scores: ReportScores, slot: _Slot, run: str, score: Score | None) -> T
     if score is not None:
         tooltip = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}, n = {score.examples:,}"
         return TableCell.of(score.mean, slot.measure.metric, sd=score.sd, tooltip=tooltip)
-    if not slot.heading.average:
+    if len(slot.languages) == 1:
         return TableCell("–", tooltip="not measured")
     measured = scores.languages(slot.measure, run)
     lacking = [lang for lang in slot.languages if lang not in measured]
