@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from isoglot.core.errors import ConfigurationError
+from isoglot.reports.confusion_tables import confusion_tables
 from isoglot.reports.options import ReportOptions
 from isoglot.reports.paired_table import paired_table
 from isoglot.reports.render import report
@@ -95,6 +96,17 @@ def test_confusions_are_named_as_rows_of_results_are(tmp_path: Path) -> None:
     assert [run for _, run in renamed.confusions] == ["tlm", "tlm", "ours"]
     with pytest.raises(ConfigurationError, match="no results or curves of mlm; there are tlm, weam"):
         gather([tmp_path], names={"mlm": "ours"})
+
+
+def test_confusions_of_several_options_say_which() -> None:
+    matrix = {"de": ConfusionMatrix.of(["a"], ["a"])}
+    about = {"task": "nli", "split": "test"}
+    third = Confusion(matrix, {**about, "options": {"layer": 3}})
+    fourth = Confusion(matrix, {**about, "options": {"layer": 4}})
+    titles = [table.title for table in confusion_tables([(third, "tlm"), (fourth, "tlm"), (third, "weam")])]
+    assert titles == [
+        "nli: confusion of tlm (layer=3)", "nli: confusion of tlm (layer=4)", "nli: confusion of weam",
+    ]  # fmt: skip
 
 
 def test_counts_without_rows_of_results_are_renamed(tmp_path: Path) -> None:

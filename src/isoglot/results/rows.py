@@ -105,11 +105,22 @@ class Result(Tabular, BaseModel):
 
     @property
     def settings(self) -> str:
-        """The options as they are typed: ``layer=3 pooling=cls``; empty where all are the defaults."""
-        return " ".join(
-            f"{name}={value if isinstance(value, str) else json.dumps(value)}"
-            for name, value in self.options.items()
-        )
+        """The options as they are typed: ``layer=3 pooling=cls``; empty if all have their defaults."""
+        return typed_options(self.options)
+
+
+def typed_options(options: Mapping[str, Any]) -> str:
+    """Write options as a user types them.
+
+    Example:
+        >>> typed_options({"layer": 3, "pooling": "cls"})
+        'layer=3 pooling=cls'
+    """
+    texts = []
+    for name, value in options.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        texts.append(f"{name}={text}")
+    return " ".join(texts)
 
 
 def name_without_seed(run: str, seed: int | None) -> str:
