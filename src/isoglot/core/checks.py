@@ -183,7 +183,7 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
 def problems_of(error: ValidationError, values: Any = None, *models: type[BaseModel]) -> list[Problem]:
     """Turn a pydantic error into one problem for each wrong value.
 
-    ``values``: The values that were validated; without them the problems keep pydantic's locations.
+    ``values``: The values that were validated; without them the problems keep pydantic's locations, types included.
     ``models``: Models whose keys are suggested in place of an unknown key.
 
     1. One problem per value. Where a value may be of several types, pydantic reports an error for each type and adds
@@ -232,9 +232,9 @@ def checked(model: type[M], values: Any, *models: type[BaseModel]) -> M:
 
 
 def _location_of(item: ErrorDetails, values: Any) -> Location:
-    """Return the keys and indices of a pydantic location that the user wrote.
+    """Return the keys and indices of a pydantic location that lead to a value of the user's.
 
-    The location also names types and tags of unions, which lead to no value: for the values ``{"layer": "x"}`` the
+    Pydantic's location also names types and tags of unions, which lead to no value: for the values ``{"layer": "x"}`` the
     location ``("layer", "int")`` becomes ``("layer",)``.
     """
     # An unknown tag is reported for the whole union. The user looks for the key that holds the tag, such as `kind`.
@@ -254,7 +254,8 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
         elif isinstance(part, int) and isinstance(value, list | tuple):
             location = (*location, part)
             value = value[part]
-        elif part == 0 and isinstance(value, str):  # one text, which the model takes for a list of one
+        # One text that the model takes for a list of one: the 0 stays, so that this error counts as the inner one.
+        elif part == 0 and isinstance(value, str):
             location = (*location, part)
     return location + tag_key
 
@@ -329,7 +330,8 @@ def _nested(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) 
     2. Otherwise a field that holds a model takes those values that the outer model does not have: a name that both
        have belongs to the outer model.
     3. A field that holds a union takes the model that the tag among the values names, or else the first one.
-    4. A model without values is left out, unless the field is required: its default then applies.
+    4. A model without values is left out, so that the field's default applies; a required field gets an empty model,
+       which is filled with its own defaults.
     """
     from isoglot.core.options import is_internal, models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
 

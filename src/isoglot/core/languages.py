@@ -96,6 +96,8 @@ def _base(tag: str) -> tuple[str, str] | None:
 def script_codes(language: str) -> list[str]:
     """Return the names that FLORES and NTREX may have for a language: an ISO 639-3 code and a script.
 
+    A language that the table lacks is taken to be in Latin script.
+
     Example:
         >>> script_codes("zh"), script_codes("de"), script_codes("bho_Deva")
         (['cmn_Hans', 'zho_Hans'], ['deu_Latn'], ['bho_Deva'])
