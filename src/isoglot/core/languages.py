@@ -110,8 +110,14 @@ def script_codes(language: str) -> list[str]:
 
 
 def name_of(language: str) -> str:
-    """Return the English name of a language with a capital, or the given code if there is none."""
-    return next((name.capitalize() for name, code in NAMES.items() if code == language), language)
+    """Return the English name of a language with a capital, or the given code if there is none.
+
+    Example:
+        >>> name_of("de"), name_of("deu"), name_of("xx")
+        ('German', 'German', 'xx')
+    """
+    wanted = two_letters(language)
+    return next((name.capitalize() for name, code in NAMES.items() if code == wanted), language)
 
 
 def common_code(code: str) -> str:
