@@ -165,16 +165,15 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
     if name not in registry and here not in sys.path:
         sys.path.append(here)  # and never removed: loader workers import the module too
     try:
-        value = getattr(import_module(module), attribute)
-    except AttributeError as error:
-        raise ConfigurationError(
-            f"module {module!r} has no {attribute!r}; write package.module:Name"
-        ) from error
+        imported = import_module(module)
     except Exception as error:  # the user's module may fail in any way
         reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
         raise ConfigurationError(
             f"{name!r} cannot be imported ({reason}); put its module into this folder or on the Python path"
         ) from error
+    if not hasattr(imported, attribute):
+        raise ConfigurationError(f"module {module!r} has no {attribute!r}; write package.module:Name")
+    value = getattr(imported, attribute)
     if not callable(value):
         raise ConfigurationError(f"{name!r} is a {type(value).__name__}; a class or function is needed")
     return value
@@ -234,8 +233,8 @@ def checked(model: type[M], values: Any, *models: type[BaseModel]) -> M:
 def _location_of(item: ErrorDetails, values: Any) -> Location:
     """Return the keys and indices of a pydantic location that lead to a value of the user's.
 
-    Pydantic's location also names types and tags of unions, which lead to no value: for the values ``{"layer": "x"}`` the
-    location ``("layer", "int")`` becomes ``("layer",)``.
+    Pydantic's location also names types and tags of unions, which lead to no value: for the values ``{"layer": "x"}``
+    the location ``("layer", "int")`` becomes ``("layer",)``.
     """
     # An unknown tag is reported for the whole union. The user looks for the key that holds the tag, such as `kind`.
     tag_key: Location = ()
@@ -282,10 +281,11 @@ def validated(model: type[M], values: Mapping[str, Any], *, owner: str = "") -> 
         result = model.model_validate(nested)
     except ValidationError as error:
         for problem in problems_of(error, nested):
-            # The innermost option of the location is the one that the user gave.
+            # The first option in the location is the one that the user gave: before it stand fields that hold a model
+            # and are no options, behind it keys and indices inside its value.
             names = [str(part) for part in problem.location if part in known]
             if names:
-                problems.append(f"[[{names[-1]}]]: {problem.text}")
+                problems.append(f"[[{names[0]}]]: {problem.text}")
             elif problem.text.startswith("[[") or not owner:  # a check of several options names them itself
                 problems.append(problem.text)
             else:
