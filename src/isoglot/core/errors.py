@@ -57,6 +57,10 @@ class Problem:
     def __str__(self) -> str:
         return spelled(self.raw)
 
+    def __format__(self, form: str) -> str:
+        """Return the spelled text for use in another message, ``f"{path}: {problem}"``, which is spelled again."""
+        return format(literal(str(self)), form)
+
     @property
     def raw(self) -> str:
         """The whole line: origin, location and text, with options still in double brackets."""

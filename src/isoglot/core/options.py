@@ -39,9 +39,17 @@ def one_component(name: str) -> str:
 
 
 def file_path(path: str | Path) -> Path:
-    """Return the path of a file to write; a ValueError if it names a folder (``out/``) or the name is too long."""
-    if str(path).endswith("/"):
-        raise ValueError(f"{path} names a folder; name a file to write, for example {path}out.txt")
+    """Return the path of a file to write; a ValueError if it names a folder (``out/``) or the name is too long.
+
+    A value that is no path, such as 5, is returned unchanged: pydantic, which calls this function before it looks at
+    the type, then says so.
+    """
+    if not isinstance(path, str | Path):
+        return path
+    # The path of an empty text is the current folder, and so is that of a dot.
+    if str(path).endswith("/") or Path(path) == Path():
+        example = Path(path) / "out.txt"
+        raise ValueError(f"{path or repr('')} names a folder; name a file to write, for example {example}")
     if (size := len(os.fsencode(Path(path).name))) > LONGEST_NAME:
         raise ValueError(
             f"{path} has a name of {size} bytes, and {LONGEST_NAME} are possible; choose a shorter one"
@@ -125,8 +133,10 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 def fits(value: Any) -> Any:
     """Return the value; a ValueError if a whole number in it does not fit into the 64 bits that C code takes."""
     for number in value if isinstance(value, tuple | list) else (value,):
-        if isinstance(number, int) and abs(number) > sys.maxsize:
+        if isinstance(number, int) and number > sys.maxsize:
             raise ValueError(f"the number is greater than {sys.maxsize:,}; use a smaller one")
+        if isinstance(number, int) and number < -sys.maxsize:
+            raise ValueError(f"the number is less than -{sys.maxsize:,}; use a greater one")
     return value
 
 
@@ -166,7 +176,7 @@ def idle_options(options: BaseModel) -> Iterator[str]:
         needed_option, _, alternatives = needed.partition("=")
         present = getattr(options, needed_option)
         wanted = alternatives.split("|") if alternatives else []
-        has_effect = present in wanted if wanted else present not in (None, False, (), "")
+        has_effect = present in wanted if wanted else bool(present)
         if has_effect:
             continue
         remedy = " or ".join(f"[[{needed_option}={choice!r}]]" for choice in wanted) or f"[[{needed_option}]]"
