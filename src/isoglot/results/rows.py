@@ -136,7 +136,7 @@ def name_without_seed(run: str, seed: int | None) -> str:
 
 
 def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested values by dotted name; a mapping without values is a value itself.
+    """Return nested values by dotted name; an empty mapping has no values and no name.
 
     Example:
         >>> flattened({"objectives": {"align": {"layer": 1}}, "steps": 5})
