@@ -46,6 +46,7 @@ def test_resolve_refuses(name: str, named: str) -> None:
 def test_a_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_loss_of_checks.py").write_text("class Mine: pass\n")
     (tmp_path / "my_broken_module.py").write_text("1 / 0\n")
+    (tmp_path / "my_old_module.py").write_text("import sys\nsys.float\nclass Mine: pass\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         sys, "path", [entry for entry in sys.path if entry]
@@ -53,6 +54,10 @@ def test_a_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: py
     assert resolve({}, "my_loss_of_checks:Mine", kind="objective").__name__ == "Mine"
     with pytest.raises(ConfigurationError, match=r"\(ZeroDivisionError: division by zero\)"):
         resolve({}, "my_broken_module:Mine", kind="objective")
+    with pytest.raises(
+        ConfigurationError, match=r"\(AttributeError: module 'sys' has no attribute 'float'\)"
+    ):
+        resolve({}, "my_old_module:Mine", kind="objective")
 
 
 class Part(BaseModel):

@@ -22,7 +22,7 @@ from isoglot.cli.spelling import FlagSpelling
 from isoglot.core.checks import shortened
 from isoglot.core.errors import ConfigurationError, InputError, Problem
 from isoglot.core.named_options import spelled, spelled_by
-from isoglot.core.options import Options, option
+from isoglot.core.options import Options, OutputFile, option
 from isoglot.tasks import TASKS, task_options
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -90,6 +90,9 @@ class Cut(Options):
     longest: int = option(9, "Longest word.", only_with="by=words|pieces")
     folder: str | None = option(None, "Where.", flags=["--folder", "-f"])
     name: str | None = option(None, "Name in the folder.", only_with="folder")
+    limits: dict[str, int] = option({}, "Longest word of each language.", flags=None)
+    unit: str | None = option(None, "Unit of the limits.", only_with="limits")
+    out: OutputFile | None = option(None, "File to write.")
 
 
 def test_errors_and_their_problems_are_shown_by_the_front_end_that_they_leave() -> None:
@@ -125,6 +128,7 @@ def test_brackets_of_a_user_stay_as_they_are() -> None:
     inner = ConfigurationError(f"the word {shortened('[[out]]')} is unknown")
     outer = InputError(f"cannot be read ({inner}); choose another [[out]]", path="wiki.tsv", line=3)
     assert str(inner) == "the word '[[out]]' is unknown"
+    assert str(InputError(f"{inner.problems[0]}; see [[out]]")) == "the word '[[out]]' is unknown; see `out`"
     assert str(outer) == "wiki.tsv:3: cannot be read (the word '[[out]]' is unknown); choose another `out`"
 
 
@@ -136,10 +140,22 @@ def test_brackets_of_a_user_stay_as_they_are() -> None:
         ({"longest": 4, "by": "letters"}, '`longest`: has an effect only with by="words" or by="pieces"'),
         ({"longest": 9, "by": "letters"}, ""),
         ({"name": "x", "folder": "y"}, ""),
+        ({"unit": "x"}, "`unit`: has an effect only with `limits`; add that, or leave it out"),
+        ({"unit": "x", "limits": {}}, "`unit`: has an effect only with `limits`; add that, or leave it out"),
+        ({"unit": "x", "limits": {"de": 3}}, ""),
+        ({"limits": {"longest": "x"}}, "`limits`: got 'x'; it should be a valid integer"),
+        ({"out": ""}, "`out`: '' names a folder; name a file to write, for example out.txt"),
+        ({"out": "runs/"}, "`out`: runs/ names a folder; name a file to write, for example runs/out.txt"),
+        ({"out": 5}, "`out`: got 5; input is not a valid path"),
+        ({"out": ["a"]}, "`out`: got ['a']; input is not a valid path"),
+        (
+            {"longest": -(2**70)},
+            "`longest`: the number is less than -9,223,372,036,854,775,807; use a greater one",
+        ),
         ({"name": "x"}, "`name`: has an effect only with `folder`; add that, or leave it out"),
     ],
 )
-def test_an_option_that_would_do_nothing_is_refused(given: dict[str, str], refused: str) -> None:
+def test_an_option_that_would_do_nothing_is_refused(given: dict[str, object], refused: str) -> None:
     from isoglot.core.checks import validated
 
     if not refused:

@@ -103,7 +103,7 @@ def test_a_figure_that_took_anothers_place_is_told() -> None:
     (table,) = tables_beside_papers(cells)
     told = [note for note in table.notes if "measured again" in note]
     assert told == [
-        "1 figures were measured again with another value; the last one counts (first: mlm / trans / xnli / zs)."
+        "1 numbers were measured again with another value; the last one counts (first: mlm / trans / xnli / zs)."
     ]
     assert not any("measured again" in note for note in tables_beside_papers(cells[2:])[0].notes)
 

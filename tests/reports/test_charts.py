@@ -33,6 +33,20 @@ def test_a_scatter_says_its_correlation_and_with_what() -> None:
     assert "ρ = 1.000" in negated and "negated drop" in negated
     few = draw(Scatter.model_validate({**options, "points": points[:2]}))
     assert "Too few points" in few.caption
+    grouped = [{"group": "tlm", **point} for point in points]
+    by_group = draw(Scatter.model_validate({**options, "points": grouped, "each_group": True}))
+    assert by_group.caption == "tlm: Spearman ρ = −1.000 (p = 0.017, 5 points)."
+
+
+@pytest.mark.parametrize("spread", [{}, {"sd": [1, 1, 1]}, {"interval": [1, 1, 1]}])
+def test_values_on_a_logarithmic_axis_lie_evenly(spread: dict[str, list[float]]) -> None:
+    series = [{"label": "weam", "x": [1, 10, 100], "y": [5, 6, 7], **spread}]
+    figure = Lines.model_validate({"kind": "lines", "title": "t", "x_scale": "log", "series": series})
+    svg = draw(figure).panels[0][1]
+    marks = re.findall(r'transform="translate\(([-\d.e]+),[-\d.e]+\)"[^>]*aria-label="weam: ', svg)
+    marks += re.findall(r'aria-label="weam: [^>]*transform="translate\(([-\d.e]+),', svg)
+    left, middle, right = sorted(map(float, marks))
+    assert middle - left == pytest.approx(right - middle, abs=1)
 
 
 def test_the_best_layer_is_told_and_the_data_kept() -> None:

@@ -58,6 +58,14 @@ def test_a_run_that_is_named_twice_is_no_two_runs(tmp_path: Path) -> None:
             gather([tmp_path / "runs", tmp_path / more])
 
 
+def test_a_checkpoint_of_a_run_has_a_curve_of_its_own(tmp_path: Path) -> None:
+    state(tmp_path / "tlm" / "checkpoint-3", 3, [{"step": s, "loss": 9.0 - s} for s in (1, 2, 3)])
+    (curve,) = gather([tmp_path / "tlm" / "checkpoint-3"]).curves
+    assert (curve.run, curve.steps) == ("checkpoint-3", (1, 2, 3))
+    (curve,) = gather([tmp_path / "tlm"]).curves
+    assert curve.run == "tlm"
+
+
 def test_only_seeds_of_one_recipe_have_one_label(tmp_path: Path) -> None:
     for folder, seed, steps in (("a", 1, 9), ("b", 2, 9), ("c", 1, 5)):
         state(tmp_path / folder, 3, [{"step": s, "loss": 9.0 - s} for s in (1, 2, 3)])

@@ -58,6 +58,12 @@ def test_text_lines_up() -> None:
     assert lines[-1] == "[1] a_note"
 
 
+def test_columns_of_a_frame_have_names_of_their_own() -> None:
+    columns = [Column("EM", group="en"), Column("F1", group="en"), Column("EM", group="de"), Column("avg")]
+    table = Table("t", "t", "", "run", columns)
+    assert list(table.to_frame().columns) == ["run", "en EM", "en F1", "de EM", "avg"]
+
+
 def test_files_are_written_beside_each_other(tmp_path: Path) -> None:
     written = write_tables([table()], tmp_path / "tables")
     assert [p.name for p in written] == ["demo.csv", "demo.tex"]

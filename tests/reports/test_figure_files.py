@@ -28,6 +28,23 @@ def write(path: Path, values: object) -> Path:
         ({"kind": "lines", "title": "t", "series": []}, "series"),
         (
             {
+                "kind": "lines",
+                "title": "t",
+                "series": [{"label": "a", "x": [1, 2, 3], "y": [1, 1, 1], "sd": [1]}],
+            },
+            "3 x and 1 sd",
+        ),
+        (
+            {
+                "kind": "lines",
+                "title": "t",
+                "x_scale": "log",
+                "series": [{"label": "a", "x": [0, 1], "y": [1, 1]}],
+            },
+            "x of 'a' is 0; on a log x_scale it must be above 0",
+        ),
+        (
+            {
                 "kind": "scatter",
                 "title": "t",
                 "x_label": "x",

@@ -36,7 +36,7 @@ def test_languages_are_columns_and_means_are_computed() -> None:
     assert [c.label for c in table.columns] == ["en", "de", "es", "zh", "avg", "avg zero-shot"]
     assert texts(table.rows[0]) == ["82.0", "75.0", "77.0", "74.0", "77.0", "75.3"]
     assert texts(table.rows[1]) == ["83.0", "75.0", "70.0", "–", "–", "–"]
-    assert table.rows[1].cells[-1].title == "no mean: zh missing"
+    assert table.rows[1].cells[-1].tooltip == "no mean: zh missing"
 
 
 def test_the_best_is_bold_with_ties_and_the_lowest_where_lower_is_better() -> None:
@@ -92,6 +92,14 @@ def test_all_tasks_are_one_table_from_two_tasks_and_two_runs_on() -> None:
     )
     assert table is not None and [c.label for c in table.columns] == ["accuracy", "AER ↓"]
     assert [[cell.best for cell in row.cells] for row in table.rows] == [[True, False], [False, True]]
+
+
+def test_all_tasks_say_why_a_mean_is_missing() -> None:
+    aer = results("a", {"de-en": 20.0}, task="word_alignment", metric="aer")
+    table = overview(collect([*results("a", OURS), *results("b", {"en": 82.0, "de": 75.0}), *aer]), "en")
+    assert table is not None
+    tooltips = [cell.tooltip for cell in table.rows[1].cells]
+    assert tooltips == ["no mean: es, zh missing", "not measured"]
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from isoglot.core.errors import ConfigurationError
+from isoglot.reports.confusion_tables import confusion_tables
 from isoglot.reports.options import ReportOptions
 from isoglot.reports.paired_table import paired_table
 from isoglot.reports.render import report
 from isoglot.reports.runs import gather
+from isoglot.results.confusion import ENDING as CONFUSION_ENDING
+from isoglot.results.confusion import Confusion, ConfusionMatrix
 from isoglot.results.example_counts import ENDING, CountsFile, shares
 from isoglot.results.rows import Result, append
 
@@ -73,6 +77,43 @@ def test_counts_alone_are_something_to_report(tmp_path: Path) -> None:
         _measured(tmp_path, run, right)
     table = paired_table(gather([tmp_path / "predictions"]), "weam")
     assert table is not None and table.rows[0].header == "tlm"
+
+
+def _confused(folder: Path, run: str, seed: int) -> None:
+    about = {"run": run, "task": "nli", "split": "test", "seed": seed, "checkpoint_hash": f"{run}{seed}"}
+    path = folder / run / "nli" / f"test{CONFUSION_ENDING}"
+    path.parent.mkdir(parents=True)
+    Confusion({"de": ConfusionMatrix.of(["a", "b"], ["a", "a"])}, about).write(path)
+
+
+def test_confusions_are_named_as_rows_of_results_are(tmp_path: Path) -> None:
+    for run, seed in (("tlm-seed1", 1), ("tlm-seed2", 2), ("weam", 2)):
+        _confused(tmp_path, run, seed)
+    assert [run for _, run in gather([tmp_path]).confusions] == ["tlm", "tlm", "weam"]
+    labelled = gather([f"mine={tmp_path}"])
+    assert [run for _, run in labelled.confusions] == ["tlm (mine)", "tlm (mine)", "weam (mine)"]
+    renamed = gather([tmp_path], names={"weam": "ours"})
+    assert [run for _, run in renamed.confusions] == ["tlm", "tlm", "ours"]
+    with pytest.raises(ConfigurationError, match="no results or curves of mlm; there are tlm, weam"):
+        gather([tmp_path], names={"mlm": "ours"})
+
+
+def test_confusions_of_several_options_say_which() -> None:
+    matrix = {"de": ConfusionMatrix.of(["a"], ["a"])}
+    about = {"task": "nli", "split": "test"}
+    third = Confusion(matrix, {**about, "options": {"layer": 3}})
+    fourth = Confusion(matrix, {**about, "options": {"layer": 4}})
+    titles = [table.title for table in confusion_tables([(third, "tlm"), (fourth, "tlm"), (third, "weam")])]
+    assert titles == [
+        "nli: confusion of tlm (layer=3)", "nli: confusion of tlm (layer=4)", "nli: confusion of weam",
+    ]  # fmt: skip
+
+
+def test_counts_without_rows_of_results_are_renamed(tmp_path: Path) -> None:
+    for run, right in (("tlm", [0, 1]), ("weam", [1, 1])):
+        _measured(tmp_path, run, right)
+    table = paired_table(gather([tmp_path / "predictions"], names={"tlm": "ours"}), "weam")
+    assert table is not None and table.rows[0].header == "ours"
 
 
 @pytest.mark.parametrize("wrong", [b"", b"{}"])

@@ -87,6 +87,15 @@ def test_an_unknown_table_is_named_with_the_ones_there_are(name: str) -> None:
         paper_table(name)
 
 
+def test_rows_and_columns_that_a_study_adds_are_found_by_their_labels() -> None:
+    table = paper_table("weam:Table2").extended(("weam", "mine"), ("xx", "f1"))
+    row, column = table.row("weam", "mine"), table.column("xx", "f1")
+    assert (row.label, column.id) == ("weam / mine", "xx / f1")
+    assert (table.rows[-1], table.columns[-1]) == (row, column)
+    assert table.extended(("weam", "mine"), ("xx", "f1")) == table
+    assert table.row("weam") == paper_table("weam:Table2").row("weam")
+
+
 def test_an_unknown_row_and_column_are_named() -> None:
     table = paper_table("weam:2")
     with pytest.raises(ConfigurationError, match=r"did you mean 'zero-shot / mBERT.WEAM'"):

@@ -11,7 +11,8 @@ from report_demo import write_demo, write_run, write_studies
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.reports.options import ReportOptions
-from isoglot.reports.render import report
+from isoglot.reports.render import _distinguish_ids, report
+from isoglot.reports.table import Table
 from isoglot.results.rows import Cell, Result, append, write_cells
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onmouseover='alert(3)"
@@ -267,6 +268,14 @@ def test_tables_whose_names_fold_into_one_get_ids_of_their_own(tmp_path: Path) -
     assert len(ids) == len(set(ids)) == 2
 
 
+def test_long_ids_that_are_cut_alike_are_numbered() -> None:
+    tables = [Table.listing("x" * 100, "", ["run"], []) for _ in range(11)]
+    _distinguish_ids(tables)
+    ids = [table.id for table in tables]
+    assert ids[0] == "x" * 80 and ids[1] == "x" * 78 + "-2" and ids[10] == "x" * 77 + "-11"
+    assert len(set(ids)) == 11
+
+
 def test_the_page_says_where_runs_start(tmp_path: Path) -> None:
     run = tmp_path / "tlm"
     run.mkdir()
@@ -293,6 +302,10 @@ def test_files_of_links_are_drawn_worst_first(tmp_path: Path) -> None:
     text = report([links], out=tmp_path / "page.html", options=ReportOptions(gold=gold, worst=1)).read_text()
     assert "2 pairs, the 1 worst shown; over all pairs precision 50.0, recall 50.0, AER 50.0" in text
     run = write_run(tmp_path, "tlm", 1)
+    with pytest.raises(ConfigurationError, match="`gold` checks word links, but no input has any"):
+        report([run], out=tmp_path / "page.html", options=ReportOptions(gold=gold))
+    (run / "figures").mkdir(exist_ok=True)
+    (run / "figures" / "links.jsonl").write_text(links.read_text())
     with pytest.raises(ConfigurationError, match="`gold` checks word links, but no input has any"):
         report([run], out=tmp_path / "page.html", options=ReportOptions(gold=gold))
 

@@ -42,10 +42,12 @@ def test_what_labels_do_not_tell_is_noted() -> None:
     rows = [row("a", "de", 60, options={"layer": 7}), row("b", "de", 70), row("b", "es", 70, 1)]
     assert collect(rows).notes("xnli") == ["Measured with other options than the rest: a with layer=7."]
     assert not collect([rows[0], row("a", "de", 60, options={"layer": 8})]).notes("xnli"), "their labels tell"
+    both = [rows[0], row("b", "de", 70, options={"layer": 8})]
+    assert collect(both).notes("xnli") == ["Measured with different options: a with layer=7; b with layer=8."]
     one, two = (
         row("c", language, 60, 1, checkpoint_hash=name) for language, name in (("de", "x"), ("es", "y"))
     )
-    told = ["Figures of several checkpoints in one row: c."]
+    told = ["Numbers of several checkpoints in one row: c."]
     assert collect([one, two]).notes("xnli") == told
     assert not collect([one, two, row("c", "de", 61, 1, checkpoint_hash="y")]).notes("xnli"), (
         "the last counts"

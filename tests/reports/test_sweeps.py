@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -68,5 +69,11 @@ def test_figures_and_tables_take_the_rows_of_a_sweep(tmp_path: Path) -> None:
     assert [chart.to_dict() for chart in of_rows.values()] == [
         chart.to_dict() for chart in iso.figures(tmp_path).values()
     ]
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    lines = {"kind": "lines", "title": "t", "series": [{"label": "a", "x": [1, 2], "y": [3, 4]}]}
+    for name in ("a", "b"):
+        (figures / f"{name}.json").write_text(json.dumps(lines))
+    assert list(iso.figures(tmp_path)) == [*of_rows, "t", "t (2)"], "no chart takes the place of another"
     (table,) = iso.tables(rows)
     assert [line.header for line in table.rows] == ["tlm layer=4", "tlm layer=8", "difference"]

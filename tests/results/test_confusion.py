@@ -53,6 +53,22 @@ def test_a_file_gives_back_what_was_written(tmp_path: Path) -> None:
             Confusion.read(file)
 
 
+def test_a_language_without_examples_is_read_again(tmp_path: Path) -> None:
+    file = Confusion({"de": ConfusionMatrix.of([], [])}).write(tmp_path / "a.confusion.json")
+    assert Confusion.read(file).to_dict() == {"de": {}}
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [("[[1, -1], [0, 1]]", "a count is negative"), (f"[[1, {10**30}], [0, 1]]", "too (large|big)")],
+)
+def test_counts_that_cannot_be_are_named(tmp_path: Path, counts: str, told: str) -> None:
+    file = tmp_path / "a.confusion.json"
+    file.write_text(f'{{"about": {{}}, "languages": {{"de": {{"labels": ["a", "b"], "counts": {counts}}}}}}}')
+    with pytest.raises(InputError, match=rf"a\.confusion\.json: holds no confusion \(.*{told}"):
+        Confusion.read(file)
+
+
 def test_predictions_of_other_examples_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="1 predictions for 2 labels"):
         ConfusionMatrix.of(["a", "b"], ["a"])

@@ -83,6 +83,9 @@ def test_files_hold_what_was_written_and_damage_is_named(tmp_path: Path) -> None
         save_file({"x/numerators": wrong, "x/denominators": np.ones_like(wrong)}, path, metadata=header)
         with pytest.raises(InputError, match=f"{path.name}.*{told}"):
             CountsFile.read(path)
+    save_file({"x": np.ones(2)}, path, metadata={"isoglot": '{"combine": "mean"}'})
+    with pytest.raises(InputError, match="holds no counts of examples"):
+        CountsFile.read(path)
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(InputError, match="holds no counts of examples"):
         CountsFile.read(path)

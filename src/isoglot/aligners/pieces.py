@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from isoglot.aligners.embedding.running_text import PieceBounds, bounds_of
-from isoglot.checkpoints.folder import packed_file
+from isoglot.checkpoints.folder import packed_path
 from isoglot.core.checks import missing_package
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
@@ -70,7 +70,7 @@ def load_bounds(name: str) -> PieceBounds:
 
     ``name``: A packed aligner such as ``box``, or any tokenizer that :func:`load_cut` takes.
     """
-    if (file := packed_file(name)) is not None:
+    if (file := packed_path(name)) is not None:
         from isoglot.checkpoints.packed_file import (  # noqa: PLC0415 - loads tokenizers
             TOKENIZER_CONFIG,
             build_tokenizer,

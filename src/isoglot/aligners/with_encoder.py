@@ -14,7 +14,7 @@ from isoglot.aligners.embedding.poor_fit import report_poor_fit
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.lexicon import with_lexicon
 from isoglot.aligners.options import Encoder
-from isoglot.checkpoints.folder import checkpoint_folder, packed_file
+from isoglot.checkpoints.folder import checkpoint_folder, packed_path
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode
 from isoglot.modules.allocator import keep_few_primitives
@@ -81,7 +81,7 @@ def load_encoder_aligner(
 
 def _from_memory(model: str | Path, options: EmbeddingOptions) -> EmbeddingAligner:
     """Return the encoder of a name or folder from memory; load it first if it is missing or its files have changed."""
-    path = packed_file(model) or checkpoint_folder(model)
+    path = packed_path(model) or checkpoint_folder(model)
     # Part of the key: another model may have replaced the one that was loaded from the same place.
     identity = tuple(states(files_of(path))) if isinstance(path, Path) else ()
     with _LOADING:

@@ -22,7 +22,7 @@ from isoglot.analysis.options import (
 from isoglot.core.checks import did_you_mean, validated
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.frames import ResultList
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.core.options import Options, models_in, one_or_more, option_names
 from isoglot.results.rows import Result
 from isoglot.runs.reporter import AnyReporter
@@ -80,7 +80,7 @@ def analyse(
         raise ConfigurationError(f"unknown analysis {analysis!r}; {did_you_mean(analysis, ANALYSES)}")
     kind, home = ANALYSES[analysis]
     if languages:
-        options["languages"] = tuple(codes_of(languages))
+        options["languages"] = tuple(split_codes(languages))
     request = validated(kind, _arranged(kind, options, analysis), owner=f"`{analysis}`")
     module, _, name = home.partition(":")
     run: Callable[..., Any] = getattr(import_module(module), name)
@@ -181,5 +181,5 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
         for run, (built, train) in zip(runs, check_each(runs, build), strict=True):
             options = TransferOptions(train, split, keep, run.values)
             jobs.append(TransferJob(run, checkpoint, built, options))
-        rows = transfer_runs(jobs, codes_of(languages), workers=request.workers, progress=progress)
+        rows = transfer_runs(jobs, split_codes(languages), workers=request.workers, progress=progress)
     return ResultList(row for of_run in rows for row in of_run)

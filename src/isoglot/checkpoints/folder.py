@@ -28,14 +28,14 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
 
     ``file``: A file that the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
     """
-    folder, name = Path(checkpoint).expanduser(), str(checkpoint)
+    folder, name = _expanded(checkpoint), str(checkpoint)
     patterns = TOKENIZER_FILES if file == "tokenizer" else (file,)
     if name != BOX:  # 1
         for place in (folder, folder / CHECKPOINT):  # 2
             path = recovered(place)  # its writer may have been killed between two renames
             if path.is_dir() and any(any(path.glob(pattern)) for pattern in patterns):
                 return path
-    packed = packed_file(checkpoint)
+    packed = packed_path(checkpoint)
     if packed is not None:  # 3
         from isoglot.checkpoints.packed import unpacked  # noqa: PLC0415 - loads numpy
 
@@ -51,24 +51,40 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
     return name  # 5
 
 
+def _expanded(path: str | Path) -> Path:
+    """Replace ``~`` by the home folder; the ``~name`` of an unknown user stays, and such a path does not exist."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def looks_like_path(name: str) -> bool:
     """Whether a name is a path and no name on the hub: ``./x``, ``/x``, ``~/x``, ``a/b/c``, but not ``owner/name``."""
     return name.startswith((".", "/", "~")) or name.count("/") > 1
 
 
 def checkpoints_of(place: str | Path) -> list[str | Path]:
-    """List the checkpoints that a name stands for: all finished runs in a folder of runs, else the name itself.
+    """List the checkpoints that a name stands for: all checkpoints in a folder of runs, else the name itself.
 
-    ``runs/layers`` with the runs ``layer=4/seed-1`` to ``layer=10/seed-3`` stands for these runs, ``layer=4`` first. A
-    folder in which no run is finished stands for itself; whoever opens it reports what is missing.
+    ``runs/layers`` with the runs ``layer=4/seed-1`` to ``layer=10/seed-3`` stands for these runs, ``layer=4`` first.
+
+    1. A finished run counts, and so does a checkpoint without a run. Unfinished runs are left out with a warning.
+    2. A run to which a link leads too is listed once, where it comes first.
+    3. A folder without any checkpoint stands for itself; whoever opens it reports what is missing.
     """
-    folder = Path(place).expanduser()
+    folder = _expanded(place)
     if str(place) == BOX or not folder.is_dir() or _is_checkpoint_or_run(folder):
         return [place]
     finished: list[str | Path] = []
     unfinished: list[Path] = []
+    seen: set[Path] = set()
     for run in _runs_below(folder):
-        if (run / CHECKPOINT / "config.json").is_file():
+        if run.resolve() in seen:  # 2
+            continue
+        seen.add(run.resolve())
+        has_checkpoint = any((place / "config.json").is_file() for place in (run, run / CHECKPOINT))
+        if has_checkpoint:  # 1
             finished.append(run)
         else:
             unfinished.append(run)
@@ -79,7 +95,7 @@ def checkpoints_of(place: str | Path) -> list[str | Path]:
             len(unfinished),
             unfinished[0],
         )
-    return finished or [place]
+    return finished or [place]  # 3
 
 
 def _is_checkpoint_or_run(folder: Path) -> bool:
@@ -89,7 +105,7 @@ def _is_checkpoint_or_run(folder: Path) -> bool:
 
 
 def _runs_below(folder: Path) -> Iterator[Path]:
-    """Find the folders of runs at any depth; folders inside a run's folder are parts of that run."""
+    """Find the folders of runs and checkpoints at any depth; folders inside such a folder are parts of it."""
     for path in sorted(folder.iterdir(), key=_by_numbers_in_name):
         if path.is_dir() and not path.name.startswith("."):
             if _is_checkpoint_or_run(path):
@@ -111,13 +127,13 @@ def _by_numbers_in_name(path: Path) -> list[tuple[float, str]]:
     return key
 
 
-def packed_file(checkpoint: str | Path) -> Path | None:
+def packed_path(checkpoint: str | Path) -> Path | None:
     """Return the file of a packed aligner, given as a path or as ``box``; ``None`` if it is not one.
 
     ``box`` never means a file or folder of that name: it is the default, and must mean the same in every folder in
     which a command is run.
     """
-    path = Path(checkpoint).expanduser()
+    path = _expanded(checkpoint)
     if str(checkpoint) == BOX:
         return BOX_FILE
     if path.is_file():

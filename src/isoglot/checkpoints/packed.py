@@ -69,7 +69,7 @@ def pack(
 ) -> Path:
     """Write the encoder in a checkpoint's folder, with its ``aligner.json``, as one file.
 
-    If the same files exist already, nothing is written.
+    If the same files exist already, and no others beside them, nothing is written.
 
     Args:
         checkpoint: Folder of the encoder.
@@ -107,7 +107,7 @@ def pack(
     # Refuse a tokenizer with ids that the encoder has no word embeddings for.
     build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
 
-    # The contents of both files, in memory: they are compared with what exists before anything is written.
+    # The contents of both files, in memory: they are compared with the files that exist before anything is written.
     lower = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
     tensors: Tensors = {TOKENIZER: np.frombuffer(zlib.compress(tokenizer.encode(), 9), np.uint8)}
     for name, values in lower.items():
@@ -115,10 +115,12 @@ def pack(
     contents = {file: _serialised(FORMAT, texts, tensors)}
     if sentences is not None:
         texts, tensors = _upper_layers(sentences, lower, shape, texts[CONFIG])
+        # What `fingerprint(file)` gives once the file is written; `read_upper` compares them.
         continues = blake2b(contents[file], digest_size=16).hexdigest()
         contents[upper] = _serialised(UPPER_FORMAT, {**texts, CONTINUES: continues}, tensors)
     existing = [path for path in (file, upper, choice_beside(file)) if path.exists()]
     if existing and not overwrite:
+        # One file more or less is another aligner: a choice beside the file changes how it aligns.
         has_same_files = existing == list(contents)
         if has_same_files and all(path.read_bytes() == data for path, data in contents.items()):
             return file
@@ -127,7 +129,7 @@ def pack(
             "[[overwrite=True]]"
         )
 
-    # Both files are written under temporary names and renamed when the stack is closed, in reverse order: first the
+    # The files are written under temporary names and renamed when the stack is closed, in reverse order: first the
     # aligner, then the upper layers that continue it. Files beside an old aligner are deleted before that, so that they
     # never stand beside new weights, even if the process is killed in between.
     with ExitStack() as stack:
@@ -240,8 +242,9 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, 
     Args:
         file: The packed aligner.
         out: The folder to write.
-        overwrite: Replace a folder that was made from other files.
-        cached: As :meth:`isoglot.runs.record.Record.make` has it.
+        overwrite: Replace a folder that was made from other files. False refuses such a folder, and the message offers
+            this option; None refuses it without the offer, for callers whose users have no such option.
+        cached: The folder only saves time: it is made again if its files were changed since.
     """
 
     def make(folder: Path) -> dict[str, Any]:
@@ -304,13 +307,13 @@ def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
 
 
 def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Find nibbles and scales that give exactly these values; ``None`` if even one block has none.
+    """Find packed nibbles (two in a byte) and scales that give exactly these values; ``None`` if a block has none.
 
     A block is 32 neighbouring values of a row. It fits if every value is a whole number from -8 to 7 times one float16,
     the scale. The scale is not known, but the largest value of the block is one of 15 multiples of it (0 is none):
 
-    1. Try the multiples from the largest to the smallest, -8 first, then -7 and 7. So a scale is as small as it can be,
-       and the same one is found on every machine.
+    1. Try the multiples from the largest to the smallest, -8 first, then -7 and 7. So a scale is as near to 0 as it can
+       be, and the same one is found on every machine. A scale may be negative.
     2. The largest value divided by the multiple, rounded to float16, is the scale to try.
     3. A block whose every value is exactly a whole number of such scales is done; the others try the next multiple.
 
@@ -340,8 +343,8 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
         open_blocks = open_blocks[~fits]
     if len(open_blocks):
         return None
-    nibbles = (whole_numbers + 8).astype(np.uint8)
-    low, high = nibbles[:, : BLOCK // 2], nibbles[:, BLOCK // 2 :]
+    shifted = (whole_numbers + 8).astype(np.uint8)
+    low, high = shifted[:, : BLOCK // 2], shifted[:, BLOCK // 2 :]
     packed = low | high << 4
     return packed.reshape(rows, columns // 2), scales.reshape(rows, -1)
 
@@ -369,7 +372,7 @@ def _encoder(checkpoint: Path, shape: EncoderShape, layers: range) -> Iterable[t
             values = tensors.get_tensor(names[bare]).astype(np.float32)
             if values.shape != size:
                 raise ConfigurationError(
-                    f"{checkpoint / _WEIGHTS}: {bare} has shape {values.shape}, but config.json says {size}; use an "
+                    f"{checkpoint / _WEIGHTS}: {bare} has shape {values.shape}, and {size} is needed; use an "
                     "intact file"
                 )
             if not np.isfinite(values).all():

@@ -249,11 +249,13 @@ def encoder_shape(file: Path, text: str) -> EncoderShape:
         raise _unreadable(
             file, f"{CONFIG}: {shape.hidden_size} values for {shape.num_attention_heads} attention heads"
         )
-    # RoBERTa numbers the positions of a text from pad_token_id + 1 on, BERT from 0.
-    if shape.model_type != "bert" and not 0 <= (shape.pad_token_id or 0) < shape.max_position_embeddings:
-        raise _unreadable(file, f"{CONFIG}: pad_token_id: got {shape.pad_token_id}")
-    if shape.model_type != "bert" and shape.pad_token_id is None:
-        raise _unreadable(file, f"{CONFIG}: pad_token_id: is missing")
+    if (
+        shape.model_type != "bert"
+    ):  # RoBERTa numbers the positions of a text from pad_token_id + 1 on, BERT from 0
+        if shape.pad_token_id is None:
+            raise _unreadable(file, f"{CONFIG}: pad_token_id: is missing")
+        if not 0 <= shape.pad_token_id < shape.max_position_embeddings:
+            raise _unreadable(file, f"{CONFIG}: pad_token_id: got {shape.pad_token_id}")
     return shape
 
 
@@ -275,10 +277,8 @@ def require_tensors(
     layers_here = {match[1] for match in map(_LAYER.match, headers) if match}
     layers = range(first or 0, shape.num_hidden_layers)
     if len(layers) != len(layers_here):
-        raise _unreadable(
-            file,
-            f"{CONFIG}: num_hidden_layers: {shape.num_hidden_layers}, with {len(layers_here)} layers here",
-        )
+        found = f"num_hidden_layers: {shape.num_hidden_layers}, with {len(layers_here)} layers here"
+        raise _unreadable(file, f"{CONFIG}: {found}")
     # A matrix counts as one of 4 bits if the file has such a tensor, else as one of 8 bits.
     needed: dict[str, Header] = {}
     for name, size in shape.tensors(layers, embeddings=first is None).items():
@@ -296,10 +296,8 @@ def require_tensors(
         if name not in needed:
             raise _unreadable(file, f"unknown tensor {shortened(name)}")
         if headers[name] != needed[name]:
-            raise _unreadable(
-                file,
-                f"tensor {name} is {_header_text(headers[name])}, and {_header_text(needed[name])} is needed",
-            )
+            found, wanted = _header_text(headers[name]), _header_text(needed[name])
+            raise _unreadable(file, f"tensor {name} is {found}, and {wanted} is needed")
 
 
 def _read(
@@ -382,6 +380,7 @@ def _json_object(file: Path, name: str, text: str) -> dict[str, Any]:
     try:
         return parse_object(text)
     except InputError as error:
+        # Without the hint after the last semicolon: `_unreadable` adds its own.
         raise _unreadable(file, f"{name} {error.message.rpartition(';')[0]}") from error
 
 

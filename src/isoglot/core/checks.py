@@ -165,16 +165,15 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
     if name not in registry and here not in sys.path:
         sys.path.append(here)  # and never removed: loader workers import the module too
     try:
-        value = getattr(import_module(module), attribute)
-    except AttributeError as error:
-        raise ConfigurationError(
-            f"module {module!r} has no {attribute!r}; write package.module:Name"
-        ) from error
+        imported = import_module(module)
     except Exception as error:  # the user's module may fail in any way
         reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
         raise ConfigurationError(
             f"{name!r} cannot be imported ({reason}); put its module into this folder or on the Python path"
         ) from error
+    if not hasattr(imported, attribute):
+        raise ConfigurationError(f"module {module!r} has no {attribute!r}; write package.module:Name")
+    value = getattr(imported, attribute)
     if not callable(value):
         raise ConfigurationError(f"{name!r} is a {type(value).__name__}; a class or function is needed")
     return value
@@ -183,7 +182,7 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
 def problems_of(error: ValidationError, values: Any = None, *models: type[BaseModel]) -> list[Problem]:
     """Turn a pydantic error into one problem for each wrong value.
 
-    ``values``: The values that were validated; without them the problems keep pydantic's locations.
+    ``values``: The values that were validated; without them the problems keep pydantic's locations, types included.
     ``models``: Models whose keys are suggested in place of an unknown key.
 
     1. One problem per value. Where a value may be of several types, pydantic reports an error for each type and adds
@@ -232,10 +231,10 @@ def checked(model: type[M], values: Any, *models: type[BaseModel]) -> M:
 
 
 def _location_of(item: ErrorDetails, values: Any) -> Location:
-    """Return the keys and indices of a pydantic location that the user wrote.
+    """Return the keys and indices of a pydantic location that lead to a value of the user's.
 
-    The location also names types and tags of unions, which lead to no value: for the values ``{"layer": "x"}`` the
-    location ``("layer", "int")`` becomes ``("layer",)``.
+    Pydantic's location also names types and tags of unions, which lead to no value: for the values ``{"layer": "x"}``
+    the location ``("layer", "int")`` becomes ``("layer",)``.
     """
     # An unknown tag is reported for the whole union. The user looks for the key that holds the tag, such as `kind`.
     tag_key: Location = ()
@@ -254,7 +253,8 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
         elif isinstance(part, int) and isinstance(value, list | tuple):
             location = (*location, part)
             value = value[part]
-        elif part == 0 and isinstance(value, str):  # one text, which the model takes for a list of one
+        # One text that the model takes for a list of one: the 0 stays, so that this error counts as the inner one.
+        elif part == 0 and isinstance(value, str):
             location = (*location, part)
     return location + tag_key
 
@@ -281,10 +281,11 @@ def validated(model: type[M], values: Mapping[str, Any], *, owner: str = "") -> 
         result = model.model_validate(nested)
     except ValidationError as error:
         for problem in problems_of(error, nested):
-            # The innermost option of the location is the one that the user gave.
+            # The first option in the location is the one that the user gave: before it stand fields that hold a model
+            # and are no options, behind it keys and indices inside its value.
             names = [str(part) for part in problem.location if part in known]
             if names:
-                problems.append(f"[[{names[-1]}]]: {problem.text}")
+                problems.append(f"[[{names[0]}]]: {problem.text}")
             elif problem.text.startswith("[[") or not owner:  # a check of several options names them itself
                 problems.append(problem.text)
             else:
@@ -329,7 +330,8 @@ def _nested(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) 
     2. Otherwise a field that holds a model takes those values that the outer model does not have: a name that both
        have belongs to the outer model.
     3. A field that holds a union takes the model that the tag among the values names, or else the first one.
-    4. A model without values is left out, unless the field is required: its default then applies.
+    4. A model without values is left out, so that the field's default applies; a required field gets an empty model,
+       which is filled with its own defaults.
     """
     from isoglot.core.options import is_internal, models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
 

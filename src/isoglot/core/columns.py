@@ -5,13 +5,13 @@ import pyarrow as pa
 _TEXT = pa.string()
 _WORDS = pa.list_(_TEXT)
 _NUMBERS = pa.list_(pa.int32())
-_PAIR = {"source": _TEXT, "target": _TEXT, "source_language": _TEXT, "target_language": _TEXT}
+_TRANSLATION = {"source": _TEXT, "target": _TEXT, "source_language": _TEXT, "target_language": _TEXT}
 
 _COLUMNS = {
     "text": {"text": _TEXT, "language": _TEXT},
-    "bitext": _PAIR,
-    "aligned": _PAIR | {"source_words": _WORDS, "target_words": _WORDS, "links": pa.list_(_NUMBERS)},
-    "lexicon": _PAIR,
+    "bitext": _TRANSLATION,
+    "aligned": _TRANSLATION | {"source_words": _WORDS, "target_words": _WORDS, "links": pa.list_(_NUMBERS)},
+    "lexicon": _TRANSLATION,
     "treebank": {
         "words": _WORDS,
         "upos": _WORDS,

@@ -35,7 +35,7 @@ class Origin(NamedTuple):
 
 
 MISSING_FILE, UNSET_VARIABLE, NOT_FINITE = "missing_file", "unset_variable", "not_finite"
-"""Kinds of problems that another machine, or another run, may not have."""
+"""Kinds of problems that callers treat in their own way: a missing file may be there on another machine."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Problem:
     Args:
         text: What is wrong, what is needed and what to do.
         location: Keys and indices of the wrong value inside the checked values; empty if the problem is about all.
-        kind: Sort of the mistake, for code that treats one sort specially: :data:`MISSING_FILE`.
+        kind: Pydantic's type of the error (``missing``), or one of the three constants above; empty for most.
         origin: The file and line, or the flag, in which the user wrote the value.
     """
 
@@ -56,6 +56,10 @@ class Problem:
 
     def __str__(self) -> str:
         return spelled(self.raw)
+
+    def __format__(self, form: str) -> str:
+        """Return the spelled text for use in another message, ``f"{path}: {problem}"``, which is spelled again."""
+        return format(literal(str(self)), form)
 
     @property
     def raw(self) -> str:
@@ -72,7 +76,8 @@ class IsoglotError(Exception):
     """A mistake the user can fix; its message says how.
 
     The message names options as :mod:`isoglot.core.named_options` has them, and is spelled when it is shown.
-    ``spelling`` is set where an error leaves the block of a front end, and keeps that front end's way of writing.
+    ``spelling`` is the front end's way of writing. The command line (:func:`isoglot.cli.flags.with_flags`) sets it,
+    because an error is shown after the block of :func:`isoglot.core.named_options.spelled_by` has ended.
     """
 
     spelling: WriteOption | None = None

@@ -14,7 +14,7 @@ Row = TypeVar("Row")
 
 
 class Tabular:
-    """Base of a result, a dataclass, which a notebook shows as a table of one row."""
+    """Base of a result: a dataclass, or a model with its own ``to_dict``. A notebook shows it as a table of one row."""
 
     __slots__ = ()
 

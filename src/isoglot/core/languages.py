@@ -96,6 +96,8 @@ def _base(tag: str) -> tuple[str, str] | None:
 def script_codes(language: str) -> list[str]:
     """Return the names that FLORES and NTREX may have for a language: an ISO 639-3 code and a script.
 
+    A language that the table lacks is taken to be in Latin script.
+
     Example:
         >>> script_codes("zh"), script_codes("de"), script_codes("bho_Deva")
         (['cmn_Hans', 'zho_Hans'], ['deu_Latn'], ['bho_Deva'])
@@ -108,8 +110,14 @@ def script_codes(language: str) -> list[str]:
 
 
 def name_of(language: str) -> str:
-    """Return the English name of a language with a capital, or the given code if there is none."""
-    return next((name.capitalize() for name, code in NAMES.items() if code == language), language)
+    """Return the English name of a language with a capital, or the given code if there is none.
+
+    Example:
+        >>> name_of("de"), name_of("deu"), name_of("xx")
+        ('German', 'German', 'xx')
+    """
+    wanted = two_letters(language)
+    return next((name.capitalize() for name, code in NAMES.items() if code == wanted), language)
 
 
 def common_code(code: str) -> str:
@@ -123,11 +131,11 @@ def common_code(code: str) -> str:
     return "-".join(map(two_letters, languages.split("-"))) + mark + derived
 
 
-def codes_of(languages: str | Iterable[str]) -> list[str]:
+def split_codes(languages: str | Iterable[str]) -> list[str]:
     """Split the codes of languages as users write them: one, several with commas, or a list.
 
     Example:
-        >>> codes_of("en, de"), codes_of(("en", "de")), codes_of("en")
+        >>> split_codes("en, de"), split_codes(("en", "de")), split_codes("en")
         (['en', 'de'], ['en', 'de'], ['en'])
     """
     tags = [languages] if isinstance(languages, str) else languages

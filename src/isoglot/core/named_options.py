@@ -18,6 +18,7 @@ A user's text that a message quotes may have double brackets too, such as a link
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,9 +88,13 @@ def _python_text(value: Any) -> str:
 def yaml_text(value: Any) -> str:
     """Write a value as recipes and ``--set`` have it, in YAML's flow style.
 
+    A text that YAML would read as something else, such as false or two items, is put into quotes.
+
     Example:
         >>> yaml_text({"type": "lora", "rank": 8}), yaml_text(True), yaml_text(("de", "es"))
         ('{type: lora, rank: 8}', 'true', '[de, es]')
+        >>> yaml_text(["a, b", "no"])
+        '["a, b", "no"]'
     """
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {yaml_text(item)}" for key, item in value.items()) + "}"
@@ -97,7 +102,19 @@ def yaml_text(value: Any) -> str:
         return "[" + ", ".join(map(yaml_text, value)) + "]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str) and not isinstance(value, Placeholder) and not _is_plain_yaml(value):
+        return json.dumps(value, ensure_ascii=False)
     return str(value)
+
+
+def _is_plain_yaml(text: str) -> bool:
+    """Whether YAML reads a text in a list without quotes as this text."""
+    import yaml  # noqa: PLC0415 - for few messages
+
+    try:
+        return bool(yaml.safe_load(f"[{text}]") == [text])
+    except yaml.YAMLError:
+        return False
 
 
 _current: ContextVar[WriteOption] = ContextVar("_current", default=as_argument)

@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 LONGEST_NAME = 255
 """Bytes that a name of a file or folder may have in common file systems."""
 _LONGEST_COMPONENT = 200
-"""Bytes of a name to which isoglot adds a prefix or an ending."""
+"""Bytes of a name to which isoglot may add a prefix or an ending."""
 
 
 def one_component(name: str) -> str:
@@ -39,9 +39,17 @@ def one_component(name: str) -> str:
 
 
 def file_path(path: str | Path) -> Path:
-    """Return the path of a file to write; a ValueError if it names a folder (``out/``) or the name is too long."""
-    if str(path).endswith("/"):
-        raise ValueError(f"{path} names a folder; name a file to write, for example {path}out.txt")
+    """Return the path of a file to write; a ValueError if it names a folder (``out/``) or the name is too long.
+
+    A value that is no path, such as 5, is returned unchanged: pydantic, which calls this function before it looks at
+    the type, then says so.
+    """
+    if not isinstance(path, str | Path):
+        return path
+    # The path of an empty text is the current folder, and so is that of a dot.
+    if str(path).endswith("/") or Path(path) == Path():
+        example = Path(path) / "out.txt"
+        raise ValueError(f"{path or repr('')} names a folder; name a file to write, for example {example}")
     if (size := len(os.fsencode(Path(path).name))) > LONGEST_NAME:
         raise ValueError(
             f"{path} has a name of {size} bytes, and {LONGEST_NAME} are possible; choose a shorter one"
@@ -57,7 +65,7 @@ def no_stream(path: Path) -> Path:
 
 
 FileName = Annotated[str, AfterValidator(one_component)]
-"""A name of a file or folder, perhaps with a prefix or an ending."""
+"""A name to which isoglot may add a prefix or an ending; the result is the name of a file or folder."""
 OutputText = Annotated[Path, BeforeValidator(file_path)]
 """A text file to write; ``-`` is standard output."""
 OutputFile = Annotated[OutputText, AfterValidator(no_stream)]
@@ -125,8 +133,10 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 def fits(value: Any) -> Any:
     """Return the value; a ValueError if a whole number in it does not fit into the 64 bits that C code takes."""
     for number in value if isinstance(value, tuple | list) else (value,):
-        if isinstance(number, int) and abs(number) > sys.maxsize:
+        if isinstance(number, int) and number > sys.maxsize:
             raise ValueError(f"the number is greater than {sys.maxsize:,}; use a smaller one")
+        if isinstance(number, int) and number < -sys.maxsize:
+            raise ValueError(f"the number is less than -{sys.maxsize:,}; use a greater one")
     return value
 
 
@@ -157,7 +167,7 @@ def idle_options(options: BaseModel) -> Iterator[str]:
     """Yield one message for each option that was set but has no effect, with the option that it needs.
 
     ``only_with="engine=ray"`` needs that value, ``only_with="kind=nli|paws"`` one of two values, and
-    ``only_with="phrases"`` any value but nothing, False or an empty one. An option at its default is never idle.
+    ``only_with="phrases"`` any value but None, False, 0 or an empty one. An option at its default is never idle.
     """
     for name, field in type(options).model_fields.items():
         needed = extra_of(field).get("only_with")
@@ -166,7 +176,7 @@ def idle_options(options: BaseModel) -> Iterator[str]:
         needed_option, _, alternatives = needed.partition("=")
         present = getattr(options, needed_option)
         wanted = alternatives.split("|") if alternatives else []
-        has_effect = present in wanted if wanted else present not in (None, False, (), "")
+        has_effect = present in wanted if wanted else bool(present)
         if has_effect:
             continue
         remedy = " or ".join(f"[[{needed_option}={choice!r}]]" for choice in wanted) or f"[[{needed_option}]]"
@@ -192,9 +202,11 @@ def option(
     ``group``: Heading in `--help` under which the flag stands.
     ``metavar``: Placeholder of the value in `--help`, where the type does not say enough.
     ``commas``: Several values are written with commas in one flag (``--seed 1,2,3``) instead of by repeating it.
-    ``needs``: What has to be chosen for the option to have an effect, for a check of the command.
+    ``needs``: Words for a choice that the option needs and no field of this model holds: a transformation (``"trans"``)
+        or kinds of data (``"bitext and aligned"``). The model does not check it;
+        :mod:`isoglot.derivation.idle_options` does.
     ``only_with``: The option of the same model that must be set too (``"phrases"``), or the values of it with which
-        this option works (``"engine=ray"``, ``"kind=nli|paws"``). Without them the option is refused.
+        this option works (``"engine=ray"``, ``"kind=nli|paws"``). Without them the model refuses the option.
     ``bounds``: More arguments of pydantic's ``Field``: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``, ``exclude``.
 
     Example:
@@ -337,7 +349,7 @@ def option_names(*models: type[BaseModel]) -> set[str]:
 
 
 def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield the fields that the user set to something other than nothing, also in models inside the options."""
+    """Yield the fields that the user set to a true value (not None, False, 0 or empty), also in models inside."""
     for name, field in type(options).model_fields.items():
         value = getattr(options, name)
         if isinstance(value, BaseModel):

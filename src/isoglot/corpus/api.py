@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from isoglot.core.checks import did_you_mean, shortened, validated
 from isoglot.core.errors import ConfigurationError, InputError
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import PrepareSummary
 from isoglot.corpus.prepare import prepare as prepare_sources
@@ -123,7 +123,7 @@ def _sources(
     Returns:
         The sources, and the file in which data in memory are stored (empty for files).
     """
-    tags = codes_of(languages)
+    tags = split_codes(languages)
     listed: Any = [inputs] if isinstance(inputs, str | Path | Source) else inputs
     several = isinstance(listed, list | tuple) and len(listed) > 0
     if several and all(isinstance(source, Source) for source in listed):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.core.checks import validated
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.derivation.derive_corpus import DeriveSummary, derive_corpus
 from isoglot.derivation.idle_options import require_used
 from isoglot.derivation.options import DeriveRequest
@@ -61,7 +61,7 @@ def derive(
     values = {
         **options,
         "transform": transform,
-        "languages": tuple(codes_of(languages)),
+        "languages": tuple(split_codes(languages)),
         "tokenizer": None if tokenizer is None else str(tokenizer),
         "source": reading.model_dump(exclude_defaults=True),
     }

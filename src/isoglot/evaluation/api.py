@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from isoglot.checkpoints.folder import checkpoints_of
 from isoglot.core.checks import validated
 from isoglot.core.frames import ResultList
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.evaluation.evaluate import evaluate as evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.evaluation.prediction_folders import prediction_folders
@@ -88,7 +88,7 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     built = task_with_data(task, data, columns, **options)
     evaluate_options = validated(EvaluateOptions, fields)
-    codes = codes_of(languages)
+    codes = split_codes(languages)
     measure = partial(evaluate_checkpoint, task=built, languages=codes, split=split, progress=progress)
     if not isinstance(model, str | Path | Sequence):  # a model object
         with model_folder(model, tokenizer) as checkpoint:

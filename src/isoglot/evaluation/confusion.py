@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoglot.core.errors import ConfigurationError, InputError
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.evaluation.api import evaluate
 from isoglot.formats.labelled.tags import UNLABELLED
 from isoglot.formats.plain_values import is_missing
@@ -94,7 +94,7 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
                 predictions=folder, progress=progress, **options,
             )  # fmt: skip
             counted = _read(Path(folder))
-            asked = {code: counted.languages[code] for code in codes_of(languages)}
+            asked = {code: counted.languages[code] for code in split_codes(languages)}
             return Confusion(asked, counted.about)
     if options:
         raise ConfigurationError(f"{', '.join(options)}: needs a model and [[task]]")

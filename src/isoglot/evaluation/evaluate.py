@@ -7,7 +7,7 @@ from typing import Any
 
 from datasets import Dataset
 
-from isoglot.checkpoints.folder import checkpoint_folder, packed_file
+from isoglot.checkpoints.folder import checkpoint_folder, packed_path
 from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows, require_own_predictions
@@ -82,7 +82,7 @@ def evaluate(
 
     # Describe the evaluation in each language, and find the rows that an earlier call has written.
     about = origin(folder)
-    packed = packed_file(checkpoint)
+    packed = packed_path(checkpoint)
     if packed is not None:
         # Results name the file that the user named, not the folder in the cache that it is unpacked into.
         about = {**about, "run": packed.stem}

@@ -23,7 +23,7 @@ from accelerate import PartialState
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.core.errors import ConfigurationError
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.core.seeding import seed_for
 from isoglot.finetuning.class_weights import require_labels
 from isoglot.finetuning.data import dev_sets, training_rows
@@ -100,7 +100,7 @@ class FineTuning:
             self.task.max_length = self.options.max_length
         self.ranks = PartialState(cpu=not torch.accelerator.is_available())
         self.report = reporter_of(progress) if self.ranks.is_main_process else Silent()
-        self.languages = list(dict.fromkeys(codes_of(language)))
+        self.languages = list(dict.fromkeys(split_codes(language)))
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.checkpoint, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
         self.swept = dict(swept or {})

@@ -18,7 +18,7 @@ from isoglot.checkpoints.folder import BOX
 from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.frames import Tabular
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.corpus.manifest import is_prepared
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.formats.given_row import with_values
@@ -152,7 +152,7 @@ def filter_pairs(
         [('', ['alignment', 'source_coverage', 'target_coverage']), ('copied', [])]
     """
     request = validated(FilterRequest, {"model": model, "aligner": aligner, **options})
-    tags = codes_of(languages) if isinstance(languages, str) else list(languages)
+    tags = split_codes(languages) if isinstance(languages, str) else list(languages)
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
     source, target = tags

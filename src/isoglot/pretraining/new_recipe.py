@@ -13,7 +13,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedConfig
 
 from isoglot.core.checks import validated
 from isoglot.core.errors import ConfigurationError
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Reading, Source, expand, sources_from
 from isoglot.modules.checkpoint import load_config, weight_names
@@ -60,7 +60,7 @@ def init(
         PosixPath('recipe.yaml')
     """
     out = Path(out)
-    codes = codes_of(languages)
+    codes = split_codes(languages)
     if len(codes) != 2:
         raise ConfigurationError(f"got {len(codes)} languages for a bitext; pass languages=('en', 'de')")
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)

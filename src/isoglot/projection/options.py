@@ -10,7 +10,7 @@ from isoglot.aligners.load_aligner import aligner_request
 from isoglot.aligners.options import AnyAligner, aligner_options, own_class_option
 from isoglot.core.checks import did_you_mean, validated
 from isoglot.core.errors import ConfigurationError
-from isoglot.core.languages import codes_of
+from isoglot.core.languages import split_codes
 from isoglot.core.options import Options, OutputText, internal, one_or_more, option, option_names
 from isoglot.formats.sources import READING
 from isoglot.projection.rule import GAP
@@ -159,7 +159,7 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
 def _name_languages(values: dict[str, Any], languages: str | Sequence[str]) -> None:
     """Set both languages from ``languages=("en", "de")``, which other functions have too."""
     names = ("source_language", "target_language")
-    tags = codes_of(languages) if isinstance(languages, str) else list(languages)
+    tags = split_codes(languages) if isinstance(languages, str) else list(languages)
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
     if any(values.get(name) for name in names):

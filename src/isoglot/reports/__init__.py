@@ -12,10 +12,10 @@ Read ``render.py`` first: ``report`` has this order. The words of this room:
   a table that is shown.
 - *measure*: a task, split and metric. *score*: a mean over seeds.
 - *label*: what a report calls a run. Runs of one label and different seeds are one row.
-- *figure*: a drawing, of a run's ``figures`` folder or made here; *chart*: the figure as SVG.
+- *figure*: a drawing, of a run's ``figures`` folder or made here, and never a number; *chart*: the figure as SVG.
 - *setting*: of a row of a paper, ``zero-shot`` or ``translate-train``; of a cell, the *changes* of its study's sizes.
-- *options* of a row of results: those of its evaluation (``Result.settings`` writes them as text). *axis*: the option
-  that a sweep varies.
+- *options* of a row of results: those of its evaluation (``Result.settings`` writes them as text). *axis*: the value
+  of the recipe that a sweep varies, such as ``layer``; evaluation options are never an axis.
 - *measured*: the thing that a row of results or a curve is about, such as a task, language, split and metric.
 - *printed*: as the paper has it, even where that is wrong.
 - *comparison*: two systems on the same examples (``paired.compare``, public); beside the papers stand ours and theirs.

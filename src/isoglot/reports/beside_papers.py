@@ -133,7 +133,7 @@ class _Builder:
         if len(seeds) > 1:
             parts.append(f"Mean ± standard deviation over seeds {', '.join(map(str, seeds))}.")
         if self.is_paper and self.scale not in ("", "paper"):
-            parts.append("At this scale compare the order of rows, not the figures.")
+            parts.append("At this scale compare the order of rows, not the numbers.")
         return " ".join(parts)
 
     # Lines: what was measured
@@ -216,8 +216,10 @@ class _Builder:
             reasons = "; ".join(dict.fromkeys(cell.unavailable for cell in cells if cell.unavailable))
             if reasons:
                 note = self.result.note(f"Not available: {reasons}.")
-                return TableCell("–", note=note, title=reasons)
-            return TableCell("…", title="not measured yet") if cells else TableCell("–", title="not measured")
+                return TableCell("–", note=note, tooltip=reasons)
+            if cells:
+                return TableCell("…", tooltip="not measured yet")
+            return TableCell("–", tooltip="not measured")
         notes = list(dict.fromkeys(cell.note for cell in cells if cell.note and cell.note != shared_note))
         # Say so if other columns of the line have, or will have, more seeds than this one.
         seeds = line.values[column.id].keys()
@@ -232,9 +234,9 @@ class _Builder:
             notes.append(f"Over seed{'s' * (score.seeds > 1)} {listed} alone.")
         if covered := line.covered.get(column.id):
             notes.append(_covered_note(covered))
-        title = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}"
+        tooltip = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}"
         note = self.result.note(" ".join(notes)) if notes else 0
-        return TableCell.of(score.mean, column.metric, sd=score.sd, note=note, title=title)
+        return TableCell.of(score.mean, column.metric, sd=score.sd, note=note, tooltip=tooltip)
 
     def _paper_value(self, row: PaperRow, column: PaperColumn, covered: Sequence[str]) -> PaperValue | None:
         """Return the paper's value; if our mean covers only some columns, the paper's mean over the same columns.
@@ -257,7 +259,7 @@ class _Builder:
         """
         coverages = {line.covered.get(column.id, ()) for line in self.lines if column.id in line.values}
         if len(coverages) > 1:
-            return TableCell("–", title="our means above are over different columns")
+            return TableCell("–", tooltip="our means above are over different columns")
         covered = next(iter(coverages), ())
         return self._paper_cell(self._paper_value(row, column, covered), row, column, covered)
 
@@ -271,12 +273,12 @@ class _Builder:
             note = self.result.note(_covered_note(covered))
             return TableCell.of(value.value, column.metric, note=note)
         if column.bound:
-            return TableCell(f"< {value.value:g}", value.value, title="the paper gives a bound alone")
+            return TableCell(f"< {value.value:g}", value.value, tooltip="the paper gives a bound alone")
         if not value.reason:
             return TableCell.of(value.value, column.metric)
         self.misprints[value.reason].append(f"{row.name}, {column.id}: {value.printed:g}")
-        note, title = self.result.note(value.reason), f"printed as {value.printed:g}"
-        return TableCell.of(value.value, column.metric, note=note, title=title)
+        note, tooltip = self.result.note(value.reason), f"printed as {value.printed:g}"
+        return TableCell.of(value.value, column.metric, note=note, tooltip=tooltip)
 
     # Notes on the whole table
 
@@ -328,7 +330,7 @@ class _Builder:
         if remeasured:
             first = " / ".join((*remeasured[0].row, *remeasured[0].column))
             self.result.note(
-                f"{len(remeasured)} figures were measured again with another value; the last one counts "
+                f"{len(remeasured)} numbers were measured again with another value; the last one counts "
                 f"(first: {first})."
             )
 
@@ -351,8 +353,8 @@ def _heading(column: PaperColumn) -> Column:
     group, _, label = column.id.rpartition(".")
     if column.language and label == column.metric:
         group = column.language
-    title = column.language or column.task or column.metric
-    return Column(_NAMES.get(label, label), title, _NAMES.get(group, group), column.average)
+    tooltip = column.language or column.task or column.metric
+    return Column(_NAMES.get(label, label), tooltip, _NAMES.get(group, group), column.average)
 
 
 def _covered_note(columns: Sequence[str]) -> str:

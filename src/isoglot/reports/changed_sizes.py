@@ -28,7 +28,7 @@ class SizeChanges:
         # The sizes that each row depends on: all sizes of the row's cells, which may depend on different ones.
         self._sizes_of_row: dict[tuple[tuple[str, ...], str, str], set[str]] = {}
         for cell in cells:
-            self._sizes_of_row.setdefault(_row_of(cell), {_VARIANT}).update(cell.sizes)
+            self._sizes_of_row.setdefault(_row_in_study(cell), {_VARIANT}).update(cell.sizes)
         settings = dict.fromkeys(cell.setting for cell in cells)
         first, *others = [_changes_in(setting) for setting in settings]
         self.shared: list[str] = []
@@ -41,7 +41,7 @@ class SizeChanges:
 
         It has the labels that a user gave, and the changes of sizes that the row depends on, without the shared ones.
         """
-        sizes_of_row = self._sizes_of_row[_row_of(cell)]
+        sizes_of_row = self._sizes_of_row[_row_in_study(cell)]
         shown = []
         for change in _changes_in(cell.setting):
             is_hidden = change in self.shared or _size_of(change) not in sizes_of_row
@@ -116,8 +116,11 @@ def _insert(names: list[str], more: Sequence[str]) -> None:
             place += 1
 
 
-def _row_of(cell: Cell) -> tuple[tuple[str, ...], str, str]:
-    """Return the three fields that all cells of one row share."""
+def _row_in_study(cell: Cell) -> tuple[tuple[str, ...], str, str]:
+    """Return the three fields that cells of one row of one study share.
+
+    In the table, rows of two studies may still become one row: rule 3 of :class:`SizeChanges`.
+    """
     return cell.row, cell.run, cell.setting
 
 

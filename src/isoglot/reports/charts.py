@@ -147,13 +147,14 @@ def _short_number(value: float) -> str:
 def _x_of_lines(figure: Lines, places: Sequence[float]) -> Any:
     """Make the x axis of lines.
 
-    1. In the chart of a sweep, whose lines have intervals, each value that was tried has a tick; above 16 values Vega
-       chooses. The axis reaches from the first of ``places`` to the last: bars stand beside the value that was tried.
+    1. In the chart of a sweep, whose lines have intervals, and on a logarithmic axis, each value that was tried has a
+       tick; above 16 values Vega chooses. The axis reaches from the first of ``places``, where points are drawn, to the
+       last: points with bars stand beside the value that was tried.
     2. Steps of a training and layers are whole numbers, and so are their ticks. There is no half layer.
     3. Other axes are left to Vega.
     """
     steps = sorted({x for series in figure.series for x in series.x})
-    if any(series.interval is not None for series in figure.series):  # 1
+    if figure.x_scale == "log" or any(series.interval is not None for series in figure.series):  # 1
         ticks = alt.Axis(values=steps, format="~g") if len(steps) <= _FEW else alt.Axis(format="~g")
         scale = alt.Scale(type=figure.x_scale, domain=[min(places), max(places)], nice=False, padding=12)
         return alt.X("at:Q", title=figure.x_label, scale=scale, axis=ticks)
@@ -292,7 +293,8 @@ def _correlations(figure: Scatter) -> str:
     sentence = "; ".join(parts)
     if sign < 0 and any("ρ" in part for part in parts):
         sentence += f", of {figure.x_label} with the negated {figure.y_label}"
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    # A sentence on groups begins with the name of a group, which keeps its spelling.
+    return f"{sentence}." if figure.each_group else f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:

@@ -9,29 +9,37 @@ import numpy as np
 from isoglot.core.languages import common_code
 from isoglot.reports.table import Column, Table, TableCell, TableRow, shown_number, slug
 from isoglot.results.confusion import Confusion, ConfusionMatrix
+from isoglot.results.rows import typed_options
 
 MOST_LABELS = 24
-"""Labels of a task up to which all pairs are shown; of more, the pairs that were confused most often."""
+"""With at most this many labels the table is the whole matrix; with more it lists the most frequent confusions."""
 _PAIRS = 30
-"""How many confused pairs are listed of a task with more labels."""
+"""Number of confusions in such a list."""
 
 
 def confusion_tables(confusions: Sequence[tuple[Confusion, str]]) -> list[Table]:
     """Make a table for each run, task, split and options. Counts of several seeds are added.
 
+    Where a run was evaluated with several options, the options stand behind its name: ``tlm (layer=3)``.
+
     ``confusions``: Each with the name of its run.
     """
-    grouped: dict[tuple[str, str, str, str], list[Confusion]] = {}
-    for found, run in confusions:
-        about = found.about
-        task, split, options = (str(about.get(name) or "") for name in ("task", "split", "options"))
-        key = (run, task, split, options)
-        grouped.setdefault(key, []).append(found)
-    return [_table(run, task, split, members) for (run, task, split, _), members in grouped.items()]
+    grouped: dict[tuple[str, str, str], dict[str, list[Confusion]]] = {}
+    for confusion, run in confusions:
+        about = confusion.about
+        key = (run, str(about.get("task") or ""), str(about.get("split") or ""))
+        options = typed_options(about.get("options") or {})
+        grouped.setdefault(key, {}).setdefault(options, []).append(confusion)
+    tables = []
+    for (run, task, split), by_options in grouped.items():
+        for options, members in by_options.items():
+            label = f"{run} ({options})" if options and len(by_options) > 1 else run
+            tables.append(_table(label, task, split, members))
+    return tables
 
 
 def _table(run: str, task: str, split: str, members: Sequence[Confusion]) -> Table:
-    """Show the counts of one run, all languages below each other."""
+    """Show the counts of one run with one choice of options, all languages below each other."""
     languages: dict[str, ConfusionMatrix] = {}
     for member in members:
         for language, matrix in member.languages.items():
@@ -51,6 +59,7 @@ def _table(run: str, task: str, split: str, members: Sequence[Confusion]) -> Tab
     columns += [Column(name, group="in %") for name in ("precision", "recall", "F1")]
     table = Table(slug([task, split, "confusion", run]), title, caption, "label", columns, secondary=True)
     for language, matrix in languages.items():
+        # The labels of this language may be fewer than those of the table, and in another order.
         place = {label: number for number, label in enumerate(matrix.labels)}
         for score, counts in zip(matrix.classes(), matrix.counts.tolist(), strict=True):
             if not score.examples and not score.predicted:
@@ -58,6 +67,7 @@ def _table(run: str, task: str, split: str, members: Sequence[Confusion]) -> Tab
             cells = []
             for label in labels:
                 count = counts[place[label]] if label in place else 0
+                # Bold: right predictions, the diagonal of the matrix.
                 cells.append(TableCell(f"{count:,}", float(count), best=label == score.label and count > 0))
             cells += [
                 TableCell(shown_number(value), value) for value in (score.precision, score.recall, score.f1)
@@ -78,16 +88,15 @@ def _added(one: ConfusionMatrix, other: ConfusionMatrix) -> ConfusionMatrix:
 
 
 def _listed_pairs(title: str, caption: str, languages: dict[str, ConfusionMatrix]) -> Table:
-    """List the pairs of labels that were confused most often, for a task with too many labels for a square table."""
-    rows = Confusion(languages).rows()
-    wrong = [
-        (count, language, label, said) for language, label, said, count in rows if label != said and count
-    ]
+    """List the pairs of labels that were confused most often, for a task with too many labels for a whole matrix."""
+    wrong = []
+    for language, label, predicted, count in Confusion(languages).rows():
+        if label != predicted and count:
+            wrong.append((count, language, label, predicted))
     wrong.sort(key=lambda pair: (-pair[0], pair[1:]))
-    texts: list[list[str | TableCell]] = [
-        [label, language, said, TableCell(f"{count:,}", float(count))]
-        for count, language, label, said in wrong[:_PAIRS]
-    ]
+    texts: list[list[str | TableCell]] = []
+    for count, language, label, predicted in wrong[:_PAIRS]:
+        texts.append([label, language, predicted, TableCell(f"{count:,}", float(count))])
     caption += f" The {len(texts)} most frequent of {len(wrong)} pairs."
     table = Table.listing(title, caption, ["label", "language", "predicted", "examples"], texts)
     table.secondary = True

@@ -30,8 +30,7 @@ def to_csv(table: Table) -> str:
     """
     spread = [any(row.cells[i].sd is not None for row in table.rows) for i in range(len(table.columns))]
     heading = [table.corner, "kind", "detail"]
-    for column, has_sd in zip(table.columns, spread, strict=True):
-        name = f"{column.group} {column.label}".strip()
+    for name, has_sd in zip(table.full_headings, spread, strict=True):
         heading += [name, f"{name} sd"] if has_sd else [name]
     lines = [[_disarmed(text) for text in heading]]
     for row in table.rows:
@@ -87,7 +86,7 @@ def _tex(text: str) -> str:
 
 def to_text(table: Table) -> str:
     """The table for a terminal, columns lined up, notes below."""
-    lines = [[table.corner, *(f"{column.group} {column.label}".strip() for column in table.columns)]]
+    lines = [[table.corner, *table.full_headings]]
     for row in table.rows:
         indent = "  " if row.is_indented else ""
         detail = f" ({row.detail})" if row.detail else ""

@@ -85,11 +85,11 @@ class LineSeries(_FigurePart):
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
-        others = [values for values in (self.y, self.sd, self.interval) if values is not None]
-        if any(len(values) != len(self.x) for values in others):
-            raise ValueError(
-                f"{self.label!r} has {len(self.x)} x and {len(self.y)} y; both must have the same length"
-            )
+        for name, values in (("y", self.y), ("sd", self.sd), ("interval", self.interval)):
+            if values is not None and len(values) != len(self.x):
+                raise ValueError(
+                    f"{self.label!r} has {len(self.x)} x and {len(values)} {name}; both must have the same length"
+                )
         if self.x != sorted(self.x):
             raise ValueError(f"x of {self.label!r} does not ascend")
         return self
@@ -104,6 +104,15 @@ class Lines(_Figure):
     y_label: str = "AER (%)"
     series: Annotated[list[LineSeries], Field(min_length=1)]
     better: Literal["lower", "higher"] | None = None  # `lower` or `higher` marks the best point of each line
+
+    @model_validator(mode="after")
+    def _x_has_a_logarithm(self) -> Self:
+        for series in self.series:
+            if self.x_scale == "log" and series.x[0] <= 0:
+                raise ValueError(
+                    f"x of {series.label!r} is {series.x[0]:g}; on a log x_scale it must be above 0"
+                )
+        return self
 
 
 class Bar(_FigurePart):

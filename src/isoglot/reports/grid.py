@@ -93,8 +93,8 @@ def overview(scores: ReportScores, source: str) -> Table | None:
         languages = target_languages(scores, measure, source)
         name = metric_name(measure.metric)
         arrow = " ↓" if lower_is_better(measure.metric) else ""
-        title = f"{name}, mean over {', '.join(languages)}"
-        slots.append(_Slot(measure, languages, Column(name + arrow, title, measure.title)))
+        tooltip = f"{name}, mean over {', '.join(languages)}"
+        slots.append(_Slot(measure, languages, Column(name + arrow, tooltip, measure.title)))
     caption = f"Means over the languages measured, {source} left out where there are two others."
     if any(slot.heading.label.endswith("↓") for slot in slots):
         caption += " Higher is better, but lower under ↓."
@@ -319,12 +319,12 @@ def _column(scores: ReportScores, slot: _Slot) -> list[TableCell]:
 def _cell(scores: ReportScores, slot: _Slot, run: str, score: Score | None) -> TableCell:
     """Show a run's mean over seeds, or a dash whose tooltip gives the reason."""
     if score is not None:
-        title = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}, n = {score.examples:,}"
-        return TableCell.of(score.mean, slot.measure.metric, sd=score.sd, title=title)
-    if not slot.heading.average:
-        return TableCell("–", title="not measured")
+        tooltip = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}, n = {score.examples:,}"
+        return TableCell.of(score.mean, slot.measure.metric, sd=score.sd, tooltip=tooltip)
+    if len(slot.languages) == 1:
+        return TableCell("–", tooltip="not measured")
     measured = scores.languages(slot.measure, run)
     lacking = [lang for lang in slot.languages if lang not in measured]
     if lacking:
-        return TableCell("–", title=f"no mean: {', '.join(lacking)} missing")
-    return TableCell("–", title="no mean: no seed has everything")
+        return TableCell("–", tooltip=f"no mean: {', '.join(lacking)} missing")
+    return TableCell("–", tooltip="no mean: no seed has everything")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,14 @@ _COLOUR = re.compile(r"var\((--\w+)\)")
 
 
 def figures(runs: str | Path | Result | Iterable[str | Path | Result]) -> dict[str, alt.Chart]:
-    """The charts of runs: results of sweeps, losses and speed of trainings, and what analyses and studies drew.
+    """Return the charts of runs: results of sweeps, losses and speed of trainings, and figures of analyses and studies.
 
     Args:
         runs: Folders of runs, studies or analyses, files of results, or results; ``LABEL=FOLDER`` names a run.
 
     Returns:
-        Charts by their titles, in the order of the report: ``figures("runs/tlm")["Loss"].save("loss.svg")``.
+        Charts by their titles, in the order of the report: ``figures("runs/tlm")["loss"].save("loss.svg")``. Charts of
+        one title are numbered: ``loss``, ``loss (2)``.
 
     Raises:
         ConfigurationError: The folders hold no figure.
@@ -52,14 +53,14 @@ def figures(runs: str | Path | Result | Iterable[str | Path | Result]) -> dict[s
     charts: dict[str, alt.Chart] = {}
     for chart in drawn:
         for (panel, _), described in zip(chart.panels, chart.altair, strict=True):
-            title = " ".join(filter(None, (chart.title, panel)))
+            title = _free_title(" ".join(filter(None, (chart.title, panel))), charts)
             spec = _with_colours(described.to_dict(), colours)
             charts[title] = alt.Chart.from_dict({**spec, "title": title})
     return charts
 
 
 def tables(runs: str | Path | Result | Iterable[str | Path | Result], **options: Any) -> list[Table]:
-    """The tables that ``isoglot report compare`` prints: a row for each run, the mean and deviation of its seeds.
+    """Return the tables of ``isoglot report compare``: a row for each run, the mean and deviation of its seeds.
 
     Runs of a sweep are named by what differs: ``tlm layer=4``. Each run after the first has its difference below it.
 
@@ -81,8 +82,17 @@ def tables(runs: str | Path | Result | Iterable[str | Path | Result], **options:
     return found
 
 
+def _free_title(title: str, taken: Container[str]) -> str:
+    """Return the title, with a number behind it if another chart has the title already."""
+    free, number = title, 2
+    while free in taken:
+        free = f"{title} ({number})"
+        number += 1
+    return free
+
+
 def _with_colours(value: Any, colours: dict[str, str]) -> Any:
-    """A chart's description with colours in place of a page's variables."""
+    """Replace the variables of a page's style sheet, ``var(--c0)``, by colours in a chart's description."""
     if isinstance(value, dict):
         return {key: _with_colours(inner, colours) for key, inner in value.items()}
     if isinstance(value, list):

@@ -4,8 +4,8 @@ With the counts of every example (:class:`isoglot.results.example_counts.Example
 each sample, never averaged over examples:
 
 * approximate randomisation for p: the outputs of the two systems are exchanged at random, example by example; p is the
-  share of exchanges whose difference is at least as large, either way. With few differing examples all exchanges are
-  counted, and p is exact (for accuracy the sign test's).
+  share of exchanges whose difference is at least as large as the observed one, either way. With few differing examples
+  all exchanges are counted, and p is exact (for accuracy the sign test's).
 * the bootstrap for the interval: examples are drawn with replacement, the same ones for both systems.
 
 Source: Noreen 1989 and Yeh 2000 (*More accurate tests for the statistical significance of result differences*);
@@ -47,14 +47,14 @@ class Comparison(Tabular):
     """Two systems on the same examples.
 
     Args:
-        metric: What was measured, in %.
-        first: The first system's value.
-        second: The second system's.
+        metric: Name of the metric.
+        first: Value of the first system, in %.
+        second: Value of the second system, in %.
         low: Lower end of the 95 % interval of the difference, first − second.
-        high: Upper end.
+        high: Upper end of this interval.
         p: Two-sided p of no difference.
-        examples: How many examples there are.
-        differing: In how many of them the systems' counts differ.
+        examples: Number of examples.
+        differing: Number of examples in which the systems' counts differ.
         about: ``task``, ``language``, ``split``, and the runs as ``first`` and ``second``, where they are known.
     """
 
@@ -74,16 +74,15 @@ class Comparison(Tabular):
         return self.first - self.second
 
     def to_dict(self) -> dict[str, Any]:
-        """What was compared, both values, and how sure the difference is."""
+        """Return task, language and split if they are known, then all other fields, then the difference."""
         what = {name: self.about[name] for name in ("task", "language", "split") if name in self.about}
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "about"}
         return {**what, **values, "difference": self.difference}
 
     def __str__(self) -> str:
         about = "".join(f"{self.about[name]} " for name in ("task", "language") if self.about.get(name))
-        difference, low, high = (
-            shown_number(value, signed=True) for value in (self.difference, self.low, self.high)
-        )
+        signed = (self.difference, self.low, self.high)
+        difference, low, high = (shown_number(value, signed=True) for value in signed)
         return (
             f"{about}{self.metric}: {shown_number(self.first)} against {shown_number(self.second)}, {difference} "
             f"({CONFIDENCE} % interval {low} to {high}, {shown_p(self.p)}, {self.examples:,} examples)"
@@ -206,7 +205,8 @@ class _Pair:
     """One metric of both systems: their counts, and by how much the counts of the second exceed those of the first.
 
     A row of ``first``, ``second`` and ``change`` is one example: the numerators of all runs, then the denominators of
-    all. Two runs, of which one has 3 of 4 words right and the other 2 of 4, make the row ``[3, 2, 4, 4]``.
+    all; each run has one number for each class that the metric counts (one for accuracy). Two runs, of which one has
+    3 of 4 words right and the other 2 of 4, make the row ``[3, 2, 4, 4]``.
     """
 
     def __init__(self, first: Sequence[ExampleCounts], second: Sequence[ExampleCounts]) -> None:
@@ -226,11 +226,11 @@ class _Pair:
     def difference(self, first: Floats, second: Floats) -> Floats:
         """Compute first − second from sums over examples; a system's value is the mean over its runs.
 
-        **Shape**: (..., counts) to (...).
+        **Shape**: (..., counts) to (...), where counts are the numbers of a row of ``first``.
         """
         values = []
         for sums in (first, second):
-            # (..., numerators or denominators, run, class); the axis of the two halves comes first.
+            # Split a row into (numerators or denominators, run, class), and put the axis of the two halves first.
             top, bottom = np.moveaxis(sums.reshape(*sums.shape[:-1], 2, self.runs, -1), -3, 0)
             values.append(combined(top, bottom, self.combine).mean(-1))
         return np.asarray(values[0] - values[1])
@@ -252,14 +252,15 @@ def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
     seen = np.zeros(len(pairs), np.int64)
     count = 0
     generator = np.random.default_rng(seed_for(seed, "exchange"))
-    for rows in [0] if exact else _blocks(samples, len(differ)):
+    # A row of `swaps` is one exchange: 1 for each example that is exchanged. [0]: one pass, `product` lists all rows.
+    for block_size in [0] if exact else _block_sizes(samples, len(differ)):
         if exact:
             swaps = np.array([*product((0.0, 1.0), repeat=len(differ))])  # 2
         else:
-            swaps = generator.integers(0, 2, (rows, len(differ)), np.int32).astype(np.float64)
+            swaps = generator.integers(0, 2, (block_size, len(differ)), np.int32).astype(np.float64)
         count += len(swaps)
         for i, pair in enumerate(pairs):
-            # An exchanged example adds the second system's surplus to the first, and takes it from the second.
+            # An exchanged example adds its change (second − first) to the first sum, and takes it from the second.
             moved = swaps @ pair.change[differ]
             exchanged = pair.difference(pair.first.sum(0) + moved, pair.second.sum(0) - moved)
             observed = pair.difference(pair.first.sum(0), pair.second.sum(0))
@@ -268,24 +269,26 @@ def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
 
 
 def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[float, float]]:
-    """Find the middle 95 % of the differences of bootstrap samples; the draws 0, 0, 2 weigh examples by 2, 0, 1."""
+    """Find the middle 95 % of the differences of bootstrap samples.
+
+    A sample draws as many examples as there are: the draws 0, 0, 2 count example 0 twice, 1 never and 2 once.
+    """
     examples = len(pairs[0])
     generator = np.random.default_rng(seed_for(seed, "bootstrap"))
     differences: list[list[Floats]] = [[] for _ in pairs]
-    for rows in _blocks(samples, examples):
-        drawn = generator.integers(0, examples, (rows, examples), np.int32)
+    for block_size in _block_sizes(samples, examples):
+        drawn = generator.integers(0, examples, (block_size, examples), np.int32)
         # One count of all samples at once: the draws of sample k are moved to k · examples and above.
-        drawn += (np.arange(rows, dtype=np.int32) * examples)[:, None]
-        times = (
-            np.bincount(drawn.ravel(), minlength=rows * examples).reshape(rows, examples).astype(np.float64)
-        )
+        drawn += (np.arange(block_size, dtype=np.int32) * examples)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=block_size * examples)
+        times = counts.reshape(block_size, examples).astype(np.float64)
         for drawn_differences, pair in zip(differences, pairs, strict=True):
             drawn_differences.append(pair.difference(times @ pair.first, times @ pair.second))
     ends = [np.quantile(np.concatenate(blocks), TAILS) for blocks in differences]
     return [(float(low), float(high)) for low, high in ends]
 
 
-def _blocks(samples: int, examples: int) -> Iterator[int]:
+def _block_sizes(samples: int, examples: int) -> Iterator[int]:
     """Yield how many samples to draw at a time, so that their random numbers fit in memory."""
     size = max(1, min(samples, _BLOCK // max(1, examples)))
     for start in range(0, samples, size):
@@ -365,9 +368,8 @@ def _evaluations(side: Predictions) -> Iterator[tuple[Key, CountsFile]]:
     if isinstance(side, Mapping):
         if wrong := [name for name, counts in side.items() if not isinstance(counts, ExampleCounts)]:
             raise ConfigurationError(
-                f"{wrong[0]}: expected ExampleCounts, got "
-                f"{shortened(side[wrong[0]])}; isoglot.results.example_counts.shares "
-                "makes them of one number from 0 to 1 per example"
+                f"{wrong[0]}: expected ExampleCounts, got {shortened(side[wrong[0]])}; "
+                "isoglot.results.example_counts.shares makes them of one number from 0 to 1 per example"
             )
         yield ("", "", ""), CountsFile({}, side)
         return
@@ -375,9 +377,8 @@ def _evaluations(side: Predictions) -> Iterator[tuple[Key, CountsFile]]:
     files = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
     if not files or not files[0].is_file():
         raise InputError(
-            f"holds no counts of examples (*{ENDING}); evaluate with [[predictions='{path}']], and add "
-            "[[again=True]] if "
-            "predictions exist already",
+            f"holds no counts of examples (*{ENDING}); evaluate with [[predictions='{path}']], and add [[again=True]] "
+            "if predictions exist already",
             path=path,
         )
     for file in files:

@@ -15,8 +15,11 @@ from isoglot.reports.stats import CONFIDENCE, shown_p
 from isoglot.reports.table import Table, TableCell, decimals, shown_number
 from isoglot.results.example_counts import CountsFile
 
-_SETTINGS = ("task", "language", "split", "seed", "checkpoint_hash", "options")
-"""Fields by which counts of examples find their row of results, whose run may have another name in a report."""
+_MATCHED_FIELDS = ("task", "language", "split", "seed", "checkpoint_hash", "options")
+"""Fields that counts share with the row of results measured with them.
+
+The run's name is not one of them: a report may have changed it.
+"""
 
 CountsBySeed = dict[Any, CountsFile]
 
@@ -62,11 +65,11 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
             rows.append([
                 run, Measure(task, split, metric).title, language, metric_name(metric),
                 TableCell.of(comparison.first, metric), TableCell.of(comparison.second, metric),
-                TableCell.of(difference, metric, signed=True, title=f"{difference:.3f}"), " to ".join(ends),
+                TableCell.of(difference, metric, signed=True, tooltip=f"{difference:.3f}"), " to ".join(ends),
                 # the heading says p
-                TableCell(shown_p(p).removeprefix("p ").removeprefix("= "), p, title=f"p = {p:.5f}"),
+                TableCell(shown_p(p).removeprefix("p ").removeprefix("= "), p, tooltip=f"p = {p:.5f}"),
                 TableCell(f"{comparison.examples:,}", float(comparison.examples),
-                          title=f"{comparison.differing:,} of them differ"),
+                          tooltip=f"{comparison.differing:,} of them differ"),
             ])  # fmt: skip
     if not rows:
         return None
@@ -93,8 +96,8 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
 
 
 def _key(about: Mapping[str, Any]) -> str:
-    """Return the fields of ``_SETTINGS`` as one text."""
-    return json.dumps([about.get(name) for name in _SETTINGS], sort_keys=True)
+    """Return the values of :data:`_MATCHED_FIELDS` as one text, by which counts find their row of results."""
+    return json.dumps([about.get(name) for name in _MATCHED_FIELDS], sort_keys=True)
 
 
 def _compared(first: CountsBySeed, second: CountsBySeed) -> Comparison | None:

@@ -1,6 +1,6 @@
-"""The four papers' own figures: every number of their tables, and where an average was printed wrong.
+"""The four papers' own numbers: every number of their tables, and where an average was printed wrong.
 
-The figures lie beside this module as ``data/papers.json``. Averages that are not the means of the printed columns are
+The numbers lie beside this module as ``data/papers.json``. Averages that are not the means of the printed columns are
 corrected, such as the zero-shot averages of WEAM's Table 1.
 """
 
@@ -37,7 +37,7 @@ class PaperColumn:
     quantity: str = ""  # `sup`, `zs` or `delta` of derived languages
     average: bool = False
     system: str = ""  # where a column stands for a system
-    bound: bool = False  # the paper prints that its figures are below these, not what they are
+    bound: bool = False  # the paper gives upper bounds, `< 0.01`, in place of values
 
     @property
     def labels(self) -> frozenset[str]:
@@ -85,16 +85,16 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class PaperValue:
-    """A figure of a paper."""
+    """A number of a paper."""
 
-    value: float  # the figure to compare with: recomputed where the paper's own is a wrong mean
+    value: float  # the number to compare with: recomputed if the paper printed a wrong mean
     printed: float
-    reason: str = ""
+    reason: str = ""  # why the number was recomputed; empty if it was not
 
 
 @dataclass(frozen=True)
 class Correction:
-    """A printed figure that its own table contradicts."""
+    """A printed number that other numbers of the same paper contradict."""
 
     paper: str
     table: str
@@ -111,7 +111,7 @@ class PaperTable:
     """One table of one paper."""
 
     paper: str
-    number: str  # `1`, or `E` for figures given in the text
+    number: str  # `1`, or `E` for numbers given in the text
     title: str
     kind: str  # `results`, `data`, `hyperparameters`, `architecture` or `cost`
     columns: tuple[PaperColumn, ...]
@@ -134,18 +134,23 @@ class PaperTable:
         return f"{PAPERS[self.paper]}, {number}"
 
     def column(self, *labels: str) -> PaperColumn:
-        """The one column that has all these labels: its id, or its task, metric, language, quantity and system."""
-        exact = [column for column in self.columns if labels == (column.id,)]
-        columns = exact or [column for column in self.columns if set(labels) <= column.labels]
+        """Find the one column that has all these labels: its id, or its task, metric, language, quantity, system."""
+        columns = self._columns_of(*labels)
         if len(columns) != 1:
             names = [column.id for column in columns or self.columns]
             raise _unknown(f"{self.name}: column", labels, names, several=bool(columns))
         return columns[0]
 
-    def row(self, *labels: str) -> PaperRow:
-        """The one row that has all these labels: as printed, with its setting, or values of its attributes.
+    def _columns_of(self, *labels: str) -> list[PaperColumn]:
+        """List the columns that have all these labels, or the one column whose id they are."""
+        # The id of a column that `extended` added is all its labels in one text.
+        exact = [column for column in self.columns if column.id == " / ".join(labels)]
+        return exact or [column for column in self.columns if set(labels) <= column.labels]
 
-        Where rows of several settings have them, the zero-shot one is meant.
+    def row(self, *labels: str) -> PaperRow:
+        """Find the one row that has all these labels: as printed, with its setting, or values of its attributes.
+
+        If rows of several settings have the labels, the zero-shot row is meant.
         """
         rows = self.rows_of(*labels)
         if len(rows) > 1:
@@ -156,48 +161,53 @@ class PaperTable:
         return rows[0]
 
     def address(self, row: PaperRow) -> str:
-        """Return a row's name, with the attributes that other rows of the name lack: ``zero-shot / - MoCo / 250k``."""
+        """Return a text that names one row alone: its name, and the attributes in which rows of that name differ.
+
+        Two rows are called ``zero-shot / - MoCo``: the address of one of them is ``zero-shot / - MoCo / 250k``.
+        """
         namesakes = [r for r in self.rows if r.name == row.name]
-        values = [
-            str(value)
-            for key, value in row.attributes.items()
-            if key not in _UNLABELLED and any(r.attributes.get(key) != value for r in namesakes)
-        ]
+        values = []
+        for key, value in row.attributes.items():
+            if key not in _UNLABELLED and any(r.attributes.get(key) != value for r in namesakes):
+                values.append(str(value))
         return " / ".join([row.name, *dict.fromkeys(values)])
 
     def rows_of(self, *labels: str) -> list[PaperRow]:
-        """Every row that has all these labels, or those of one :meth:`address`.
+        """List the rows that have all these labels, or the parts of an :meth:`address`, given as one text.
 
-        A label as printed goes before an attribute of the same name.
+        If a single text is the printed label or the name of rows, only these rows are meant, and no row that has an
+        attribute of this value.
         """
-        exact = [row for row in self.rows if len(labels) == 1 and labels[0] in (row.name, row.label)]
+        # The label of a row that `extended` added is all its labels in one text.
+        exact = [row for row in self.rows if " / ".join(labels) in (row.name, row.label)]
         parts = set(labels[0].split(" / ") if len(labels) == 1 else labels) - {""}
         return exact or [row for row in self.rows if parts <= row.labels]
 
     def extended(self, row: Sequence[str], column: Sequence[str]) -> "PaperTable":
-        """The table with a row and a column that a study adds: last, and only if none has these labels."""
+        """Add a row and a column of a study, each as the last one, and only if no row or column has these labels."""
         rows, columns = self.rows, self.columns
         if not self.rows_of(*row):
             rows += (PaperRow(" / ".join(row), {}),)
-        if not any(set(column) <= known.labels for known in columns):
+        if not self._columns_of(*column):
             metric = column[-1] if column[-1] in COUNTS else ""
             columns += (PaperColumn(" / ".join(column), metric=metric),)
         return replace(self, rows=rows, columns=columns)
 
     def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:
-        """The figure in a row and column, a wrong one corrected; ``None`` where the paper has no number."""
+        """Return the number in a row and column, corrected if it is wrong; ``None`` if the paper has no number."""
         printed = row.values.get(column.id)
         if not isinstance(printed, int | float):
             return None
-        addresses = {(row.label, setting, column.id) for setting in ("", row.setting)}
-        wrong = next((c for c in self.corrections if (c.row, c.setting, c.column) in addresses), None)
+        # A correction without a setting holds in every setting.
+        keys = {(row.label, setting, column.id) for setting in ("", row.setting)}
+        wrong = next((c for c in self.corrections if (c.row, c.setting, c.column) in keys), None)
         if wrong is None:
             return PaperValue(float(printed), float(printed))
         mean = self.mean(row.values, column) if column.average else None
         return PaperValue(wrong.recomputed if mean is None else mean, float(printed), wrong.reason)
 
     def columns_of_mean(self, average: PaperColumn) -> list[PaperColumn]:
-        """The columns whose values an average column may be the mean of: rules 1 and 2 of :meth:`mean`."""
+        """List the columns over which an average column is a mean, by rules 1 and 2 of :meth:`mean`."""
         leaves_out_english = "zero_shot" in average.id
         columns = []
         for column in self.columns:
@@ -241,7 +251,7 @@ class PaperTable:
 
 @cache
 def paper_tables() -> tuple[PaperTable, ...]:
-    """All tables, in the order of the papers."""
+    """Return all tables, in the order of the papers."""
     tables = []
     for entry in _data()["tables"]:
         columns = []
@@ -262,7 +272,7 @@ def paper_tables() -> tuple[PaperTable, ...]:
 
 
 def paper_key(name: str) -> str:
-    """The key of the paper in a table's name, however it is written.
+    """Return the key of the paper in a table's name, whether the paper is written as a key or as in texts.
 
     Example:
         >>> paper_key("ALIGN-MLM:3")
@@ -272,7 +282,7 @@ def paper_key(name: str) -> str:
 
 
 def paper_table(name: str) -> PaperTable:
-    """The table called ``weam:Table1`` (``weam:1`` and ``weam:T1`` do as well).
+    """Return the table called ``weam:Table1``, ``weam:1`` or ``weam:T1``.
 
     Example:
         >>> paper_table("weam:Table2").row("weam").values["de"]
@@ -288,7 +298,7 @@ def paper_table(name: str) -> PaperTable:
 
 @cache
 def corrections() -> tuple[Correction, ...]:
-    """Every printed figure that its own paper contradicts."""
+    """Return every printed number that its own paper contradicts."""
     return tuple(Correction(**entry) for entry in _data()["corrections"])
 
 

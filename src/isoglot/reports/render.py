@@ -30,10 +30,11 @@ from isoglot.reports.headline import headlines
 from isoglot.reports.labels import labelled
 from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.reports.paired_table import paired_table
-from isoglot.reports.runs import Material, RunInfo, gather
+from isoglot.reports.run_infos import RunInfo
+from isoglot.reports.runs import Material, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
 from isoglot.reports.sweeps import sweep_figures
-from isoglot.reports.table import Table, TableCell, TableRow, shown_number, slug
+from isoglot.reports.table import LONGEST_SLUG, Table, TableCell, TableRow, shown_number
 from isoglot.reports.viewer import KEYS, Viewer
 from isoglot.results.rows import FILE_NAME, Result, append
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
@@ -95,7 +96,9 @@ def _distinguish_ids(tables: Sequence[Table]) -> None:
     for table in tables:
         name, number = table.id, 2
         while table.id in ids:
-            table.id = slug([name, str(number)])
+            ending = f"-{number}"
+            # A long name is cut so that the number fits behind it.
+            table.id = name[: LONGEST_SLUG - len(ending)].rstrip("-") + ending
             number += 1
         ids.add(table.id)
 

@@ -1,7 +1,7 @@
-"""Names that keep runs of one name apart: by the values in which they differ, else by folder, else by the recipe.
+"""Give different runs of one name different names: by the values that differ, else by folder, else by the recipe.
 
 Two runs called ``tlm``, of which one reads layer 1 and the other layer 2, become ``tlm layer=1`` and ``tlm layer=2``.
-``told_apart`` does it.
+Open ``told_apart`` first.
 """
 
 import json
@@ -16,7 +16,7 @@ from isoglot.results import rows as results
 from isoglot.runs.sweep import short_names, shown_value
 
 _MOST_VALUES = 5
-"""A name with more values than this is not read any more: the folder or the recipe names the run then."""
+"""A name with more values than this is too long to read: the folder or the recipe names the run instead."""
 _NOT_OF_A_SWEEP = ("seed", "name")
 
 
@@ -67,13 +67,13 @@ def varied_runs(runs: Sequence[NamedRun], labels: Sequence[str]) -> dict[str, Va
     ``labels``: The names that :func:`told_apart` gave the runs.
     """
     varied = {}
-    for name, members in _numbers_by_name(runs).items():
-        differing = _differing_values([runs[number] for number in members])
+    for name, members in _indices_by_name(runs).items():
+        differing = _differing_values([runs[index] for index in members])
         short = short_names(differing)
-        for number in members:
-            values = {short[key]: runs[number].values[key] for key in differing if key in runs[number].values}
+        for index in members:
+            values = {short[key]: runs[index].values[key] for key in differing if key in runs[index].values}
             label = name + "".join(f" {key}={shown_value(value)}" for key, value in values.items())
-            if values and labels[number] == label:
+            if values and labels[index] == label:
                 varied[label] = VariedRun(name, label, values)
     return varied
 
@@ -87,19 +87,19 @@ def told_apart(runs: Sequence[NamedRun]) -> list[str]:
         ['tlm layer=1', 'tlm layer=2']
     """
     names = [run.name for run in runs]
-    for members in _numbers_by_name(runs).values():
-        group = [runs[number] for number in members]
+    for members in _indices_by_name(runs).values():
+        group = [runs[index] for index in members]
         if _holds_several_runs(group):
-            for number, ending in zip(members, _endings(group), strict=True):
-                names[number] += ending
+            for index, ending in zip(members, _endings(group), strict=True):
+                names[index] += ending
     return names
 
 
-def _numbers_by_name(runs: Sequence[NamedRun]) -> dict[str, list[int]]:
-    """Group the places of runs in the list by the runs' names."""
+def _indices_by_name(runs: Sequence[NamedRun]) -> dict[str, list[int]]:
+    """Group the indices of runs in the list by the runs' names."""
     groups: dict[str, list[int]] = defaultdict(list)
-    for number, run in enumerate(runs):
-        groups[run.name].append(number)
+    for index, run in enumerate(runs):
+        groups[run.name].append(index)
     return groups
 
 
@@ -114,14 +114,14 @@ def _endings(group: Sequence[NamedRun]) -> list[str]:
     endings = [""] * len(group)
     for way in ways:
         sharing: dict[str, list[int]] = defaultdict(list)  # runs that share an ending so far
-        for number, ending in enumerate(endings):
-            sharing[ending].append(number)
+        for index, ending in enumerate(endings):
+            sharing[ending].append(index)
         for members in sharing.values():
-            same = [group[number] for number in members]
+            same = [group[index] for index in members]
             if not _holds_several_runs(same):
                 continue
-            for number, further in zip(members, way(same) or [""] * len(members), strict=True):
-                endings[number] += further
+            for index, further in zip(members, way(same) or [""] * len(members), strict=True):
+                endings[index] += further
     return endings
 
 

@@ -1,7 +1,7 @@
 """Read the folders given to a report: results, training curves, figures, and what is known of each run.
 
 ``gather`` is the way in. It searches the inputs (``_search``), then gives runs their names (``_name_runs``), and
-collects what is known of each run (``_infos``).
+collects what is known of each run (``run_infos``).
 """
 
 import re
@@ -15,42 +15,21 @@ from isoglot.core.languages import common_code
 from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
 from isoglot.reports.labels import RunLabels, labelled, named_run, with_recipes, with_run_names
+from isoglot.reports.run_infos import RunInfo, run_infos
 from isoglot.reports.run_names import NamedRun, VariedRun, told_apart, varied_runs
-from isoglot.reports.scores import Combination, row_labels, run_label
+from isoglot.reports.scores import Combination, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import rows as results
 from isoglot.results.confusion import ENDING as CONFUSION_ENDING
 from isoglot.results.confusion import Confusion
 from isoglot.results.example_counts import ENDING, CountsFile
-from isoglot.results.rows import Cell, Result
+from isoglot.results.rows import Cell, Result, name_without_seed
 from isoglot.runs.files import read_json
 from isoglot.runs.fingerprint import key_of
-from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.record import MANIFEST, RUN
 
 Counted = TypeVar("Counted", CountsFile, Confusion)
 _FIGURES = "figures"
-_HASH = re.compile("[0-9a-f]{16}")
-"""Hash of an encoder in a folder; of an encoder of the hub the name is recorded instead."""
-
-
-@dataclass(frozen=True)
-class RunInfo:
-    """A run as its folder describes it."""
-
-    name: str
-    run: str = ""  # the run's own name, without the options by which evaluations of it differ
-    encoder: str = ""  # the model that training started from; empty if not recorded
-    encoder_hash: str = ""  # of its weights; empty for new ones, and those of the hub
-    folder: str = ""
-    seeds: tuple[int, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-    results: int = 0  # rows of results
-
-    @property
-    def start(self) -> str:
-        """The encoder with the first digits of its hash."""
-        return f"{self.encoder} ({self.encoder_hash[:8]})" if self.encoder_hash else self.encoder
 
 
 @dataclass(frozen=True)
@@ -99,7 +78,8 @@ def gather(
     """
     inputs = [labelled(path) for path in paths]
     found = _search([path for _, path in inputs], gold)
-    if gold is not None and not found.material.alignments:
+    # Word links in a run's `figures` folder have gold links of their own, if any: `gold` judges input files alone.
+    if gold is not None and not any(_is_file_of_links(path) for _, path in inputs):
         raise ConfigurationError(
             "[[gold]] checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
         )
@@ -114,7 +94,7 @@ def gather(
     if names:
         _rename(material, names)
         records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
-    material.infos = _infos(material.rows, [*found.study_records, *records], combinations)
+    material.infos = run_infos(material.rows, [*found.study_records, *records], combinations)
     return material
 
 
@@ -145,7 +125,7 @@ def _search(paths: Sequence[Path], gold: Path | None) -> _Found:
     for path in _without_overlaps(paths):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
-        if path.is_file() and holds_alignments(path):
+        if _is_file_of_links(path):
             title = path.stem.replace("_", " ")
             found.material.alignments.append((title, read_alignments(path, gold)))
             continue
@@ -180,6 +160,11 @@ def _search(paths: Sequence[Path], gold: Path | None) -> _Found:
                 path=path,
             )
     return found
+
+
+def _is_file_of_links(path: Path) -> bool:
+    """Whether an input is a file of sentence pairs with word links; otherwise it is results, cells or a folder."""
+    return path.is_file() and holds_alignments(path)
 
 
 def _without_overlaps(paths: Sequence[Path]) -> list[Path]:
@@ -232,7 +217,10 @@ def _line_of(number: int, files: Sequence[Path]) -> int:
 
 def _rename(material: Material, names: Mapping[str, str]) -> None:
     """Call runs by other names, without their seeds."""
-    runs = list(dict.fromkeys([*map(run_label, material.rows), *(curve.run for curve in material.curves)]))
+    runs_with_rows = [run_label(row) for row in material.rows]
+    runs_with_curves = [curve.run for curve in material.curves]
+    runs_with_counts = [name for _, name in (*material.counts, *material.confusions)]
+    runs = list(dict.fromkeys([*runs_with_rows, *runs_with_curves, *runs_with_counts]))
     if unknown := [run for run in names if run not in runs]:
         raise ConfigurationError(
             f"[[rename]]: no results or curves of {', '.join(unknown)}; there are {', '.join(runs)}"
@@ -243,6 +231,8 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
         renamed.append(row if name is None else row.model_copy(update={"run": name}))
     material.rows = renamed
     material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
+    material.counts = [(counts, names.get(run, run)) for counts, run in material.counts]
+    material.confusions = [(confusion, names.get(run, run)) for confusion, run in material.confusions]
 
 
 def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
@@ -255,6 +245,7 @@ def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
     curve_names = labels.names([(curve.curve.run, curve.folder) for curve in found.curves])
     recipes = {}
     for record in found.run_records:
+        # Only the record of a training holds a whole recipe; values without objectives are not one.
         if record.get("recipe_hash") and "objectives" in (record.get("values") or {}):
             recipes[str(record["recipe_hash"])] = record["values"]
     runs = [named_run(row, file) for row, (_, file) in zip(rows, found.rows, strict=True)]
@@ -265,7 +256,8 @@ def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
         if values:
             recipe = str(record.get("recipe_hash") or key_of(values))
             recipes[recipe] = values
-            # The seeds of a run are one curve, and hashes cover seeds: so each curve has a seed of its own here.
+            # Seeds of one run become one curve. Their recipe hashes differ, because a hash covers the seed, and
+            # `told_apart` compares hashes within one seed only: so each curve must say its seed.
             seed = record.get("seed", values.get("seed"))
         else:
             # Without values the folder stands for the recipe: trainings in two folders are two runs.
@@ -282,13 +274,20 @@ def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
 
 
 def _named_counts(found: Sequence[tuple[Counted, Path]], labels: RunLabels) -> list[tuple[Counted, str]]:
-    """Give counts of predictions the names of their runs; two checkpoints of one name get two names."""
-    runs = []
+    """Give counts of predictions the names of their runs, as :func:`_name_runs` does for rows and curves.
+
+    ``tlm-seed1`` and ``tlm-seed2`` are both ``tlm``; two checkpoints of one name and seed get two names.
+    """
+    own_names = []
     for counts, file in found:
+        run_name = name_without_seed(str(counts.about.get("run")), counts.about.get("seed"))
+        own_names.append((run_name, file))
+    runs = []
+    for (counts, file), name in zip(found, labels.names(own_names), strict=True):
         about = counts.about
-        measured = tuple(str(about.get(name)) for name in ("task", "language", "split", "options"))
+        measured = tuple(str(about.get(key)) for key in ("task", "language", "split", "options"))
         run = NamedRun(
-            name=labels.of(file) or str(about.get("run")),
+            name=name,
             measured=measured,
             # PREDICTIONS/TASK/test-de.counts.safetensors: the folder of predictions belongs to one model.
             place=file.parent.parent,
@@ -307,8 +306,12 @@ def _curves(root: Path, records: list[Mapping[str, Any]]) -> list[_FoundCurve]:
     ``records``: Receives what each run records of itself, with the run's folder below ``root``.
     """
     curves: list[_FoundCurve] = []
-    states = [path.parent for path in root.rglob(TRAINER_STATE)]
-    trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
+    trained: set[Path] = set()
+    for state in root.rglob(TRAINER_STATE):
+        folder = state.parent
+        # The run is the folder that holds the checkpoint, unless the checkpoint alone was given.
+        is_checkpoint_of_run = folder != root and folder.name.startswith("checkpoint-")
+        trained.add(folder.parent if is_checkpoint_of_run else folder)
     for folder in sorted({path.parent for path in root.rglob(RUN)} | trained):
         record = (read_json(folder / RUN) or {}) | (read_json(folder / MANIFEST) or {})
         # A page travels: no paths of this machine.
@@ -333,63 +336,3 @@ def _take_figures(root: Path, material: Material) -> bool:
             title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
             material.alignments.append((title, read_alignments(path)))
     return any(path.suffix in (".json", ".jsonl") for path in paths)
-
-
-def _infos(
-    rows: Sequence[Result], records: Sequence[Mapping[str, Any]], combinations: Sequence[Combination]
-) -> dict[str, RunInfo]:
-    """Collect what is known of each run, and of each combination of runs that are shown as one row.
-
-    ``records``: What runs record of themselves; of several with one hash or one name the last one counts.
-    """
-    record_of_hash = {r["recipe_hash"]: r for r in records if r.get("recipe_hash")}
-    record_of_name = {r["name"]: r for r in records if r.get("name")}
-    rows_of: dict[str, list[Result]] = {}
-    for row, label in zip(rows, row_labels(rows), strict=True):
-        rows_of.setdefault(label, []).append(row)
-    members_of = {label: [label] for label in rows_of}
-    for combination in combinations:
-        models = dict.fromkeys(combination.models.values())
-        members_of[combination.name] = [run for run in models if run in rows_of]
-    infos = {}
-    for name, members in members_of.items():
-        if not members:
-            continue
-        member_records = []
-        for member in members:
-            # The record with a recipe hash that a row has; else the one of the run's name; else nothing is known.
-            record = record_of_name.get(run_label(rows_of[member][0]), {})
-            for row in rows_of[member]:
-                if row.recipe_hash in record_of_hash:
-                    record = record_of_hash[row.recipe_hash]
-                    break
-            member_records.append(record)
-        # An encoder is named only if all members started from the same one.
-        encoders = set(map(_encoder, member_records))
-        hashes = {str(record.get("encoder") or "") for record in member_records}
-        encoder_hash = hashes.pop() if len(hashes) == 1 else ""
-        versions = member_records[0].get("versions")
-        folders = (str(record["folder"]) for record in member_records if record.get("folder"))
-        member_rows = [row for member in members for row in rows_of[member]]
-        infos[name] = RunInfo(
-            name=name,
-            run=name if len(members) > 1 else run_label(rows_of[members[0]][0]),
-            encoder=encoders.pop() if len(encoders) == 1 else "",
-            encoder_hash=encoder_hash if _HASH.fullmatch(encoder_hash) else "",
-            folder=", ".join(dict.fromkeys(folders)),
-            seeds=tuple(sorted({row.seed for row in member_rows if row.seed is not None})),
-            versions=versions if isinstance(versions, Mapping) else {},
-            results=len(member_rows),
-        )
-    return infos
-
-
-def _encoder(record: Mapping[str, Any]) -> str:
-    """Name the model that a run's recipe starts from; of a folder the last part that is not ``checkpoint``."""
-    model = (record.get("values") or {}).get("model") or {}
-    if not model.get("path"):
-        return f"{model['architecture']} from scratch" if model.get("architecture") else ""
-    path = Path(str(model["path"]))
-    if not path.is_absolute():
-        return str(model["path"])
-    return path.parent.name if path.name == CHECKPOINT else path.name

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,8 +25,8 @@ _KEY = ["run", "seed", "language"]
 """Columns that name one value of a measure."""
 _DEFAULT = object()
 """Stands for the value of an option that a row does not name."""
-_LOWER = ("aer", "loss", "perplexity", "error", "hours", "delta", "drop")
-"""Parts of the names of metrics that are better when smaller: ``aer``, ``mlm_loss``."""
+_LOWER = frozenset(["aer", "loss", "logloss", "perplexity", "error", "errors", "hours", "delta", "drop"])
+"""Words in the names of metrics that are better when smaller: ``aer``, ``mlm_loss``, ``error_rate``."""
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
 """Metrics that the field reports, the most usual one first; the first one that a task has is its main one."""
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
@@ -128,9 +129,10 @@ class ReportScores:
         """Write the notes below a task's table, about differences between rows that the labels do not show.
 
         1. Some runs were evaluated with options that others were not: tlm without any, weam with ``layer=3``. The note
-           is ``Measured with other options than the rest: weam with layer=3.``
+           is ``Measured with other options than the rest: weam with layer=3.`` If every run has options, there is no
+           rest: ``Measured with different options: tlm with layer=4; weam with layer=3.``
         2. One row holds values of several checkpoints: German was measured on one, French on another, and both have the
-           same run and seed. The note is ``Figures of several checkpoints in one row: weam.``
+           same run and seed. The note is ``Numbers of several checkpoints in one row: weam.``
         """
         notes = []
         runs_with: dict[str, list[str]] = defaultdict(list)  # options -> runs
@@ -142,13 +144,14 @@ class ReportScores:
             for options, runs in runs_with.items():
                 if options:
                     others.append(f"{', '.join(runs)} with {options}")
-            notes.append(f"Measured with other options than the rest: {'; '.join(others)}.")
+            difference = "other options than the rest" if "" in runs_with else "different options"
+            notes.append(f"Measured with {difference}: {'; '.join(others)}.")
         mixed = []
         for (task_of_run, run, _seed), hashes in self.checkpoints.items():
             if task_of_run == task and len(set(hashes.values())) > 1:
                 mixed.append(run)
         if mixed:  # 2
-            notes.append(f"Figures of several checkpoints in one row: {', '.join(dict.fromkeys(mixed))}.")
+            notes.append(f"Numbers of several checkpoints in one row: {', '.join(dict.fromkeys(mixed))}.")
         return notes
 
     def warnings(self) -> list[str]:
@@ -217,8 +220,14 @@ def main_measures(measures: Sequence[Measure]) -> list[Measure]:
 
 
 def lower_is_better(metric: str) -> bool:
-    """Whether a smaller value of the metric is the better one (``aer``, a loss, a drop)."""
-    return any(part in metric.lower() for part in _LOWER)
+    """Whether a smaller value of the metric is the better one.
+
+    Example:
+        >>> lower_is_better("aer"), lower_is_better("masked_lm/loss"), lower_is_better("gloss_f1")
+        (True, True, False)
+    """
+    words = re.findall("[a-z]+", metric.lower())
+    return not _LOWER.isdisjoint(words)
 
 
 def run_label(row: Result) -> str:
@@ -243,7 +252,7 @@ def row_labels(rows: Sequence[Result]) -> list[str]:
 
 
 def _typed_options(row: Result, options: Mapping[str, object]) -> str:
-    """Write options of a row in the form in which a user types them: ``layer=3 pooling=cls``."""
+    """Write some of a row's options in the form in which a user types them: ``layer=3 pooling=cls``."""
     return row.model_copy(update={"options": dict(options)}).settings
 
 

@@ -1,4 +1,7 @@
-"""Charts of sweeps: a measure over the numbers that were tried for an option, with intervals over the seeds."""
+"""Charts of sweeps: a measure over the numbers that were tried for a value, with intervals over the seeds.
+
+A *value* is one of a recipe, such as ``layer``: runs were trained with several numbers for it.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ class _SweepLine:
 def sweep_figures(varied: Mapping[str, VariedRun], scores: ReportScores, source: str) -> list[Lines]:
     """Make one chart for each task and each axis, where runs of one name differ in a number.
 
-    1. Axis. The axis is the option that was tried with the most different numbers, among the options in which runs of
+    1. Axis. The axis is the value for which the most different numbers were tried, among the values in which runs of
        one name differ.
-    2. Lines. Each combination of the values of the other options is a line of its own.
+    2. Lines. Each combination of the other values in which the runs differ is a line of its own.
     3. Names. Runs of several names with the same axis share a chart.
 
     Runs ``tlm`` with ``layer`` 4, 6 and 8, each with ``weight`` 0.5 and 1: layers go along the axis, and the lines are
@@ -72,16 +75,16 @@ def _run_of(label: str, varied: Mapping[str, VariedRun]) -> VariedRun | None:
 
 
 def _axis_of(runs: Sequence[VariedRun]) -> str | None:
-    """Choose the option that goes along the axis; of several with equally many numbers, the first.
+    """Choose the value that goes along the axis; of several with equally many numbers, the first.
 
-    ``None`` if no option was tried with two numbers: texts, and true or false, have no place along an axis.
+    ``None`` if two numbers were tried for no value: texts, and true or false, have no place along an axis.
     """
     axis, most = None, 1
     for name in dict.fromkeys(name for run in runs for name in run.values):
-        values = [run.values[name] for run in runs if name in run.values]
-        are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-        if are_numbers and len(set(values)) > most:
-            axis, most = name, len(set(values))
+        tried = [run.values[name] for run in runs if name in run.values]
+        are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in tried)
+        if are_numbers and len(set(tried)) > most:
+            axis, most = name, len(set(tried))
     return axis
 
 
@@ -95,7 +98,7 @@ def _line_label(label: str, run: VariedRun, axis: str) -> str:
 def _figure(
     axis: str, places: Mapping[str, tuple[float, str]], measure: Measure, scores: ReportScores, source: str
 ) -> Lines | None:
-    """Draw the chart of one measure; ``None`` where fewer than two numbers on the axis have a score."""
+    """Describe the chart of one measure; ``None`` if fewer than two numbers on the axis have a score."""
     languages = target_languages(scores, measure, source)
     means = scores.means(measure, languages)
     lines: dict[str, _SweepLine] = {}

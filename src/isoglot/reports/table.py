@@ -21,16 +21,16 @@ class TableCell:
     """One place in a table: the text that is shown, and the number behind it."""
 
     text: str
-    value: float | None = None  # what it sorts by, and what CSV holds
+    value: float | None = None  # the number that CSV files and frames hold
     sd: float | None = None
     best: bool = False
     note: int = 0  # number of a note of the table, 1-based; 0 for none
-    title: str = ""
-    digits: int = 1  # after the point, of the standard deviation as of the text
+    tooltip: str = ""
+    digits: int = 1  # decimals of the text and of the standard deviation
 
     @classmethod
     def of(cls, value: float, metric: str, *, signed: bool = False, **more: Any) -> TableCell:
-        """A figure of a metric."""
+        """Make the cell of a number, with as many decimals as its metric has."""
         digits = decimals(metric)
         text = shown_number(value, signed=signed, digits=digits)
         if metric.lower() == "p" and not signed and 0 <= value < 10**-digits:
@@ -44,7 +44,7 @@ class TableCell:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is set as a number, or stands for one that is missing."""
+        """Whether the cell has a number, or a sign or nothing in place of one: it is set flush right."""
         return self.value is not None or self.text in ("–", "…", "")
 
 
@@ -53,14 +53,23 @@ class Column:
     """One column."""
 
     label: str
-    title: str = ""
+    tooltip: str = ""
     group: str = ""  # columns that follow each other in one group stand under its name
     average: bool = False
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """One row; ``reference`` rows are a paper's that stand beside none of ours."""
+    """One row of a table.
+
+    Its ``kind`` is one of these:
+
+    - ``ours``: a run of ours.
+    - ``paper``: the paper's row, below the row of ours that it is compared with.
+    - ``difference``: the row of ours minus the row that it is compared with, below both.
+    - ``reference``: a paper's row that we did not measure.
+    - ``plain``: a row of a list, in which no rows are compared.
+    """
 
     header: str
     cells: tuple[TableCell, ...]
@@ -69,13 +78,13 @@ class TableRow:
 
     @property
     def is_indented(self) -> bool:
-        """Whether it stands under the row above it."""
+        """Whether the row belongs to the row above it."""
         return self.kind in ("paper", "difference")
 
 
 @dataclass
 class Table(Tabular):
-    """A table."""
+    """A table: headings, rows, and numbered notes to which cells refer."""
 
     id: str
     title: str
@@ -90,7 +99,7 @@ class Table(Tabular):
     def listing(
         cls, title: str, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str | TableCell]]
     ) -> Table:
-        """Rows that each stand for themselves, headers first; texts become cells."""
+        """Make a table whose rows are not compared with each other; the first text of each row is its header."""
         corner, *names = headings
         table = cls(slug([title]), title, caption, corner, [Column(name) for name in names])
         for header, *texts in rows:
@@ -99,29 +108,34 @@ class Table(Tabular):
         return table
 
     def to_frame(self) -> pd.DataFrame:
-        """The table as a frame: numbers where its cells have values, else their texts."""
+        """Return a pandas frame: of each cell the number, or the text if the cell has no number."""
         import pandas as pd  # noqa: PLC0415 - only for those who want one
 
         rows = [
             [row.header, *(cell.text if cell.value is None else cell.value for cell in row.cells)]
             for row in self.rows
         ]
-        return pd.DataFrame(rows, columns=self.headings)
+        return pd.DataFrame(rows, columns=[self.corner, *self.full_headings])
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Headings over several columns, each with the number of its columns; empty where no column has a group."""
+        """The headings above columns, each with its number of columns; empty if no column has a group."""
         groups = groupby(self.columns, key=lambda column: column.group)
         sizes = [(name, len(list(columns))) for name, columns in groups]
         return sizes if any(name for name, _ in sizes) else []
 
     @property
     def headings(self) -> list[str]:
-        """The headings of all columns, first that of the rows' headers."""
+        """The headings of all columns; the first one stands above the headers of the rows."""
         return [self.corner, *(column.label for column in self.columns)]
 
+    @property
+    def full_headings(self) -> list[str]:
+        """The headings of the columns of cells, each with the heading above it: ``en EM``, ``en F1``, ``de EM``."""
+        return [f"{column.group} {column.label}".strip() for column in self.columns]
+
     def note(self, text: str) -> int:
-        """Add a note below the table, unless it has the same one already; return its number, for cells to refer to."""
+        """Add a note below the table, unless the table has it already; return its number, to which cells refer."""
         if text not in self.notes:
             self.notes.append(text)
         return self.notes.index(text) + 1
@@ -153,7 +167,16 @@ def decimals(metric: str) -> int:
     return 0 if name in COUNTS else places.get(name, 1)
 
 
+LONGEST_SLUG = 80
+"""Most characters of a name that :func:`slug` makes."""
+
+
 def slug(parts: Iterable[str]) -> str:
-    """A name for files and anchors of any texts: ASCII letters, digits and hyphens."""
+    """Make a name for files and anchors from texts: ASCII letters, digits and hyphens.
+
+    Example:
+        >>> slug(["pos", "test", "F1 (%)"])
+        'pos-test-f1'
+    """
     text = "-".join(parts).lower()
-    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:80] or "table"
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:LONGEST_SLUG] or "table"

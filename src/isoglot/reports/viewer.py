@@ -165,7 +165,8 @@ def quality(pairs: Sequence[AlignmentRecord]) -> AlignmentScore | None:
     if not sure_gold:
         return None
     right = counts["sure"] + counts["possible"]
-    return AlignmentScore(right + counts["error"], sure_gold, counts["sure"], right)
+    found = right + counts["error"]
+    return AlignmentScore(links=found, sure=sure_gold, sure_hits=counts["sure"], possible_hits=right)
 
 
 class Word(NamedTuple):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENDING = ".confusion.json"
-"""How names of files of confusions end; they lie beside the predictions that they count."""
+"""Ending of the files of confusions, which lie beside the predictions that they count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ClassScore(Tabular):
 
 @dataclass(frozen=True, eq=False)
 class ConfusionMatrix:
-    """Counts of how often each class was predicted for each class.
+    """Counts of how often each class was predicted for each class, in one language.
 
     Definitions are those of scikit-learn's ``classification_report`` with ``zero_division=0``: the precision of a
     class that was never predicted is 0, the recall of a class without examples is 0, and F1 is 0 where either is.
@@ -76,7 +76,7 @@ class ConfusionMatrix:
         return cls(tuple(number), counts)
 
     def classes(self, language: str = "") -> list[ClassScore]:
-        """Precision, recall and F1 of every class."""
+        """Compute precision, recall and F1 of every class."""
         scores = []
         for place, label in enumerate(self.labels):
             hits = int(self.counts[place, place])
@@ -90,7 +90,7 @@ class ConfusionMatrix:
         return scores
 
     def scores(self) -> dict[str, float]:
-        """Macro averages, then the scores of each class as ``f1_LABEL``, ``precision_LABEL``, ``recall_LABEL``."""
+        """Compute macro averages, then each class's ``f1_LABEL``, ``precision_LABEL`` and ``recall_LABEL``."""
         classes = self.classes()
         occurring = [score for score in classes if score.examples or score.predicted]
         found: dict[str, float] = {}
@@ -104,7 +104,7 @@ class ConfusionMatrix:
 
 
 def class_metrics(labels: Iterable[str]) -> list[str]:
-    """The names that :meth:`ConfusionMatrix.scores` gives for these labels."""
+    """List the names of the scores that :meth:`ConfusionMatrix.scores` computes for these labels."""
     return list(ConfusionMatrix.of([], [], labels).scores())
 
 
@@ -113,7 +113,7 @@ class Confusion:
     """Counts of how often each class was predicted for each class, by language.
 
     Args:
-        languages: Language to its counts.
+        languages: Counts of each language.
         about: What was measured, as in rows of results: ``run``, ``task``, ``split``, ``seed``.
 
     Example:
@@ -128,7 +128,7 @@ class Confusion:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Language, then label, then prediction, to the number of examples."""
+        """Return the numbers of examples: ``{"de": {"a": {"a": 1, "b": 1}}}`` by language, label and prediction."""
         counts_of: dict[str, dict[str, dict[str, int]]] = {}
         for language, matrix in self.languages.items():
             by_label = {}
@@ -138,20 +138,20 @@ class Confusion:
         return counts_of
 
     def rows(self) -> Iterator[tuple[str, str, str, int]]:
-        """Language, label, prediction and number of examples, of every pair of classes."""
+        """Yield language, label, prediction and number of examples, for every pair of classes."""
         for language, by_label in self.to_dict().items():
             for label, by_prediction in by_label.items():
                 for prediction, count in by_prediction.items():
                     yield language, label, prediction, count
 
     def to_frame(self) -> pd.DataFrame:
-        """A frame with a row for each language, label and prediction; ``pivot_table`` of pandas makes it a square."""
+        """Return a frame with a row for each language, label and prediction (a matrix by ``pivot_table``)."""
         import pandas as pd  # noqa: PLC0415 - only for those who want one
 
         return pd.DataFrame(list(self.rows()), columns=["language", "label", "prediction", "count"])
 
     def classes(self) -> ResultList[ClassScore]:
-        """Precision, recall and F1 of every class in every language."""
+        """Compute precision, recall and F1 of every class in every language."""
         scores: ResultList[ClassScore] = ResultList()
         for language, matrix in self.languages.items():
             scores += matrix.classes(language)
@@ -162,7 +162,7 @@ class Confusion:
         return f"Confusion({sizes})"
 
     def _repr_html_(self) -> str:
-        """The table that a notebook shows: a square for each language."""
+        """Return the HTML that a notebook shows: a matrix for each language."""
         frame = self.to_frame().pivot_table(
             index=["language", "label"], columns="prediction", values="count", sort=False
         )
@@ -189,11 +189,15 @@ class Confusion:
             languages = {}
             for language, entry in record["languages"].items():
                 labels, counts = tuple(map(str, entry["labels"])), np.array(entry["counts"], np.int64)
-                if counts.shape != (len(labels), len(labels)) or (counts < 0).any():
+                if not labels and not counts.size:
+                    counts = np.zeros((0, 0), np.int64)  # JSON has no rows that could tell the shape
+                if counts.shape != (len(labels), len(labels)):
                     raise ValueError(f"{len(labels)} labels and counts of shape {counts.shape}")
+                if (counts < 0).any():
+                    raise ValueError("a count is negative")
                 languages[language] = ConfusionMatrix(labels, counts)
             return cls(languages, dict(record["about"]))
-        except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except (OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(
                 f"holds no confusion ({error}); evaluate again with [[again=True]]", path=path
             ) from error

@@ -24,7 +24,7 @@ from isoglot.runs.files import whole_path
 
 Combine = Literal["mean", "harmonic"]
 ENDING = ".counts.safetensors"
-"""How names of files of counts end; they lie beside the predictions that they are of."""
+"""Ending of the files of counts, which lie beside the predictions that they count."""
 _HEADER = "isoglot"
 _SIDES = ("numerators", "denominators")
 
@@ -33,9 +33,9 @@ class ExampleCounts:
     """One metric of a list of examples.
 
     Args:
-        numerators: Counts of what is right (of what is wrong, for an error rate). Shape: (examples,) or (examples,
-            parts).
-        denominators: Counts of what there is. Same shape.
+        numerators: Number of right things in each example, such as words (for an error rate, of wrong things).
+            Shape: (examples,) or (examples, parts).
+        denominators: Number of all things in each example. Same shape.
         combine: How parts become one value. ``mean`` leaves out parts without anything to count.
 
     Raises:
@@ -71,7 +71,7 @@ class ExampleCounts:
 
 
 def shares(right: ArrayLike) -> ExampleCounts:
-    """A metric that is the mean of one number from 0 to 1 per example: accuracy, exact match."""
+    """Make the counts of a metric that is the mean of one number from 0 to 1 per example: accuracy, exact match."""
     numbers = _numbers(right)
     if (numbers > 1).any():
         raise ConfigurationError(f"got {numbers.max():g}; give one number from 0 to 1 per example, not in %")
@@ -109,8 +109,8 @@ class CountsFile:
 
     Args:
         about: What was measured, as in rows of results: ``run``, ``task``, ``language``, ``split``, ``seed``,
-            ``checkpoint_hash``, ``options``; and ``data``, which stands for the content of the examples.
-        metrics: Name of a metric to its counts.
+            ``checkpoint_hash``, ``options``; and ``data``, a hash of the examples.
+        metrics: Counts of each metric.
     """
 
     about: Mapping[str, Any]
@@ -141,7 +141,9 @@ class CountsFile:
                 for name, how in about.pop("combine").items():
                     top, bottom = (tensors.get_tensor(f"{name}/{side}") for side in _SIDES)
                     metrics[name] = ExampleCounts(top, bottom, how)
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError, ConfigurationError) as error:
+        except (
+            SafetensorError, OSError, KeyError, TypeError, ValueError, AttributeError, ConfigurationError,
+        ) as error:  # fmt: skip
             raise InputError(
                 f"holds no counts of examples ({error}); evaluate again with [[again=True]]", path=path
             ) from error

@@ -4,7 +4,7 @@ With the links A, the sure gold links S and the possible ones P ⊇ S, summed ov
 
     precision = |A ∩ P| / |A|,   recall = |A ∩ S| / |S|,   AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 
-All figures of isoglot are in %, those here too; probabilities and similarities of links are from 0 to 1.
+All shares that isoglot reports are in %, those here too; probabilities and similarities of links are from 0 to 1.
 
 Source: Och & Ney 2003 (*A systematic comparison of various statistical alignment models*), §7.
 """
@@ -20,7 +20,7 @@ from isoglot.core.frames import Tabular
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AlignmentScore(Tabular):
-    """Counts over any number of sentences, and figures in % that follow from them; counts add up with ``+``."""
+    """Counts over any number of sentences, and values in % that follow from them; counts add up with ``+``."""
 
     links: int = 0  # |A|
     sure: int = 0  # |S|
@@ -61,17 +61,20 @@ class AlignmentScore(Tabular):
 
     @property
     def aer(self) -> float:
-        """Alignment error rate in %, 0 the best; 0 where there is neither a link nor a sure one."""
+        """Alignment error rate in %, 0 is best; 0 if there are neither links nor sure links."""
         total = self.links + self.sure
         return 100 * (1 - (self.sure_hits + self.possible_hits) / total) if total else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """Figures in % and counts by name, as ``isoglot score --json`` prints them."""
+        """Return the values that ``isoglot score --json`` prints.
+
+        They are the values in %, and the numbers of links and of sure links, not those of the hits.
+        """
         return {name: getattr(self, name) for name in ("precision", "recall", "f1", "aer", "links", "sure")}
 
 
 def require_sure(sure: bool, path: str | Path) -> None:
-    """Refuse gold links without a sure one, against which recall and the error rate say nothing."""
+    """Refuse gold links without a sure link: without one, recall and the error rate mean nothing."""
     if not sure:
         raise ConfigurationError(
             f"{path}: has no sure link to measure against; give a file with sure links, or an aligned corpus"

@@ -23,7 +23,7 @@ FILE_NAME = "results.jsonl"
 CELLS = "cells.jsonl"
 """The name of the cells in the folder of a study."""
 RUNS = "runs.json"
-"""The name of what a study's folder says about the runs that its results are of."""
+"""The file in a study's folder that describes the runs behind its results."""
 Number = Annotated[float, Field(strict=True)]
 """A JSON number: no text, no true or false."""
 
@@ -38,17 +38,17 @@ class Result(Tabular, BaseModel):
     """One number that was measured.
 
     Args:
-        run: which run was measured (its name or folder).
-        task: what was measured (``pos``, ``tatoeba``, ``word_alignment``).
+        run: Name or folder of the run that was measured.
+        task: ``pos``, ``tatoeba``, ``word_alignment``.
         language: Language of the evaluated data, ISO 639; a pair is ``de-en``.
         split: ``dev`` or ``test``.
-        metric: ``accuracy``, ``f1``, ``aer``; finite values only.
-        value: as the metric defines it (a share of 1 or of 100).
-        seed: Seed of the run, where it has one.
-        examples: how many examples the number rests on.
-        checkpoint_hash: of the weights, configuration and tokenizer that were measured.
-        recipe_hash: of the recipe that made them (:attr:`isoglot.pretraining.recipe.Recipe.hash`).
-        options: options of the task and of the evaluation that differ from their defaults and change the figure
+        metric: ``accuracy``, ``f1``, ``aer``.
+        value: Finite; in % if the metric is one of :data:`SHARES`, else as the metric defines it.
+        seed: Seed of the run, if it has one.
+        examples: Number of examples that were measured.
+        checkpoint_hash: Hash of the weights, configuration and tokenizer that were measured.
+        recipe_hash: Hash of the recipe that made the checkpoint (:attr:`isoglot.pretraining.recipe.Recipe.hash`).
+        options: Options of the task and of the evaluation that differ from their defaults and change the value
             (``{"layer": 3}``), sorted by name. Rows that differ in them are different measurements.
         changes: Values by which the run's training may differ from other runs of its name: those that ``--set``
             replaced in the recipe (``{"objectives.align.layer": 1}``), and settings of the fine-tuning that differ
@@ -96,24 +96,35 @@ class Result(Tabular, BaseModel):
     @field_validator("options", "changes")
     @classmethod
     def in_order(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Values as a row holds them: sorted, with JSON's types, so that a row that is read equals the one written."""
+        """Sort values by name and give them JSON's types, so that a row equals the same row read from a file."""
         return json.loads(json.dumps(options, sort_keys=True))  # type: ignore[no-any-return]
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields by name, as a line of results has them."""
+        """Return the fields by name, as a line of results has them."""
         return self.model_dump()
 
     @property
     def settings(self) -> str:
-        """The options as they are typed: ``layer=3 pooling=cls``; empty where all are the defaults."""
-        return " ".join(
-            f"{name}={value if isinstance(value, str) else json.dumps(value)}"
-            for name, value in self.options.items()
-        )
+        """The options as they are typed: ``layer=3 pooling=cls``; empty if all have their defaults."""
+        return typed_options(self.options)
+
+
+def typed_options(options: Mapping[str, Any]) -> str:
+    """Write options as a user types them.
+
+    Example:
+        >>> typed_options({"layer": 3, "pooling": "cls"})
+        'layer=3 pooling=cls'
+    """
+    texts = []
+    for name, value in options.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        texts.append(f"{name}={text}")
+    return " ".join(texts)
 
 
 def name_without_seed(run: str, seed: int | None) -> str:
-    """The name of a run without its seed.
+    """Return the name of a run without its seed.
 
     Example:
         >>> name_without_seed("tlm-seed1", 1), name_without_seed("tlm-seed1", 2)
@@ -125,7 +136,7 @@ def name_without_seed(run: str, seed: int | None) -> str:
 
 
 def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested values by dotted name.
+    """Return nested values by dotted name; an empty mapping has no values and no name.
 
     Example:
         >>> flattened({"objectives": {"align": {"layer": 1}}, "steps": 5})
@@ -141,15 +152,16 @@ def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def append(path: str | Path, results: Sequence[Result], *, only_new: bool = False) -> Path:
-    """Add rows to a file of results; it and its folder are made where they are missing.
+    """Add rows to a file of results; a missing file or folder is made.
 
-    One process writes at a time, and all of the rows or none are written. Where a killed writer left half a line, the
-    new rows begin on a fresh line.
+    One process writes at a time, and all of the rows or none are written. If a killed writer left half a line, the new
+    rows begin on a line of their own. The half line stays, and :func:`read` reports its number, so that the user can
+    delete it.
 
-    ``only_new`` leaves out rows that the file has already.
+    ``only_new``: Leave out rows that the file has already; here too, a half line is an error.
 
     Raises:
-        DiskError: the disk is full; the file is as it was.
+        DiskError: The disk is full; the file is unchanged.
     """
     path = Path(path)
     if is_stream(path):
@@ -169,7 +181,7 @@ def _append(path: Path, data: bytes) -> None:
     with path.open("a+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         if size:
-            # A killed writer may have left half a line.
+            # A killed writer may have left half a line: then the new rows begin on a line of their own.
             file.seek(-1, os.SEEK_END)
             data = data if file.read(1) == b"\n" else b"\n" + data
         try:
@@ -186,12 +198,12 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
-    """All rows of files of results, in the order of the files and their lines.
+    """Read all rows of files of results, in the order of the files and their lines.
 
     Of a folder every ``results.jsonl`` below it is read, sorted by path.
 
     Raises:
-        InputError: a file is missing or empty, a folder holds no results, or a line is not a result (``file:line``).
+        InputError: A file is missing or empty, a folder holds no results, or a line is not a result (``file:line``).
     """
     results = []
     for file in files_named(paths, FILE_NAME, made_by="isoglot evaluate CHECKPOINT ... --out"):
@@ -205,22 +217,33 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
 
 
 def rows_in(path: Path) -> list[Result]:
-    """The rows of a file that is being added to; none where it is missing or empty."""
+    """Read the rows of a file to which rows are added; none if the file is missing or empty."""
     return read_records(path, Result, what="row", wrong="no result row") if path.is_file() else []
 
 
 class Cell(BaseModel):
-    """One measured figure and its place in a table: ``align_mlm:Table3``, or one without a paper's figures.
+    """One measured number and its place in a table.
 
-    The labels of ``row`` together single out one row of the paper's table, by its label or values of its attributes in
-    ``report/data/papers.json``; those of ``column`` one column, by its id, task, metric, language, quantity or system.
+    Cells with one place and different seeds are shown as their mean and standard deviation. A cell with neither a value
+    nor a reason is planned, and not measured yet.
 
-    Several cells with one place and different seeds are shown as their mean and standard deviation. A cell with
-    neither a value nor a reason is planned, and not measured yet. ``run`` says who was measured, where several stand
-    beside one row of the paper. Of a study, ``setting`` is what was changed of its sizes (``alpha=1``): cells of
-    different settings are never one row. ``about`` says what it ran on, ``sizes`` with which sizes, and
-    ``paper_sizes`` what those are at scale paper that differ from it. ``added``: the row or the column is the study's
-    own, and the paper's table may lack it.
+    Args:
+        table: ``align_mlm:Table3`` of a paper, or any other name for a table that no paper has.
+        row: Labels that together single out one row of the paper's table: the row's label, or values of its attributes
+            in ``reports/data/papers.json``.
+        column: Labels that together single out one column: its id, task, metric, language, quantity or system.
+        value: The number; ``None`` if there is none, or none yet.
+        seed: Seed of the run, if it has one.
+        unavailable: Why there is no value.
+        scale: Scale of the study, such as ``tiny`` or ``paper``; each scale has a table of its own.
+        run: The run that was measured, if several runs stand beside one row of the paper.
+        note: Note below the table.
+        added: Whether the row or the column is the study's own, so that the paper's table may lack it.
+        setting: Changes of the study's sizes, ``alpha=1``. Cells of different settings are different rows if the row
+            depends on a changed size.
+        about: Data and models of the study, for the table's caption.
+        sizes: Sizes of the study on which the cell depends, by name.
+        paper_sizes: Those sizes that differ at scale ``paper``, with the values there.
 
     Example:
         >>> Cell(table="align_mlm:Table3", row=("mlm", "trans"), column=("xnli", "zs"), value=71.3, seed=1).seed

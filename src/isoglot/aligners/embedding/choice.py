@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from isoglot.aligners.embedding.options import Attach, EmbeddingOptions
-from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
+from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_path
 from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs.files import read_json, write_json
@@ -97,7 +97,7 @@ def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
 
 def _read(model: str | Path) -> tuple[Choice, float | None]:
     """Return the choice and its links per word; a file is read again only after it has changed."""
-    packed = packed_file(model)
+    packed = packed_path(model)
     if packed is not None:
         from isoglot.checkpoints.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
 
@@ -182,7 +182,7 @@ def choice_file(model: str | Path) -> Path:
     Raises:
         ConfigurationError: An encoder beside which nothing can be kept.
     """
-    if (file := packed_file(model)) is not None:
+    if (file := packed_path(model)) is not None:
         from isoglot.checkpoints.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
 
         if str(model) == BOX:

@@ -11,7 +11,7 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
-from isoglot.checkpoints.folder import checkpoint_folder, packed_file
+from isoglot.checkpoints.folder import checkpoint_folder, packed_path
 from isoglot.checkpoints.packed_file import TOKENIZER_CONFIG, build_tokenizer, can_run, read_packed
 from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.encode.load_tokenizer import PlainTokenizer, load_tokenizer, require_offsets
@@ -42,7 +42,7 @@ def load_for_aligning(
     It then takes a third of the memory. The two objects that are returned are not of the library's classes, but have
     all attributes that :mod:`isoglot.modules.encoder` and :func:`cut_words` read.
     """
-    file = packed_file(model) if isinstance(model, str | Path) and tokenizer is None else None
+    file = packed_path(model) if isinstance(model, str | Path) and tokenizer is None else None
     if file is not None:
         where = resolve_device(device)
         precision = compute_dtype(dtype, where)
@@ -89,7 +89,7 @@ def load_encoder(
             return model, tokenizer
         return nn.Module.to(copy.deepcopy(model), where, precision), tokenizer
     where = resolve_device(device)
-    if tokenizer is not None and packed_file(model) is not None:
+    if tokenizer is not None and packed_path(model) is not None:
         raise ConfigurationError(
             f"got a tokenizer, but {model} has its own; leave it out, or name another model"
         )

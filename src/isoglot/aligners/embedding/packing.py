@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from isoglot.aligners.embedding.choice import kept_choice
-from isoglot.checkpoints.folder import checkpoint_folder, packed_file
+from isoglot.checkpoints.folder import checkpoint_folder, packed_path
 from isoglot.checkpoints.packed import pack as write_packed
 from isoglot.checkpoints.packed import unpack
 from isoglot.core.errors import ConfigurationError
@@ -31,7 +31,7 @@ def pack(
     Raises:
         ConfigurationError: No layer is chosen, an encoder that cannot be packed, or something else in the place.
     """
-    if (file := packed_file(model)) is not None:
+    if (file := packed_path(model)) is not None:
         if sentences is not None:
             raise ConfigurationError(f"[[sentences]] is for packing, and {model} is packed; leave it out")
         kept_choice(model)  # refuses a file whose options are not those of an aligner
