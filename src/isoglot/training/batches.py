@@ -323,9 +323,8 @@ def _halved(batches: Step, size: int) -> Step:
     """
     batches = list(batches)
     while len(batches) < size:
-        longest = max(
-            range(len(batches)), key=lambda number: len(batches[number])
-        )  # 1: `max` returns the first
+        # 1. `max` returns the first of equals.
+        longest = max(range(len(batches)), key=lambda number: len(batches[number]))
         middle = len(batches[longest]) // 2  # 2
         halves = [batches[longest][:middle], batches[longest][middle:]]
         # The two halves take the place of the batch.
