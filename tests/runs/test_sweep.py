@@ -47,6 +47,7 @@ def test_a_folder_is_one_plain_component(value: Any) -> None:
         ({"a": []}, "has no values"),
         ({"a": [1, 1]}, "more than once"),
         ({"seed": [1, 2]}, "a seed is not swept"),
+        ({"name": ["a", "b"]}, "the name is a label"),
     ],
 )
 def test_what_is_no_sweep_is_refused(sweep: Mapping[str, Any], told: str) -> None:

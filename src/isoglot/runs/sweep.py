@@ -63,8 +63,10 @@ class SweepRequest(Options):
     def _each_once(cls, sweep: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
         """Refuse a swept seed, a key without values, and a value that is repeated."""
         for key, values in sweep.items():
-            if key in ("seed", "name"):
+            if key == "seed":
                 raise ValueError("a seed is not swept; give several with [[seed=(1, 2, 3)]]")
+            if key == "name":
+                raise ValueError("the name is a label, and runs with different names do the same; leave it out")
             if not values:
                 raise ValueError(f"{key} has no values; give at least one")
             texts = [json.dumps(value, sort_keys=True, default=str) for value in values]
