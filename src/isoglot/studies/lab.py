@@ -396,4 +396,4 @@ class Lab:
 
 def _record(folder: Path) -> Record:
     """Return the record of a step's folder; it names no inputs, as the key in the folder's name is a hash of all."""
-    return Record(folder, {}, what=_STEP, part=_STEP)
+    return Record(folder, {}, what=_STEP, manifest_key=_STEP)
