@@ -81,7 +81,7 @@ def alignment(
 
     with printed() as measured, Console(quiet=written.quiet) as console:
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
-        analyse_alignment(job, _between(request, sides), measured=measured.of(written.out))
+        analyse_alignment(job, _between(request, sides), on_measured=measured.of(written.out))
 
 
 @with_flags

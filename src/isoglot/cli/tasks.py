@@ -223,7 +223,7 @@ def evaluate(
                 split=tested.split,
                 options=EvaluateOptions(**options, predictions=folder),
                 progress=console,
-                measured=measured.of(checkpoint, partial(_recipe_of_name, checkpoint)),
+                on_measured=measured.of(checkpoint, partial(_recipe_of_name, checkpoint)),
             )
 
 
@@ -363,5 +363,5 @@ def transfer(
     with printed() as measured, Console(quiet=running.quiet) as console:
         transfer_runs(
             jobs, options.languages, workers=train.workers, progress=console,
-            measured=lambda run, rows: measured.of(places[run.label])(rows),
+            on_measured=lambda run, rows: measured.of(places[run.label])(rows),
         )  # fmt: skip
