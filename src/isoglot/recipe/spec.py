@@ -147,9 +147,10 @@ def require_options(subject: Any, **values: Any) -> None:
         spec = spec_of(maker)
         options = spec.model_fields.keys() - spec.corpora
         values = {name: getattr(subject, name) for name in options if hasattr(subject, name)}
-    # The other parameters have values that no recipe could give, such as an encoder.
+    # The other parameters have values that no recipe could give, such as an encoder. If there are none, a name that no
+    # parameter has stands for "none": `spec_of` without names would leave out the first parameter.
     others = [name for name in inspect.signature(maker).parameters if name not in values]
-    checked(spec_of(maker, *others), values)
+    checked(spec_of(maker, *(others or [""])), values)
     if is_object and hasattr(subject, "check_options"):
         subject.check_options()
 
