@@ -30,7 +30,7 @@ from isoglot.corpus.pack.packing import PackOptions
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.formats.sources import Source
 from isoglot.modules.adapter_options import AdapterOptions
-from isoglot.pretraining.recipe import MADE
+from isoglot.pretraining.recipe import BUILT
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import builtin_recipes
 from isoglot.recipe.spec import argument_docs, spec_of
@@ -142,9 +142,9 @@ def _paragraph(text: str) -> str:
 
 
 def _constructors(section: str) -> str:
-    shared = ", ".join(f"`{key}`" for key in MADE[section].own_keys())
+    shared = ", ".join(f"`{key}`" for key in BUILT[section].own_keys())
     parts = [f"Every entry of `{section}:` has {shared} beside the options below."]
-    for name, maker in MADE[section].registry.items():
+    for name, maker in BUILT[section].registry.items():
         spec = spec_of(maker)
         parts += [f"## {name}", _cell(spec.__doc__), _fields(spec)]
     return "\n\n".join(parts)

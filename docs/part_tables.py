@@ -15,7 +15,7 @@ from typing import Any
 
 from isoglot import losses
 from isoglot.losses import Loss
-from isoglot.pretraining.recipe import MADE
+from isoglot.pretraining.recipe import BUILT
 from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.recipe.spec import spec_of
 
@@ -103,7 +103,7 @@ def example_statements(kind: type) -> Iterator[ast.AST]:
 
 def made_of(section: str) -> list[Part]:
     """Every view or objective that a recipe can name, with its entry in the simplest recipe that has one."""
-    return [part_of(section, name, kind) for name, kind in MADE[section].registry.items()]
+    return [part_of(section, name, kind) for name, kind in BUILT[section].registry.items()]
 
 
 def part_of(section: str, name: str, kind: type) -> Part:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from refusals import refused
 
+from isoglot.analysis import analyse_correlation as correlation
 from isoglot.analysis.analyse_correlation import analyse_correlation, paper_points, study_points
 from isoglot.analysis.options import CorrelationRequest
 from isoglot.core.errors import ConfigurationError
@@ -66,6 +67,35 @@ def test_study_points_are_means_over_seeds_of_a_run_and_language() -> None:
     ):
         with pytest.raises(ConfigurationError, match=message):
             study_points(part)
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "is_pair"),
+    [
+        ("en", "en-de", True),
+        ("de", "en-de", True),
+        ("en", "en-x-inv", False),
+        ("inv", "en-x-inv", False),
+        ("en-x-trans", "en-x-trans-inv", False),
+        ("en-x-trans", "en-en-x-trans-inv", False),
+        ("en", "en-en-x-inv", True),
+        ("en-x-inv", "en-en-x-inv", True),
+        ("en", "en-x-inv-de", False),
+        ("e", "en-de", False),
+    ],
+)
+def test_a_derived_language_is_no_pair(language: str, name: str, is_pair: bool) -> None:
+    assert correlation._is_pair_with(language, name) is is_pair
+
+
+def test_a_drop_takes_no_score_of_another_derived_language() -> None:
+    rows = [
+        result("mlm", "alignment_score", 90.0, task="a", language="en-x-inv"),
+        result("mlm", "alignment_score", 70.0, task="a", language="de"),
+        result("mlm", "f1_delta", 2.0, language="en"),
+        result("mlm", "f1_delta", 3.0, language="de"),
+    ]
+    assert [(p.x, p.y) for p in study_points(rows)["pos"]] == [(70.0, 3.0)]
 
 
 def test_study_points_pair_a_drop_with_its_own_pre_training() -> None:

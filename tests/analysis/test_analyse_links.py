@@ -13,6 +13,7 @@ from isoglot.aligners.embedding.choice import keep_choice
 from isoglot.aligners.embedding.layer_error import score_layers
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.options import Gold, scoring_of
+from isoglot.analysis import analyse_links
 from isoglot.analysis.analyse import Job
 from isoglot.analysis.analyse_links import analyse_alignments, analyse_layers
 from isoglot.analysis.options import (
@@ -92,6 +93,25 @@ def test_alignments_to_look_at_hold_links_and_gold(world: Path, tmp_path: Path) 
         links = aligner.align_words(sentence.src, sentence.tgt).links
         assert sorted(sentence.links) == links
         assert sentence.sure
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [
+        ("en-xx.jsonl", ("en", "xx")),
+        ("sim-dev.en-fr.jsonl", ("en", "fr")),
+        ("dev-en-fr.jsonl", ("en", "fr")),
+        ("en-fr-dev.jsonl", ("en", "fr")),
+        ("wmt-deu-fra.jsonl", ("deu", "fra")),
+        ("en-fr-wmt.jsonl", ("en", "fr")),
+        ("dev-en-xx.jsonl", ("en", "xx")),
+        ("de-en.en-fr.jsonl", ("en", "fr")),
+        ("dev-gold.jsonl", None),
+        ("gold.jsonl", None),
+    ],
+)
+def test_languages_of_a_gold_file_are_read_from_its_name(name: str, codes: tuple[str, str] | None) -> None:
+    assert analyse_links._languages_in(name) == codes
 
 
 def test_alignments_are_those_of_the_chosen_layer_and_method(world: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from figures import figure
@@ -15,7 +16,7 @@ from isoglot.analysis.options import (
     SimilarityRequest,
 )
 from isoglot.analysis.similarity import linear_cka
-from isoglot.analysis.vectors import sentence_vectors
+from isoglot.analysis.vectors import linked_vectors, sentence_vectors
 from isoglot.core.errors import InputError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
@@ -67,6 +68,32 @@ def test_similarity_by_linked_words(world: Path, tmp_path: Path) -> None:
     )
     (path,) = analyse_similarity(Job([world / "after"], out=tmp_path), request)
     assert "30 pairs of linked words" in figure(path).note
+
+
+def test_the_note_has_the_pairs_of_every_checkpoint(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tokenizer that does not know a word leaves its links out."""
+    known = iter((28, 30))
+
+    def fewer(*given: Any, **options: Any) -> tuple[Any, ...]:
+        count = next(known)
+        sides = linked_vectors(*given, **options)
+        return tuple({layer: vectors[:count] for layer, vectors in side.items()} for side in sides)
+
+    monkeypatch.setattr("isoglot.analysis.analyse_vectors.linked_vectors", fewer)
+    request = SimilarityRequest(
+        corpus=[str(world / "aligned.jsonl")],
+        languages=("en", "xx"),
+        level="word",
+        measures=["neighbours"],
+        limit=30,
+        neighbours=2,
+    )
+    (path,) = analyse_similarity(Job([world / "before", world / "after"], out=tmp_path), request)
+    note = figure(path).note
+    assert "28 to 30 pairs of linked words" in note
+    assert f"By chance {200 / 27:.1f} %" in note
 
 
 @pytest.mark.parametrize("unit", ["sentence", "word", "piece"])

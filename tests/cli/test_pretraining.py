@@ -7,7 +7,7 @@ import pytest
 from cli_outcome import Isoglot
 from commands import invoke
 
-from isoglot.pretraining.recipe import MADE
+from isoglot.pretraining.recipe import BUILT
 from isoglot.recipe.source import builtin_recipes
 from isoglot.recipe.spec import spec_of
 
@@ -22,7 +22,7 @@ def test_recipes_lists_and_prints() -> None:
 @pytest.mark.parametrize("section", ["views", "objectives"])
 def test_recipes_lists_what_they_are_made_of(section: str) -> None:
     listed = invoke("recipes", f"--{section}").stdout
-    for name, maker in MADE[section].registry.items():
+    for name, maker in BUILT[section].registry.items():
         spec = spec_of(maker)
         assert f"\n{name}: {str(spec.__doc__)[:20]}" in listed
         block = listed.partition(f"\n{name}: ")[2].partition("\n\n")[0]

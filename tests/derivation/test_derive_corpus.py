@@ -282,12 +282,15 @@ def test_derived_language_has_a_tag_of_its_own(tmp_path: Path, text: Path) -> No
     for tag, message in (("en", "is another language of the corpus"), ("e n", "a code such as qaa")):
         with pytest.raises(ConfigurationError, match=f"derived_lang.*{message}"):
             run(text, "inv", derived_language=tag)
-    for tag, side in (("de", "source"), ("qaa", "both")):
+    for tag, side, message in (
+        ("de", "source", "is another language of the corpus"),
+        ("qaa", "both", 'side="both" derives two languages'),
+    ):
         request = DeriveRequest(
             transform="inv", kind="bitext", languages=("en", "de"), derived_language=tag,
             rows=DeriverOptions(side=side),
         )  # fmt: skip
-        with refused(ConfigurationError, f'derived_language="{tag}": '):
+        with refused(ConfigurationError, f'derived_language="{tag}": ', message):
             derive_corpus([text, text], tmp_path / "out", request)
     assert not (tmp_path / "out").exists()
 

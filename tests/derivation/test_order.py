@@ -106,6 +106,18 @@ def test_end_marks_of_the_papers_text_are_the_period_alone() -> None:
     assert Inversion(TransformOptions(attached=True, end_marks="."))(hanging).words == ("so?", "it", "is")
 
 
+@pytest.mark.parametrize("mark", ["?!", "...", "!!!"])
+def test_a_final_word_of_several_marks_stays_last(mark: str) -> None:
+    words = ("is", "it", "so", mark)
+    for attached in (False, True):
+        options = TransformOptions(attached=attached)
+        assert Inversion(options)(Sentence(words)).words == ("so", "it", "is", mark)
+    permuted = Permutation(TransformOptions(keep_final=True))(Sentence(words), key=1)
+    assert permuted.words[-1] == mark
+    # Inside a text a word of several marks ends no sentence.
+    assert list(split_at_marks([*words, "no", "."])) == [(0, 6)]
+
+
 def test_sentence_ends_win_over_marks() -> None:
     sentence = Sentence(("a", ".", "b", "c", "."), sentence_ends=frozenset({4}))
     assert Inversion(TransformOptions(sentence_by_sentence=True))(sentence).words == ("c", "b", ".", "a", ".")

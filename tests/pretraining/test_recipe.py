@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
-from isoglot.pretraining.recipe import typed
+from isoglot.pretraining.recipe import typed_recipe
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.source import builtin_recipes, read_document
 
@@ -239,9 +239,9 @@ def test_an_override_of_null_takes_an_entry_out() -> None:
 
 def test_new_keys_leave_the_hash_of_older_recipes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOGLOT_CORPORA", "/tmp")
-    recipe, _ = typed(read_document("tlm"))
+    recipe, _ = typed_recipe(read_document("tlm"))
     assert recipe is not None and recipe.hash == "7ccab0d2a59a4abc", "finished runs are known by it"
-    changed, _ = typed(read_document("tlm", ["model.adapter={rank: 4}"]))
-    frozen, _ = typed(read_document("tlm", ["parts.freeze_layers=2"]))
-    plain, _ = typed(read_document("tlm", ["parts={}"]))
+    changed, _ = typed_recipe(read_document("tlm", ["model.adapter={rank: 4}"]))
+    frozen, _ = typed_recipe(read_document("tlm", ["parts.freeze_layers=2"]))
+    plain, _ = typed_recipe(read_document("tlm", ["parts={}"]))
     assert len({r.hash for r in (recipe, changed, frozen, plain) if r is not None}) == 4

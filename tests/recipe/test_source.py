@@ -7,6 +7,7 @@ from good_recipe import GOOD, complaints, recipe_file
 from plain_recipes import load
 
 from isoglot.core.errors import ConfigurationError
+from isoglot.recipe.source import read_document
 
 
 def test_extends_merges_sections_replaces_values_and_deletes_by_null(good: Path, tmp_path: Path) -> None:
@@ -35,6 +36,17 @@ def test_extends_merges_sections_replaces_values_and_deletes_by_null(good: Path,
     )
     over = recipe_file(tmp_path, "extends: base.yaml\nname: c\n", "c.yaml")
     assert f"{wrong_base}:14: steps: got 'many'" in complaints(over)[0]
+
+
+def test_an_override_fills_a_section_that_is_null() -> None:
+    for values in ({"parts": None}, {}):
+        document = read_document({"name": "run", **values}, ["parts.head=2", "parts.layers.low=0"])
+        assert not document.problems
+        assert document.values["parts"] == {"head": 2, "layers": {"low": 0}}
+    document = read_document({"parts": {"layers": None}}, ["parts.layers.low=0"])
+    assert document.values == {"parts": {"layers": {"low": 0}}}
+    document = read_document({"parts": 5}, ["parts.head=2"])
+    assert "parts is a int, no section" in document.problems[0].text
 
 
 def test_extends_in_a_circle_or_nowhere_is_a_mistake(good: Path, tmp_path: Path) -> None:

@@ -159,6 +159,13 @@ def test_options_in_python_are_refused_as_a_recipes_are() -> None:
         "weight: got nan; it should be a finite number",
     ]
     require_options(Thing("tokenizer", needed=3))
+
+    def scaled(weight: float) -> float:  # all parameters are given, the first one too
+        return weight
+
+    require_options(scaled, weight=0.5)
+    with pytest.raises(ConfigurationError, match="weight: got 'heavy'"):
+        require_options(scaled, weight="heavy")
     with pytest.raises(ConfigurationError, match="mode: got 'c'"):
         require_options(Thing("tokenizer", needed=3, mode="c"))
     with pytest.raises(ConfigurationError, match="b takes no lexicon"):

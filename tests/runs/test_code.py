@@ -83,11 +83,13 @@ def test_a_file_that_changed_after_it_was_imported_is_refused(modules: OwnModule
 SCRIPT = """
 import json
 from dataclasses import dataclass
+from functools import cached_property
 
 from isoglot.runs.code import code_hashes
 from used import part
 
 SCALE = 3.0
+RATES = [0.1]
 UNUSED = 1
 
 
@@ -107,6 +109,14 @@ class Base:
 @dataclass
 class U(Base):
     t: float = 2.0
+
+    @property
+    def double(self):
+        return 2 * self.t
+
+    @cached_property
+    def rate(self):
+        return RATES[0]
 
     def forward(self):
         return [helper(x) for x in part(self.t)]
@@ -140,6 +150,9 @@ def test_what_a_script_defines_counts_with_what_it_names(tmp_path: Path, how: st
         ("SCALE = 3.0", "SCALE = 4.0", "__main__:helper"),
         ("SCALE * x", "SCALE + x", "__main__:helper"),
         ("t: float = 2.0", "t: float = 2.5", "__main__:U"),
+        ("2 * self.t", "3 * self.t", "__main__:U"),
+        ("RATES[0]", "-RATES[0]", "__main__:U"),
+        ("RATES = [0.1]", "RATES = [0.2]", "__main__:U"),
         ("part(self.t)", "part(-self.t)", "__main__:U"),
         ("return 1\n\n\n@data", "return 2\n\n\n@data", "__main__:Base"),
     ):

@@ -201,19 +201,19 @@ def test_a_folder_of_an_earlier_release_is_recognised_and_not_made_again(tmp_pat
         (folder / "data").write_text("new")
         return {"rows": 2}
 
-    manifest, is_new = Record(out, MADE_FROM, what, overwrite=True, part=part).make(make)
+    manifest, is_new = Record(out, MADE_FROM, what, overwrite=True, manifest_key=part).make(make)
     assert (manifest["rows"], is_new, (out / "data").read_text()) == (1, False, "old")
     other = {**MADE_FROM, "inputs": []}
     with refused(ConfigurationError, f"{what} (different: inputs", "overwrite=True"):
-        Record(out, other, what, overwrite=False, part=part).make(make)
-    manifest, is_new = Record(out, other, what, overwrite=True, part=part).make(make)
+        Record(out, other, what, overwrite=False, manifest_key=part).make(make)
+    manifest, is_new = Record(out, other, what, overwrite=True, manifest_key=part).make(make)
     assert (manifest["rows"], is_new) == (2, True)
     assert (out / MANIFEST).is_file() and not (out / FORMER_NAMES[what]).exists()
 
 
 @pytest.mark.parametrize("old", [False, True])
 def test_a_part_stands_beside_the_manifest_of_the_folder(tmp_path: Path, old: bool) -> None:
-    step = Record(tmp_path, {}, what="step", part="step")
+    step = Record(tmp_path, {}, what="step", manifest_key="step")
     record(tmp_path).begin(MADE_FROM)
     record(tmp_path).finish({"steps": 3})
     assert step.read() is None and step.state() == "unfinished", "a finished run is no finished step yet"
@@ -234,7 +234,7 @@ def test_tasks_look_into_a_world_and_into_a_step_but_not_into_a_corpus(tmp_path:
     ):
         folder = tmp_path / f"{part}{len(made_from)}{expected}"
         assert not has_manifest(folder)
-        Record(folder, made_from, what="data", part=part).make(lambda _: {})
+        Record(folder, made_from, what="data", manifest_key=part).make(lambda _: {})
         assert has_manifest(folder) is expected
         (folder / MANIFEST).write_text("{")
         assert has_manifest(folder), "a damaged manifest is said to be damaged"

@@ -12,7 +12,7 @@ from refusals import refused
 
 from isoglot.cli.console import Console
 from isoglot.core.errors import ConfigurationError
-from isoglot.runs.reporter import ProgressBars, Silent, bars_on_terminals, detail, reporter_of
+from isoglot.runs.reporter import ProgressBars, Silent, bars_on_terminals, detail, reporter_of, with_progress
 
 
 @pytest.mark.parametrize(("terminal", "off"), [(False, True), (True, False)])
@@ -98,6 +98,21 @@ def test_a_bar_is_shown_for_a_step_that_takes_long(
     for done in range(3):
         ProgressBars().progress("short", done, 2)
     assert "short" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("items", "every", "reported"),
+    [(10, 4, [4, 8, 10]), (8, 4, [4, 8]), (3, 4, [3]), (2, 1, [1, 2]), (0, 4, [])],
+)
+def test_the_last_item_is_reported_too(items: int, every: int, reported: list[int]) -> None:
+    class Counts(Silent):
+        def progress(self, label: str, done: int, total: int) -> None:
+            assert (label, total) == ("align", items)
+            counts.append(done)
+
+    counts: list[int] = []
+    assert list(with_progress(range(items), Counts(), "align", total=items, every=every)) == [*range(items)]
+    assert counts == reported
 
 
 def test_the_loss_stands_beside_the_bar(

@@ -41,12 +41,25 @@ def test_a_folder_is_one_plain_component(value: Any) -> None:
     assert name != sweep_folder({"k": f"{value}!"})
 
 
+def test_a_text_and_the_number_that_it_reads_like_have_folders_of_their_own(tmp_path: Path) -> None:
+    values = [4, "4", True, "true", None, "null", "four"]
+    names = [run.label for run in planned_runs(tmp_path, {"k": values}, [1])]
+    assert len({*names}) == len(values)
+    assert [names[number] for number in (0, 2, 4, 6)] == [
+        "k=4/seed-1",
+        "k=true/seed-1",
+        "k=null/seed-1",
+        "k=four/seed-1",
+    ]
+
+
 @pytest.mark.parametrize(
     ("sweep", "told"),
     [
         ({"a": []}, "has no values"),
         ({"a": [1, 1]}, "more than once"),
         ({"seed": [1, 2]}, "a seed is not swept"),
+        ({"name": ["a", "b"]}, "the name is a label"),
     ],
 )
 def test_what_is_no_sweep_is_refused(sweep: Mapping[str, Any], told: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from isoglot.core.errors import MISSING_FILE, ConfigurationError
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.recipe import Recipe, typed
+from isoglot.pretraining.recipe import Recipe, typed_recipe
 from isoglot.recipe.source import read_document
 
 __all__ = ["load"]
@@ -22,7 +22,7 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         if others or not error.problems[0].kind:
             raise ConfigurationError(others or error.problems) from error
     document = read_document(path_or_name, overrides)
-    recipe, _ = typed(document)
+    recipe, _ = typed_recipe(document)
     assert recipe is not None
     recipe.remember(document.raw)
     return recipe

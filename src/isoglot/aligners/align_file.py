@@ -205,7 +205,7 @@ def _write_corpus_once(
             pairs = write_corpus(linked, folder)
         return {"pairs": pairs, "beside": _hashes(other_outputs)}
 
-    record = Record(out, made_from, what="aligned corpus", overwrite=overwrite, part="alignment")
+    record = Record(out, made_from, what="aligned corpus", overwrite=overwrite, manifest_key="alignment")
     manifest, is_new = record.make(make)
     for path, found in _hashes(other_outputs).items():
         if found is None or found != manifest["beside"].get(path):

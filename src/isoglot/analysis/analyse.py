@@ -122,13 +122,13 @@ class Job:
 
 
 def analyse_alignment(
-    job: Job, request: AlignmentRequest, *, measured: Callable[[list[Result]], None] | None = None
+    job: Job, request: AlignmentRequest, *, on_measured: Callable[[list[Result]], None] | None = None
 ) -> list[Result]:
     """Score the alignment of checkpoints as ALIGN-MLM does; return rows of results.
 
     Metrics: ``alignment_score`` and ``alignment_backward`` in %, ``cosine`` of the gold pairs, and, where the
     checkpoint was trained on a dictionary, the scores of its entries (``alignment_trained``) and of all others
-    (``alignment_held_out``). ``measured`` gets the rows before they are written.
+    (``alignment_held_out``). ``on_measured`` gets the rows before they are written.
     """
     if request.lexicon is None and request.options.single:
         raise ConfigurationError("[[single]]: is for a lexicon; add [[lexicon=FILE]]")
@@ -161,8 +161,8 @@ def analyse_alignment(
         if request.induction and lexicon is not None:
             rows += _induction(subject, request, lexicon, scored_on)
         job.report.progress("checkpoints", number, len(job.subjects))
-    if measured is not None:
-        measured(rows)
+    if on_measured is not None:
+        on_measured(rows)
     append(job.out / FILE_NAME, rows, only_new=True)
     return rows
 

@@ -113,8 +113,9 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
        run.
     2. Of these, to the score of the same language; where a run has one score only, its language does not matter
        (:func:`_scores_of_language`).
-    3. Scores of the same recipe differ only in seeds that are not those of fine-tuning, so each drop gets their mean.
-       Of the same run, each drop gets the score of its seed, or the mean where no score has that seed.
+    3. By recipe, each drop gets the mean of the recipe's scores: the seed of a drop is that of fine-tuning, and no
+       score has such a seed. By run, each drop gets the score of its own seed, or the mean of the run's scores if no
+       score has that seed.
     4. The seeds of a run are one point, their mean, or with ``each_seed`` one point each.
     """
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
@@ -198,14 +199,25 @@ def _scores_of_language(by_language: Mapping[str, _BySeed] | None, language: str
     """Choose the scores of a run, or of a recipe, that belong to a language; None if none do.
 
     1. Scores of the language itself.
-    2. Scores of the only pair that has the language: ``en-de`` for ``de``, where a lexicon was scored.
+    2. Scores of the only pair that has the language (:func:`_is_pair_with`), where a lexicon was scored.
     3. The scores of a run that has scores of one language only, whatever language that is.
     """
     if not by_language:
         return None
     if language in by_language:  # 1
         return by_language[language]
-    pairs = [name for name in by_language if name.startswith(f"{language}-") or name.endswith(f"-{language}")]
+    pairs = [name for name in by_language if _is_pair_with(language, name)]
     if len(pairs) == 1:  # 2
         return by_language[pairs[0]]
     return next(iter(by_language.values())) if len(by_language) == 1 else None  # 3
+
+
+def _is_pair_with(language: str, name: str) -> bool:
+    """Whether a name is that of a language and another one: ``en-de`` for ``en`` and for ``de``.
+
+    All that follows ``-x-`` belongs to the code of a derived language. So ``en-x-trans-inv`` is one language, and no
+    pair with ``en`` or ``en-x-trans``; ``en-en-x-inv`` is a pair of two.
+    """
+    is_first = name.startswith(f"{language}-") and not name.startswith(f"{language}-x-")
+    is_second = name.endswith(f"-{language}") and not name.endswith(f"-x-{language}")
+    return is_second or (is_first and "-x-" not in language)

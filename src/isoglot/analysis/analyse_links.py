@@ -16,10 +16,13 @@ from isoglot.aligners.gold import gold_pairs
 from isoglot.analysis.analyse import Job, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.core.errors import ConfigurationError
+from isoglot.core.languages import codes
 from isoglot.reports.figure_files import Lines, LineSeries
 
-_LANGUAGES = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
-"""Two codes of languages in a file's name: ``en-fr``."""
+_TWO_CODES = re.compile(r"(?<![A-Za-z])(?=([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z]))")
+"""Two neighbours in a file's name that could be codes of languages: ``dev-en`` and ``en-fr`` in ``dev-en-fr``."""
+_SPLITS = {"dev", "val", "trn", "tst"}
+"""Names of splits that look like codes of languages."""
 
 
 def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
@@ -82,8 +85,7 @@ def _mean(lines: Sequence[LineSeries]) -> LineSeries:
 def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     """Write sentence pairs with predicted and gold links, for the report's viewer; one file for each checkpoint."""
     pairs = gold_pairs(request.gold, sure=False, base=request.base)
-    pairs_of_codes = list(_LANGUAGES.finditer(Path(request.gold).name))
-    languages = pairs_of_codes[-1] if pairs_of_codes else None  # the last ones: sim-dev.en-fr
+    languages = _languages_in(Path(request.gold).name)
     count = len(pairs) if request.limit is None else min(request.limit, len(pairs))
     settings = dict(request.settings)
     if request.method is not None:
@@ -107,14 +109,31 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
                 "sure": sorted(map(list, pair.sure or ())),
                 "possible": sorted(map(list, pair.possible)),
             }
-            if languages:
-                row |= {"src_language": languages[1], "tgt_language": languages[2]}
+            if languages is not None:
+                row |= {"src_language": languages[0], "tgt_language": languages[1]}
             rows.append(row)
             job.report.progress(subject.label, number, count)
         # The viewer shows no empty side.
         lines = [json.dumps(row, ensure_ascii=False) for row in rows if row["src"] and row["tgt"]]
         job.write(f"{request.name}_{name}.jsonl", "\n".join(lines))
     return job.written
+
+
+def _languages_in(name: str) -> tuple[str, str] | None:
+    """Find the codes of two languages in a file's name; None if there are none.
+
+    1. Names of splits are no codes: in ``dev-en-xx`` the codes are ``en-xx``.
+    2. Codes of known languages come before others: in ``en-fr-wmt`` they are ``en-fr``.
+    3. Of several pairs the last one counts.
+    """
+    pairs: list[tuple[str, str]] = []
+    for match in _TWO_CODES.finditer(name):
+        first, second = match.groups()
+        if first not in _SPLITS and second not in _SPLITS:  # 1
+            pairs.append((first, second))
+    # A known language has other codes too: `codes("fr")` is `("fr", "fra")`.
+    known = [pair for pair in pairs if all(len(codes(code)) > 1 for code in pair)]  # 2
+    return (known or pairs or [None])[-1]  # 3
 
 
 def _lines(name: str, series: list[LineSeries], request: LayersRequest) -> Lines:

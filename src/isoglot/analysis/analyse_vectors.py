@@ -38,7 +38,8 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
         "retrieval": _retrieval_both_ways,
     }
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
-    count = 0
+    # Pairs of vectors of each checkpoint: words without a known piece are left out, and tokenizers know other pieces.
+    counts: list[int] = []
     for subject in job.subjects:
         model, tokenizer = load_encoder(subject.source)
         layers = asked_layers(request.layers, model)
@@ -51,18 +52,20 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
         else:
             words, links = _first_links(rows, request.limit)
             source, target = linked_vectors(model, tokenizer, words, links, layers=layers, progress=progress)
-        count = len(source[layers[0]])
+        counts.append(len(source[layers[0]]))
         for measure in request.measures:
             values = [measures[measure](source[layer], target[layer]) for layer in layers]
             series[measure].append(_series(subject.label, layers, values))
     for name, lines in series.items():
         items = "sentences" if request.level == "sentence" else "linked words"
-        note = f"{count:,} pairs of {items}; layer 0: the embeddings."
+        fewest, most = min(counts), max(counts)
+        count = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        note = f"{count} pairs of {items}; layer 0: the embeddings."
         if name == "cka" and request.debiased:
             note += " Debiased: 0 for unrelated vectors."
         elif name == "cka":
             note += " Not debiased: grows with hidden size over vectors."
-        figure = _figure(name, lines, _languages(rows), k=request.neighbours, note=note, count=count)
+        figure = _figure(name, lines, _languages(rows), k=request.neighbours, note=note, count=fewest)
         job.figure(f"{request.name}-{name}", figure.model_copy(update={"better": "higher"}))
     return job.written
 
@@ -156,7 +159,7 @@ def _figure(
     """Make the figure of a measure.
 
     ``k``: The number of neighbours that were compared.
-    ``count``: The number of pairs.
+    ``count``: The number of pairs; of several checkpoints the smallest, at which chance is largest.
     ``note``: The beginning of the note below the figure, which goes on with what is measured.
     """
     # For each measure: the title, the label of the y axis, and the end of the note.

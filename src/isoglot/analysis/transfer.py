@@ -56,7 +56,7 @@ def transfer(
     options: TransferOptions | None = None,
     out: str | Path,
     progress: AnyReporter | None = None,
-    measured: Callable[[list[Result]], None] | None = None,
+    on_measured: Callable[[list[Result]], None] | None = None,
 ) -> list[Result]:
     """Fine-tune on the source and on each target language, test on the targets, and report the gap.
 
@@ -70,7 +70,7 @@ def transfer(
         options: Settings, split, and whether weights are kept.
         out: Folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
         progress: Receives progress reports; ``print`` shows them as lines.
-        measured: Receives the rows before they are written.
+        on_measured: Receives the rows before they are written.
 
     Returns:
         Three rows per target, by the task's primary metric, in %.
@@ -105,8 +105,8 @@ def transfer(
     results: list[Result] = []
     for target in targets:
         results += _with_gap(zero_shot[target], supervised[target])
-    if measured is not None:
-        measured(results)
+    if on_measured is not None:
+        on_measured(results)
     append(folder / FILE_NAME, results, only_new=True)
     return results
 
@@ -186,31 +186,31 @@ def transfer_runs(
     *,
     workers: int = 1,
     progress: AnyReporter | None = None,
-    measured: Callable[[PlannedRun, list[Result]], None] | None = None,
+    on_measured: Callable[[PlannedRun, list[Result]], None] | None = None,
 ) -> list[list[Result]]:
     """Measure the transfer of every job; a job that fails leaves the others going.
 
-    ``measured``: Receives the rows of each job: before they are written if jobs run in this process, or when a job is
-    done if each has a process of its own.
+    ``on_measured``: Receives the rows of each job: before they are written if jobs run in this process, or when a job
+    is done if each has a process of its own.
     """
     in_processes = workers > 1 and len(jobs) > 1
     by_label = {job.run.label: job for job in jobs}
     runs = [job.run for job in jobs]
-    make = partial(_transfer_one, by_label, languages, None if in_processes else measured)
+    make = partial(_transfer_one, by_label, languages, None if in_processes else on_measured)
     return run_each(
         runs,
         make,
         workers=workers,
         progress=reporter_of(progress),
         verb="transfer",
-        done=measured if in_processes else None,
+        done=on_measured if in_processes else None,
     )
 
 
 def _transfer_one(
     jobs: Mapping[str, TransferJob],
     languages: Sequence[str],
-    measured: Callable[[PlannedRun, list[Result]], None] | None,
+    on_measured: Callable[[PlannedRun, list[Result]], None] | None,
     run: PlannedRun,
     progress: AnyReporter,
 ) -> list[Result]:
@@ -224,7 +224,7 @@ def _transfer_one(
         options=job.options,
         out=run.folder,
         progress=progress,
-        measured=None if measured is None else partial(measured, run),
+        on_measured=None if on_measured is None else partial(on_measured, run),
     )
 
 

@@ -23,6 +23,10 @@ Progress = Callable[[int, int], None]
 
 _WINDOW = 256
 """Sentences that are encoded at once, whose hidden states are in memory together."""
+_NO_WORD = -1
+"""Number of the word of a piece that belongs to no word; :data:`UNKNOWN` is that of a piece of an unknown word."""
+_ZERO_ROW = -1
+"""Row of a window's table for a word without a known piece: its last row, which is all 0."""
 
 
 @torch.inference_mode()
@@ -55,18 +59,18 @@ def word_vectors(
             if number == 0:
                 rows_of_words.append(_rows_of_words(known, means.offsets[:-1].tolist(), wanted_words))
             table = means.table.float().cpu()
-            table = torch.nn.functional.pad(table, (0, 0, 0, 1))  # one more row, of 0: that is row −1
+            table = torch.nn.functional.pad(table, (0, 0, 0, 1))  # one more row at the end: _ZERO_ROW
             vectors[layer].append(table[rows_of_words[-1]])
         if progress is not None:
             progress(min(start + _WINDOW, len(sentences)), len(sentences))
-    is_known = torch.cat(rows_of_words) >= 0
+    is_known = torch.cat(rows_of_words) != _ZERO_ROW
     return {layer: torch.cat(parts) for layer, parts in vectors.items()}, is_known
 
 
 def _rows_of_words(
     known: Sequence[Pieces], first_rows: Sequence[int], wanted_words: Sequence[Sequence[int]]
 ) -> Tensor:
-    """Find the row of each wanted word in the table of a window; −1 for words without a known piece.
+    """Find the row of each wanted word in the table of a window; ``_ZERO_ROW`` for words without a known piece.
 
     ``known``: The known words of each sentence.
     ``first_rows``: The row of the first known word of each sentence.
@@ -74,7 +78,7 @@ def _rows_of_words(
     rows: list[int] = []
     for pieces, first_row, wanted in zip(known, first_rows, wanted_words, strict=True):
         row_of = {word: first_row + place for place, word in enumerate(pieces.words)}
-        rows += [row_of.get(word, -1) for word in wanted]
+        rows += [row_of.get(word, _ZERO_ROW) for word in wanted]
     return torch.tensor(rows, dtype=torch.long)
 
 
@@ -151,7 +155,7 @@ def unit_vectors(
         pieces = [_each_a_word(sentence_pieces) for sentence_pieces in pieces]
     known_words: list[tuple[int, int]] = []  # a sentence, and a word of it
     for sentence, sentence_pieces in enumerate(pieces):
-        known = set(sentence_pieces.words) - {-1, UNKNOWN}
+        known = set(sentence_pieces.words) - {_NO_WORD, UNKNOWN}
         known_words += [(sentence, word) for word in sorted(known)]
     if not known_words:
         raise ConfigurationError("the texts have no known piece in this tokenizer; give other texts")
@@ -173,6 +177,6 @@ def unit_vectors(
 
 
 def _each_a_word(pieces: Pieces) -> Pieces:
-    """Make each known piece a word of its own."""
+    """Make each piece a word of its own, numbered by its place; pieces of unknown words stay unknown."""
     words = [place if word != UNKNOWN else UNKNOWN for place, word in enumerate(pieces.words)]
     return Pieces(pieces.ids, words)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.aligners.embedding.piece_states import cut_known_words
 from isoglot.analysis.checkpoint_score import mean_pieces
 from isoglot.analysis.options import Projection
 from isoglot.analysis.vectors import linked_vectors
@@ -163,7 +164,8 @@ def contextual_vectors(
     times = torch.bincount(numbers, minlength=len(pairs))
     if len(source[layer]) != len(pair_of_link) or not bool((times > 0).all()):
         not_found = [pair for pair, count in zip(pairs, times.tolist(), strict=True) if count == 0]
-        lacking = not_found[0] if not_found else pairs[0]
+        without_piece = [pair for pair in pairs if not _have_pieces(tokenizer, pair)]
+        lacking = [*not_found, *without_piece, *pairs][0]
         raise ConfigurationError(
             f"{lacking} are not linked, or have no piece; use the corpus in which they were counted"
         )
@@ -172,6 +174,12 @@ def contextual_vectors(
         total = torch.zeros(len(pairs), vectors.shape[1]).index_add_(0, numbers, vectors)
         means.append(total / times[:, None])
     return means[0], means[1]
+
+
+def _have_pieces(tokenizer: PreTrainedTokenizerBase, words: Sequence[str]) -> bool:
+    """Whether each of the words has a piece that the tokenizer knows."""
+    cut = cut_known_words(tokenizer, [[word] for word in words])
+    return all(0 in pieces.words for pieces in cut)  # each text is one word, number 0
 
 
 def project(vectors: Tensor, options: Projection) -> FloatArray:

@@ -81,7 +81,7 @@ def alignment(
 
     with printed_at_end() as measured, Console(quiet=output.quiet) as console:
         job = Job(checkpoints, out=output.out, labels=output.labels, progress=console)
-        analyse_alignment(job, _with_corpus_reading(request, sides), measured=measured.adder(output.out))
+        analyse_alignment(job, _with_corpus_reading(request, sides), on_measured=measured.adder(output.out))
 
 
 @with_flags

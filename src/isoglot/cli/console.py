@@ -201,7 +201,7 @@ class MeasuredRows:
     ) -> _AddRows:
         """Return a function that adds rows measured at one place: functions that measure call it with their rows.
 
-            evaluate("runs/a", ..., measured=rows.adder("runs/a"))
+            evaluate("runs/a", ..., on_measured=rows.adder("runs/a"))
 
         ``place``: The checkpoint or folder.
         ``read_recipe``: Reads the values of the checkpoint's recipe, by their hash. Called when there are rows; by

@@ -15,12 +15,12 @@ def constructor_list(section: str) -> str:
 
     ``section``: ``views`` or ``objectives``.
     """
-    from isoglot.pretraining.recipe import MADE
+    from isoglot.pretraining.recipe import BUILT
     from isoglot.recipe.spec import spec_of
 
-    shared = ", ".join(f"`{key}`" for key in MADE[section].own_keys())
+    shared = ", ".join(f"`{key}`" for key in BUILT[section].own_keys())
     parts = [f"Beside {shared}, which every entry of `{section}:` has. Your own: type: package.module:Name."]
-    for name, maker in MADE[section].registry.items():
+    for name, maker in BUILT[section].registry.items():
         spec = spec_of(maker)
         parts.append("\n".join([*_filled(f"{name}: {spec.__doc__}", "    "), *_options(spec)]))
     return "\n\n".join(parts)

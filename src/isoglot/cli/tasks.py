@@ -221,7 +221,7 @@ def evaluate(
                 split=tested.split,
                 options=EvaluateOptions(**options, predictions=folder),
                 progress=console,
-                measured=measured.adder(checkpoint, partial(_recipe_of_name, checkpoint)),
+                on_measured=measured.adder(checkpoint, partial(_recipe_of_name, checkpoint)),
             )
 
 
@@ -361,5 +361,5 @@ def transfer(
     with printed_at_end() as measured, Console(quiet=running.quiet) as console:
         transfer_runs(
             jobs, options.languages, workers=train.workers, progress=console,
-            measured=lambda run, rows: measured.adder(places[run.label])(rows),
+            on_measured=lambda run, rows: measured.adder(places[run.label])(rows),
         )  # fmt: skip

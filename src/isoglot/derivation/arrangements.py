@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-MAX_GROUP = 7
-"""Largest group, head included: 7! = 5,040 orders."""
+LARGEST_GROUP = 7
+"""Members of the largest group that is put into a new order, head included: 7! = 5,040 orders."""
 
 BOS, EOS = "BOS", "EOS"
 """Members before the first and after the last one, so that features can name the ends of a group."""
@@ -50,7 +50,7 @@ class Arrangements(NamedTuple):
     run_columns: tuple[NDArray[np.int64], ...]
 
 
-@lru_cache(maxsize=MAX_GROUP + 1)
+@lru_cache(maxsize=LARGEST_GROUP + 1)
 def arrangements(n: int) -> Arrangements:
     """Make the orders of n members, and their columns; the arrangements of each n are made once.
 

@@ -19,13 +19,20 @@ END_MARKS = ".!?"
 
 
 def split_at_marks(words: Sequence[str], marks: str = END_MARKS) -> Iterator[tuple[int, int]]:
-    """Yield ``[start, stop)`` of the sentences of a tokenised text. A sentence ends after a word that is a mark.
+    """Yield ``[start, stop)`` of the sentences of a tokenised text. A sentence ends after a word that is one mark.
+
+    A word of several marks ends none: ``...`` may stand inside a sentence.
 
     Example:
         >>> list(split_at_marks("It rains . Why ?".split()))
         [(0, 3), (3, 5)]
     """
     return _split_after((number for number, word in enumerate(words) if word in {*marks}), len(words))
+
+
+def _is_mark(word: str, marks: str) -> bool:
+    """Whether a word is nothing but marks, one or several: ``.``, ``?!`` and ``...``, but not ``mat.``."""
+    return bool(word) and not word.strip(marks)
 
 
 def _split_after(last_words: Iterable[int], size: int) -> Iterator[tuple[int, int]]:
@@ -119,8 +126,8 @@ class Inversion:
     def _inverted(self, words: tuple[str, ...], *, ends_with_mark: bool = False) -> DerivedSentence:
         """Invert the words of one sentence.
 
-        1. A final word that is a mark stays last: ``it rains .`` becomes ``rains it .``. ``ends_with_mark`` says that
-           the last word is such a mark, whatever it looks like.
+        1. A final word of marks alone stays last: ``it rains .`` becomes ``rains it .``, and ``is it ?!`` becomes
+           ``it is ?!``. ``ends_with_mark`` says that the last word is such a mark, whatever it looks like.
         2. Attached marks move to the new last word: ``sat on the mat.`` becomes ``mat the on sat.``.
         3. Other words are only reversed.
         """
@@ -128,7 +135,7 @@ class Inversion:
         if last < 1:
             return DerivedSentence(words, tuple(range(len(words))))
         reverse = tuple(range(last, -1, -1))
-        if ends_with_mark or words[last] in {*self.end_marks}:  # 1
+        if ends_with_mark or _is_mark(words[last], self.end_marks):  # 1
             order = (*reverse[1:], last)
             return DerivedSentence(tuple([words[number] for number in order]), order)
         marks = None if self._attached_marks is None else self._attached_marks.search(words[last])
@@ -208,7 +215,7 @@ class Permutation:
         origin: list[int] = []
         for start, stop in _parts_to_reorder(sentence, self.sentence_by_sentence, END_MARKS):
             last = stop - 1
-            last_stays = self.keep_final and last > start and words[last] in {*END_MARKS}
+            last_stays = self.keep_final and last > start and _is_mark(words[last], END_MARKS)
             order = list(range(start, last if last_stays else stop))
             generator.shuffle(order)
             origin.extend(order)

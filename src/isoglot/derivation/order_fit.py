@@ -29,8 +29,9 @@ _LOGGER = logging.getLogger(__name__)
 _HEADS = {"N": "noun, name or pronoun", "V": "verb"}
 """The models that are fitted, by class of head, and the words that messages have for such heads."""
 
-SMALLEST_GROUP, LARGEST_GROUP = 2, 6
-"""Sizes of the groups that models are fitted to, head included."""
+SMALLEST_FITTED, LARGEST_FITTED = 2, 6
+"""Members of the groups that models are fitted to, head included. A model then orders groups of one member more
+(:data:`~isoglot.derivation.arrangements.LARGEST_GROUP`): its features are about five members at most."""
 
 COMMONEST = 0.1
 """Share of the observed runs of three to five members that become features, as in galactic dependencies."""
@@ -86,16 +87,16 @@ def fit_order_models(
             tree = Sentence.of_row(row)
             trees.append(to_ud1(tree) if request.labels == "ud2" else tree)
     fits = {}
-    for kind, heads in _HEADS.items():
-        observed = observed_groups(trees, kind)
+    for head_class, heads in _HEADS.items():
+        observed = observed_groups(trees, head_class)
         if not observed:
             raise ConfigurationError(
                 f"{', '.join(map(str, paths))}: no {heads} with one to five dependents in {len(trees):,} trees; give "
                 "projective UD trees"
             )
-        fits[kind] = fit(observed, l2=request.l2, iterations=request.iterations)
+        fits[head_class] = fit(observed, l2=request.l2, iterations=request.iterations)
     folder = make_folder(out)
-    files = [(folder / f"{request.language}@{kind}.orm", fitted) for kind, fitted in fits.items()]
+    files = [(folder / f"{request.language}@{head_class}.orm", fitted) for head_class, fitted in fits.items()]
     # Both files are looked at before the first is written, so that a refusal leaves both as they were.
     for path, fitted in files:
         if path.is_file() and not overwrite and path.read_bytes() != fitted.model.text().encode():
@@ -111,11 +112,11 @@ def fit_order_models(
     return files
 
 
-def observed_groups(trees: Iterable[Sentence], kind: str) -> ObservedOrders:
+def observed_groups(trees: Iterable[Sentence], head_class: str) -> ObservedOrders:
     """Count the orders that heads of a class and their dependents have in projective trees.
 
     ``trees``: Sentences with their trees, in the labels that the model is to have.
-    ``kind``: ``N`` for nouns, names and pronouns, ``V`` for verbs.
+    ``head_class``: ``N`` for nouns, names and pronouns, ``V`` for verbs.
     """
     observed: ObservedOrders = defaultdict(Counter)
     for tree in trees:
@@ -127,7 +128,8 @@ def observed_groups(trees: Iterable[Sentence], kind: str) -> ObservedOrders:
         *dependents_of_heads, _ = dependents_of_words(tree.heads)  # the last list is of the root: not a group
         for head, dependents in enumerate(dependents_of_heads):
             size = len(dependents) + 1
-            if HEAD_CLASSES.get(tree.upos[head]) != kind or not SMALLEST_GROUP <= size <= LARGEST_GROUP:
+            is_of_class = HEAD_CLASSES.get(tree.upos[head]) == head_class
+            if not is_of_class or not SMALLEST_FITTED <= size <= LARGEST_FITTED:
                 continue
             named = [(f"{tree.upos[word]}&{tree.deprels[word]}", word) for word in dependents]
             # The head is member 0. Dependents are sorted, so that groups of the same members are counted together.
@@ -207,7 +209,7 @@ def _common_runs(observed: ObservedOrders, share: float = COMMONEST) -> set[str]
 class _Design(NamedTuple):
     """The matrices of all groups of one size."""
 
-    occurrences: Any  # (columns, n!), sparse: how often each order has each column
+    orders_of_columns: Any  # (columns, n!), sparse: `Arrangements.occurrences` with its axes exchanged
     features: Any  # (groups · columns, features), sparse: which features a column of a group has
     observed: NDArray[np.float64]  # (n!, groups): how often each order of each group was observed
 
@@ -254,7 +256,7 @@ def objective(
     for design in designs:
         group_count = design.observed.shape[1]
         column_weights = (design.features @ theta).reshape(group_count, -1)  # (groups, columns)
-        scores = design.occurrences.T @ column_weights.T  # (n!, groups)
+        scores = design.orders_of_columns.T @ column_weights.T  # (n!, groups)
         greatest = scores.max(axis=0)  # taken out of the exponents, so that none overflows
         exponentials = np.exp(scores - greatest)
         total = exponentials.sum(axis=0)
@@ -263,6 +265,6 @@ def objective(
         loss += float(counts_of_groups @ log_normaliser - (design.observed * scores).sum())
         # The gradient is the features of orders as often as the model expects them, minus as often as observed.
         surplus = exponentials * (counts_of_groups / total) - design.observed  # (n!, groups)
-        surplus_of_columns = (design.occurrences @ surplus).T.ravel()  # as the rows of `features`
+        surplus_of_columns = (design.orders_of_columns @ surplus).T.ravel()  # as the rows of `features`
         gradient = gradient + design.features.T @ surplus_of_columns
     return loss, gradient

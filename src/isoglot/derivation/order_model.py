@@ -150,7 +150,7 @@ BUILT_IN_MODELS = {"en": _ENGLISH, "head-final": _HEAD_FINAL}
 
 
 @lru_cache(maxsize=8)
-def built_in_model(language: str, kind: str) -> OrderModel:
+def built_in_model(language: str, head_class: str) -> OrderModel:
     """Make a built-in model: a ``PRE`` weight for each two relations of which one is listed before the other.
 
     In the example, the most probable order of *the old house* is *house old the*.
@@ -161,12 +161,12 @@ def built_in_model(language: str, kind: str) -> OrderModel:
         >>> found.orders[found.probabilities.argmax()].tolist()
         [0, 2, 1]
     """
-    if language not in BUILT_IN_MODELS or kind not in BUILT_IN_MODELS[language]:
+    if language not in BUILT_IN_MODELS or head_class not in BUILT_IN_MODELS[language]:
         raise ConfigurationError(
-            f"no built-in model {language}@{kind}; there are {', '.join(BUILT_IN_MODELS)}, each @N and @V; "
-            f"give [[syntax='en~head-final@N~head-final@V']], or [[models=FOLDER]] with {language}@{kind}.orm"
+            f"no built-in model {language}@{head_class}; there are {', '.join(BUILT_IN_MODELS)}, each @N and @V; "
+            f"give [[syntax='en~head-final@N~head-final@V']], or [[models=FOLDER]] with {language}@{head_class}.orm"
         )
-    places = [relations.split() for relations in BUILT_IN_MODELS[language][kind]]
+    places = [relations.split() for relations in BUILT_IN_MODELS[language][head_class]]
     weights = {}
     for earlier, later in combinations(places, 2):  # any two places, not only neighbours
         for first, second in product(earlier, later):

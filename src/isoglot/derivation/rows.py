@@ -117,6 +117,11 @@ class Deriver:
             out, pair = self._with_derived_side(row, self.options.side, key)
             return out, [pair]
         # One side after the other, as both move the same links. Each side has random numbers of its own.
+        if self.language is not None:
+            raise ConfigurationError(
+                f"[[derived_language='{self.language}']]: is one code, but [[side='both']] derives two languages; "
+                "leave it out"
+            )
         half_derived, source_pair = self._with_derived_side(row, "source", 2 * key)
         out, target_pair = self._with_derived_side(half_derived, "target", 2 * key + 1)
         return out, [source_pair, target_pair]

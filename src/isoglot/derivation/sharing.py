@@ -7,7 +7,11 @@ import numpy as np
 from isoglot.core.seeding import seed_for
 
 COPY_FILE = "vocabulary_copy.json"
-"""The file by which the folder of a :class:`~isoglot.derivation.vocabulary.VocabularyCopy` is known."""
+"""File of a folder that a :class:`~isoglot.derivation.vocabulary.VocabularyCopy` was saved to.
+
+The name stands here because its own module loads the library of tokenizers, and whoever looks for the file may not
+need the library.
+"""
 
 
 def draw_positions(

@@ -15,7 +15,7 @@ import numpy as np
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.seeding import seed_for
-from isoglot.derivation.arrangements import MAX_GROUP
+from isoglot.derivation.arrangements import LARGEST_GROUP
 from isoglot.derivation.base import DerivedSentence, Sentence, Underivable
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order_model import BUILT_IN, OrderModel, built_in_model
@@ -109,8 +109,8 @@ def arranged(dependents: list[list[int]], order: Callable[[int], list[int]]) -> 
         [1, 0]
     """
     sequence: list[int] = []
-    # Words still to come, the next one at the end, each with whether its own group was ordered already. A stack instead
-    # of recursion, as trees can be deep.
+    # Words still to come, the next one at the end, each with whether its group (of which it is the head) was ordered
+    # already. A stack instead of recursion, as trees can be deep.
     stack = [(root, False) for root in reversed(dependents[-1])]
     while stack:
         word, is_ordered = stack.pop()
@@ -167,8 +167,9 @@ class Syntax:
 
         models = {}
         for head_class, language in superstrates.items():
-            own_order = load_model(language, head_class)
-            models[head_class] = own_order.mixed(load_model(substrate, head_class), options.rate)
+            superstrate_model = load_model(language, head_class)
+            substrate_model = load_model(substrate, head_class)
+            models[head_class] = superstrate_model.mixed(substrate_model, options.rate)
         return cls(models, options)
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
@@ -179,8 +180,10 @@ class Syntax:
         if not is_projective(tree.heads):
             raise Underivable("not projective")
         dependents = dependents_of_words(tree.heads)
-        if self.options.oversize == "skip" and any(len(of_word) >= MAX_GROUP for of_word in dependents[:-1]):
-            raise Underivable(f"a head with over {MAX_GROUP - 1} dependents")
+        if self.options.oversize == "skip" and any(
+            len(of_head) >= LARGEST_GROUP for of_head in dependents[:-1]
+        ):
+            raise Underivable(f"a head with over {LARGEST_GROUP - 1} dependents")
         generator = random.Random(seed_for(self.options.seed, "syntax", key))
         origin = arranged(dependents, lambda head: self._ordered(tree, head, dependents[head], generator))
         return DerivedSentence(tuple([sentence.words[old] for old in origin]), tuple(origin))
@@ -196,7 +199,7 @@ class Syntax:
         """
         upos, deprels = tree.upos, tree.deprels
         head_class = HEAD_CLASSES.get(upos[head], "")
-        if head_class not in self.models or len(dependents) >= MAX_GROUP:  # 1
+        if head_class not in self.models or len(dependents) >= LARGEST_GROUP:  # 1
             return sorted([head, *dependents])
         # Sorted by name, so that groups of the same names share one distribution. Dependents of one name keep their
         # order here, which changes nothing: any order of them is as probable.

@@ -44,7 +44,7 @@ def evaluate(
     split: str = "test",
     options: EvaluateOptions | None = None,
     progress: AnyReporter | None = None,
-    measured: Callable[[list[Result]], None] | None = None,
+    on_measured: Callable[[list[Result]], None] | None = None,
 ) -> list[Result]:
     """Measure a checkpoint on a task in several languages.
 
@@ -59,7 +59,7 @@ def evaluate(
         split: Split to measure on.
         options: How to compute, and what to write.
         progress: Receives progress and notes.
-        measured: Function that is called with the results of each language, before they are written.
+        on_measured: Function that is called with the results of each language, before they are written.
 
     Returns:
         One row per language and metric, in %, in the order of the languages; rows that existed already are included.
@@ -71,7 +71,7 @@ def evaluate(
     options, report = options or EvaluateOptions(), reporter_of(progress)
     languages = list(dict.fromkeys(languages))
     _check(task, languages, options)
-    announce = measured or (lambda rows: None)
+    announce = on_measured or (lambda rows: None)
     # A name on the hub stays a name.
     folder = checkpoint_folder(checkpoint)
     locations = check_locations(task, [(language, split) for language in languages])

@@ -14,5 +14,6 @@ The words of this room:
 - *view*: makes one input of the encoder from an example: masked text, or a source and a target side by side.
 - *objective*: a loss over the encoded views.
 - *section*, *option*: the recipe's ``views.pair`` is a section, and its ``probability`` an option.
+- *held*: given in memory, as an object of Python, in place of a file.
 - *filled in*: options that the recipe leaves out and the built view or objective chooses, such as ``max_length``.
 """

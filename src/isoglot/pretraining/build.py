@@ -22,7 +22,7 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import load_masked_lm, longest_input
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
-from isoglot.pretraining.recipe import MADE, Recipe
+from isoglot.pretraining.recipe import BUILT, Recipe
 from isoglot.pretraining.streams import encoding, text_columns
 from isoglot.tasks.language_vectors import read_vectors
 from isoglot.training.batches import BatchOptions, StreamCost, bucket_positions
@@ -122,8 +122,8 @@ def _piece_counts(
 ) -> NDArray[np.int64]:
     """Count how often each piece occurs in the sentences of the corpora: one number for each id of the tokenizer.
 
-    Of a large corpus every n-th row is read, at most ``_COUNTED`` rows. Lexicons are left out: how often a word stands
-    in a dictionary says nothing of its frequency.
+    Of a large corpus every n-th row is read, at most ``_COUNTED`` rows. Lexicons are left out: each word stands in a
+    dictionary about once, however frequent it is in text.
     """
     pieces = PieceEncoder(tokenizer)
     counts = np.zeros(len(tokenizer), dtype=np.int64)
@@ -179,7 +179,7 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> d
             for option, value in stream.prepare.model_dump(mode="json", exclude_none=True).items():
                 if option not in entry and value not in ([], {}):
                     entry[option] = value
-    for key in MADE:
+    for key in BUILT:
         for name, section in getattr(recipe, key).items():
             entry = values[key][name]
             in_use = section.in_use(modules.get((key, name)))

@@ -15,7 +15,7 @@ from isoglot.modules.adapter import add_adapter
 from isoglot.modules.load import empty_masked_lm, longest_input
 from isoglot.pretraining.check_files import file_problems
 from isoglot.pretraining.check_train import train_problems
-from isoglot.pretraining.recipe import MADE, ObjectiveSection, Recipe, ViewSection, typed
+from isoglot.pretraining.recipe import BUILT, ObjectiveSection, Recipe, ViewSection, typed_recipe
 from isoglot.recipe.document import overridden
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import read_document
@@ -74,7 +74,7 @@ def _load(
     if keep_adapter and "adapter" in _entries(document.values, "model"):
         keep = "model.adapter.keep=true"
         overrides, document = [*overrides, keep], overridden(document, keep)
-    recipe, sections = typed(document)
+    recipe, sections = typed_recipe(document)
     parts = None if recipe is None else recipe.parts
     filled_in, encoder_problems = try_encoder(sections, parts)
     problems = [
@@ -165,7 +165,7 @@ def _unread_or_missing(
     ``known``: The names in each of the sections ``streams``, ``views`` and ``objectives``.
     """
     read: set[str] = set()
-    for key in MADE:
+    for key in BUILT:
         read.update(_strings(values.get(key)))
     for location, section in sections.items():
         if isinstance(section, ViewSection | ObjectiveSection):

@@ -22,20 +22,20 @@ from isoglot.views.base import IGNORE_INDEX
 
 @dataclass(frozen=True)
 class DescribedRow:
-    """One position of an encoder input; a value that the view does not make is ``None``."""
+    """One piece of an encoder input; a value that the view does not make is ``None``."""
 
     input: str  # empty, or "query" or "key" for a view with two inputs
-    position: int  # in the input, from 0 on
+    position: int  # of the piece in the input, from 0 on
     piece: str  # the text's piece
     input_piece: str  # the piece that the encoder sees: `[MASK]`, say, for a masked one
     label: str | None  # the piece to predict
-    position_id: int | None
+    position_id: int | None  # the number that the encoder gets as the position of the piece
     segment_id: int | None
     language_id: int | None
     side: int | None  # 1 for source, 2 for target, 0 for neither
     document: int | None  # number of the document in a packed block
     attended: bool
-    links: tuple[int, ...]  # linked positions of the other side or the other input
+    links: tuple[int, ...]  # positions in the input of the linked pieces; with two inputs, in the other input
 
     @property
     def masked(self) -> bool:
@@ -50,7 +50,7 @@ class InspectedInstance:
     view: str
     type: str
     stream: str
-    position: int
+    position: int  # of the run: the first example of a stream is at position 0
     coin: bool  # decides which side of a pair comes first, in views that draw the order
     rows: tuple[DescribedRow, ...]
 
@@ -123,7 +123,7 @@ def inspect_recipe(
 
 
 def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) -> list[DescribedRow]:
-    """Describe the positions of one example's input, or of its query and then its key.
+    """Describe the pieces of one example's input, or those of its query and then those of its key.
 
     An id that the tokenizer does not know is written ``<id>``.
     """
@@ -135,15 +135,15 @@ def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) 
         columns = {
             name: tensors[prefix + name].tolist() for name in _ONE_PER_PIECE if prefix + name in tensors
         }
-        for position, piece in enumerate(tensors[f"{prefix}input_ids"].tolist()):
+        for position, input_id in enumerate(tensors[f"{prefix}input_ids"].tolist()):
             ids = {name: values[position] for name, values in columns.items()}
             label = ids.get("labels", IGNORE_INDEX)
             row = DescribedRow(
                 input=prefix.rstrip("_"),
                 position=position,
-                piece=_name(ids.get("original_ids", piece), tokenizer),
-                input_piece=_name(piece, tokenizer),
-                label=None if label == IGNORE_INDEX else _name(label, tokenizer),
+                piece=_piece(ids.get("original_ids", input_id), tokenizer),
+                input_piece=_piece(input_id, tokenizer),
+                label=None if label == IGNORE_INDEX else _piece(label, tokenizer),
                 position_id=ids.get("position_ids"),
                 segment_id=ids.get("token_type_ids"),
                 language_id=ids.get("language_ids"),
@@ -157,7 +157,7 @@ def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) 
 
 
 def _links_by_position(tensors: Mapping[str, Tensor], prefix: str) -> dict[int, list[int]]:
-    """Return the linked positions of each position of one input.
+    """Return by position in an input the positions of the pieces that the piece there is linked to.
 
     Take the link (3, 7):
 
@@ -178,25 +178,26 @@ def _links_by_position(tensors: Mapping[str, Tensor], prefix: str) -> dict[int, 
     return links
 
 
-def _name(number: int, tokenizer: PreTrainedTokenizerBase) -> str:
+def _piece(id_: int, tokenizer: PreTrainedTokenizerBase) -> str:
     """Return the piece of an id, ``<id>`` if there is none."""
-    if not 0 <= number < len(tokenizer):
-        return f"<{number}>"
-    token = tokenizer.convert_ids_to_tokens(number)
-    return f"<{number}>" if token is None else str(token)
+    if not 0 <= id_ < len(tokenizer):
+        return f"<{id_}>"
+    piece = tokenizer.convert_ids_to_tokens(id_)
+    return f"<{id_}>" if piece is None else str(piece)
 
 
 _ONE_PER_PIECE = ("original_ids", "labels", "position_ids", "token_type_ids", "language_ids", "side_ids",
                   "document_ids", "attention_mask")  # fmt: skip
 """Tensors of an input that have one value for each piece, beside the ids of the pieces."""
 _SIDES = {None: None, 0: "-", 1: "source", 2: "target"}
-"""Names of the values of ``side_ids``; ``-`` for special tokens."""
+"""The values of ``side_ids`` as the table shows them; ``-`` for special tokens."""
 
 
 def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
     """Return an instance as headings and rows of cells; columns without any value are left out.
 
-    Most views make no position ids, because the model counts by itself: then there is no column ``position``.
+    The column ``#`` is the position in the input. The column ``position`` has the position ids; most views make none,
+    because the model counts by itself, and then there is no such column.
     """
     rows_of_cells: list[dict[str, str]] = []
     for row in instance.rows:

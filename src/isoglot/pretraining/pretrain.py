@@ -102,19 +102,14 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         require_own(out / CHECKPOINT)
         if is_main and state == "new" and existed and overwrite:
             clear(out, keep=True)
-        tokenizer = load_tokenizer(  # 3
-            recipe,
-            corpora,
-            cache_path,
-            report,
-            checkpoint=_newest_complete(out) if state == "unfinished" else None,
-        )
+        checkpoint_before = _newest_complete(out) if state == "unfinished" else None
+        tokenizer = load_tokenizer(recipe, corpora, cache_path, report, checkpoint=checkpoint_before)  # 3
         streams = encoded(recipe, corpora, tokenizer, cache_path, report)
         assembly = build_model(recipe, tokenizer, corpora)
         require_columns(assembly.views, streams)
     try:
-        if is_main and state == "new":
-            record.begin(  # 4
+        if is_main and state == "new":  # 4
+            record.begin(
                 {
                     "name": recipe.name,
                     **record.made_from,

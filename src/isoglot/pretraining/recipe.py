@@ -1,8 +1,10 @@
 """A recipe with typed sections: each one holds the options that its keys were checked as.
 
-Open :class:`Recipe` first. :func:`typed` makes one of a document. A section whose keys depend on its content
-(``views.pair`` has the options of ``type: masked_pair``) makes typed options of its keys in ``typed``, and keeps the
-keys beside them as they are written: they are what a file or a hash of the recipe contains.
+Open :class:`Recipe` first. :func:`typed_recipe` makes one of a document.
+
+The keys of some sections depend on their content: ``views.pair`` has the options of ``type: masked_pair``. Such a
+section makes typed options of its keys (``option_fields``), and keeps the keys beside them as they are written, because
+a file or a hash of the recipe contains the keys.
 """
 
 from __future__ import annotations
@@ -95,7 +97,7 @@ class TokenizerSection(OpenSection):
     training: TokenizerOptions | None = Field(None, exclude=True)
 
     @classmethod
-    def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    def option_fields(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
         """Make the options of a new tokenizer, with the special tokens of the encoder's family unless others are given.
 
         ``architecture: xlm-roberta`` has ``<s>`` and ``</s>``, ``bert`` has ``[CLS]`` and ``[SEP]``.
@@ -125,7 +127,7 @@ class _BuiltSection(OpenSection):
         raise NotImplementedError
 
     @classmethod
-    def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    def option_fields(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
         """Make the options, typed by the signature of the callable."""
         if not isinstance(values.get("type"), str):
             return {}
@@ -138,19 +140,19 @@ class _BuiltSection(OpenSection):
         arguments = {key: value for key, value in values.items() if key not in cls.own_keys()}
         return {"options": spec.of(arguments, cls)}
 
-    def in_use(self, made: Any) -> dict[str, Any]:
+    def in_use(self, built: Any) -> dict[str, Any]:
         """Return the options that are texts, numbers or booleans, with the values that are used.
 
         If an option is ``None``, the view or objective chooses its value and keeps it as an attribute: a view with
         ``max_length=None`` has the ``max_length`` of the encoder.
 
-        ``made``: The view or objective, or anything with these attributes; ``None`` if there is none.
+        ``built``: The view or objective, or anything with these attributes; ``None`` if there is none.
         """
         values = {}
         for option in type(self.options).model_fields:
             value = getattr(self.options, option)
             if value is None:
-                value = getattr(made, option, None)
+                value = getattr(built, option, None)
             if option != "seed" and isinstance(value, str | int | float | bool):
                 values[option] = value
         return values
@@ -208,8 +210,11 @@ class ObjectiveSection(_BuiltSection):
         require_objective(kind, name)
 
 
-MADE: dict[str, type[ViewSection | ObjectiveSection]] = {"views": ViewSection, "objectives": ObjectiveSection}
-"""Sections whose entries are made by callables."""
+BUILT: dict[str, type[ViewSection | ObjectiveSection]] = {
+    "views": ViewSection,
+    "objectives": ObjectiveSection,
+}
+"""Sections whose entries are built by callables, with the class of an entry."""
 
 
 class Recipe(PortableSection):
@@ -252,11 +257,11 @@ class Recipe(PortableSection):
 
 
 _SECTIONS: dict[str, type[OpenSection]] = {"model": ModelSection, "tokenizer": TokenizerSection}
-_ENTRIES: dict[str, type[OpenSection]] = {"streams": StreamSection, **MADE}
+_ENTRIES: dict[str, type[OpenSection]] = {"streams": StreamSection, **BUILT}
 """Sections of named entries: ``views: {pair: ..., text: ...}``."""
 
 
-def typed(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
+def typed_recipe(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
     """Make a recipe of a document, and add the mistakes to the document.
 
     Returns:
@@ -267,24 +272,28 @@ def typed(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
     sections: dict[Location, Any] = {}
     problems: list[Problem] = []
 
-    def section(model: type[OpenSection], written: Any, *location: str) -> OpenSection | None:
-        sections[location] = None  # unless it can be made
+    def make_section(section_class: type[OpenSection], written: Any, *location: str) -> OpenSection | None:
+        """Make the section at a location, record it, and return it; ``None`` if it has mistakes."""
+        sections[location] = None  # stays if the next statement fails
         with collected(problems, *location):
-            sections[location] = model.of(written, document.values)
+            sections[location] = section_class.of(written, document.values)
         return sections[location]  # type: ignore[no-any-return]
 
-    for key, model in _SECTIONS.items():
+    for key, section_class in _SECTIONS.items():
         if values.get(key) is not None:
-            values[key] = section(model, values[key], key)
-    for key, model in _ENTRIES.items():
+            values[key] = make_section(section_class, values[key], key)
+    for key, section_class in _ENTRIES.items():
         if isinstance(values.get(key), dict):
-            values[key] = {name: section(model, entry, key, name) for name, entry in values[key].items()}
+            entries = {}
+            for name, entry in values[key].items():
+                entries[name] = make_section(section_class, entry, key, name)
+            values[key] = entries
     recipe = None
     try:
         recipe = checked(Recipe, values)
     except ConfigurationError as error:
         # A section with mistakes has become None, which is a mistake again; it is reported once.
-        wrong = [location for location, made in sections.items() if made is None]
+        wrong = [location for location, section in sections.items() if section is None]
         for problem in error.problems:
             is_reported = any(problem.location[: len(location)] == location for location in wrong)
             if not is_reported:

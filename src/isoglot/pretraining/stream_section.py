@@ -44,7 +44,7 @@ class StreamSection(OpenSection):
     prepare: PrepareOptions = Field(exclude=True)
 
     @classmethod
-    def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    def option_fields(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
         """Make the sources and the options of preparing.
 
         Filters that count pieces (``max_pieces``) count those of the run's tokenizer, unless the stream names another.

@@ -64,7 +64,8 @@ class TrimSummary(Tabular):
 
     ``pieces``, ``parameters``: before and after, such as ``(250002, 40000)``.
     ``tenfold``: an estimate of the entries that ten times as much text would keep.
-    ``held_out``: tokens of held-out text, and how many of these are cut differently.
+    ``held_out``: tokens of held-out text, and how many of them the new tokenizer cuts differently.
+    ``skipped``: whether the folder was there already, made from the same encoder, text and options.
     """
 
     path: Path
@@ -83,7 +84,7 @@ def trim(
     texts: Iterable[str] | None = None,
     overwrite: bool = False,
     progress: AnyReporter = True,
-    **single: Any,
+    **options: Any,
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
@@ -95,12 +96,13 @@ def trim(
     Args:
         encoder: Folder or hub name of an encoder.
         out: The folder to write.
-        request: Files of text as one object, in place of single options.
+        request: All options in one object, in place of ``**options``.
         texts: More text to keep the pieces of, such as a column of a data set.
         overwrite: Replace an encoder that was trimmed otherwise.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **single: Options of :class:`isoglot.TrimRequest`: files whose pieces are kept (``text="en-de.tsv"``), and other
-            files, whose tokens that are cut differently are counted (``held_out="dev.txt"``).
+        **options: Options of :class:`isoglot.TrimRequest`: files whose pieces are kept (``text="en-de.tsv"``), and
+            other files, of which the tokens are counted that the new tokenizer cuts differently
+            (``held_out="dev.txt"``).
 
     Raises:
         ConfigurationError: No text, a checkpoint that cannot be read, or a folder that holds something else.
@@ -110,7 +112,7 @@ def trim(
         raise ConfigurationError(
             f"texts must be a list of texts, got {shortened(texts)}; for a file pass text=FILE"
         )
-    request = one_request(TrimRequest, request, single, whole_name="request")
+    request = one_request(TrimRequest, request, options, whole_name="request")
     in_memory = None if texts is None else list(given_texts(texts, "texts"))
     if not request.text and not in_memory:
         raise ConfigurationError("no text; name the text whose pieces are kept: [[text='corpus.tsv']]")
@@ -147,8 +149,8 @@ def _write(
             f"{source}: holds no {SAFE_WEIGHTS_NAME}; convert the weights: "
             "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
         )
-    # Ids of pieces that the configuration names (pad_token_id). They are kept even if no text has them.
-    special = {
+    # Pieces that the configuration names (`pad_token_id: 0`) are kept even if no text has them.
+    special_ids = {
         name: value
         for name, value in config.to_dict().items()
         if name.endswith("_token_id") and isinstance(value, int)
@@ -156,7 +158,7 @@ def _write(
     backend = fast_backend(tokenizer)
     usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))  # 1
     # The kept ids in ascending order: if piece 700 stands at index 30, its new id is 30.
-    kept = chosen_pieces(backend, usage, always=special.values())
+    kept = chosen_pieces(backend, usage, always=special_ids.values())
     trimmed = trimmed_tokenizer(backend, kept)
     differences = None
     if request.held_out:
@@ -168,13 +170,13 @@ def _write(
     trimmed.save(str(folder / "tokenizer.json"))
     parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, config, torch.from_numpy(kept))
     new_id = {int(old): new for new, old in enumerate(kept)}
-    for name, value in special.items():
-        # An id outside of the vocabulary is never used, and stays.
+    for name, value in special_ids.items():
+        # An id that is no piece of the tokenizer is never used, and stays.
         setattr(config, name, new_id.get(value, value))
     config.vocab_size = len(kept)
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
-    # Ten times as much text would use so many pieces more; there cannot be more than the tokenizer has.
+    # An estimate: ten times as much text would use so many more pieces, but no more than the tokenizer has.
     more = pieces_at(usage, 10) - pieces_at(usage, 1)
     tenfold = min(pieces[0], len(kept) + more)
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
@@ -236,12 +238,14 @@ def _vocabulary_axes(config: PreTrainedConfig) -> tuple[dict[str, int], str]:
 
 
 def _copy_beside(source: Path, folder: Path, kept: Sequence[int]) -> None:
-    """Copy the files beside the weights; those that go by ids of pieces are written for the ``kept`` pieces alone.
+    """Copy the files beside the weights; files that depend on the ids of pieces are written for the ``kept`` ones.
 
-    Aligners read pointers from ``objectives.safetensors``, evaluations the language embeddings, and
-    sentence-transformers the weights of tokens.
+    1. Files of the checkpoint's own folder, without those in ``_LEFT_BEHIND``, and its subfolders.
+    2. The language embeddings, which evaluations read.
+    3. ``objectives.safetensors``, with only the pointers that aligners read.
+    4. The weights of tokens of sentence-transformers.
     """
-    ignored = shutil.ignore_patterns(*_LEFT_BEHIND)
+    ignored = shutil.ignore_patterns(*_LEFT_BEHIND)  # 1
     shutil.copytree(
         source,
         folder,
@@ -249,17 +253,17 @@ def _copy_beside(source: Path, folder: Path, kept: Sequence[int]) -> None:
         # The patterns are of the folder itself: sentence-transformers has folders with files of the same names.
         ignore=lambda at, names: ignored(at, names) if at == str(source) else [],
     )
-    vectors = read_vectors(source)
+    vectors = read_vectors(source)  # 2
     if vectors is not None:
         write_vectors(vectors, folder)
-    objectives = source / OBJECTIVES
+    objectives = source / OBJECTIVES  # 3
     if objectives.is_file():
         with reading(source, OBJECTIVES), safe_open(objectives, framework="pt") as tensors:
             names = [name for name in tensors.keys() if _POINTER.search(name)]  # noqa: SIM118
             pointers = {name: tensors.get_tensor(name) for name in names}
         if pointers:
             save_file(pointers, folder / OBJECTIVES)
-    # `vocab` of sentence-transformers' WordWeights lists the pieces in the order of their ids.
+    # 4. `vocab` of sentence-transformers' WordWeights lists the pieces in the order of their ids.
     for path in folder.glob("*/config.json"):
         settings = read_json(path) or {}
         pieces = settings.get("vocab")

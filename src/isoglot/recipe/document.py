@@ -286,10 +286,12 @@ def overridden(document: Document, override: str) -> Document:
     value: Any = None if node is None else construct(node, location, str(origin), over)
     over.origins = dict.fromkeys(over.origins, origin)
     over.problems = [replace(problem, origin=origin) for problem in over.problems]
-    # Every section on the way to the key must be a mapping, or be missing.
+    # Every section on the way to the key must be a mapping, or be missing or empty (`parts:` without a value).
     section: Any = document.values
     for depth, part in enumerate(location[:-1], start=1):
-        section = section.get(part, {})
+        section = section.get(part)
+        if section is None:
+            break
         if not isinstance(section, dict):
             name = ".".join(map(str, location[:depth]))
             text = f"{name} is a {type(section).__name__}, no section"

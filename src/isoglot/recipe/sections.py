@@ -153,7 +153,7 @@ def _portable_text(location: Location, written: str) -> str | None:
 
 
 class OpenSection(Section):
-    """A section with keys of its own and keys that are options of something else: :meth:`typed` says of what.
+    """A section with keys of its own, and with keys that are options of something else (:meth:`option_fields`).
 
     An objective has its own key ``type``, and ``layer`` is an option of the class that ``type`` names. The keys of
     options stay in the section as they are written. Fields that are made from them are left out when the section is
@@ -168,7 +168,7 @@ class OpenSection(Section):
         return [name for name, field in cls.model_fields.items() if not field.exclude]
 
     @classmethod
-    def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    def option_fields(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields that are made from the keys of options; ``recipe`` is everything that the file says.
 
         Raises:
@@ -190,7 +190,7 @@ class OpenSection(Section):
         if isinstance(values, dict):
             fields: dict[str, Any] = {}
             with collected(option_problems):
-                fields = cls.typed(values, recipe or {})
+                fields = cls.option_fields(values, recipe or {})
             given = {**values, **fields}
         try:
             section = checked(cls, given)

@@ -36,8 +36,8 @@ class Spec(Options):
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
     maker: ClassVar[Any] = None
-    # Parameters that isoglot passes itself; a recipe cannot set them.
-    supplied: ClassVar[tuple[str, ...]] = ()
+    # Names of the parameters that isoglot passes itself; a recipe cannot set them.
+    supplied_names: ClassVar[tuple[str, ...]] = ()
     corpora: ClassVar[frozenset[str]] = frozenset()
     """Options whose parameter takes a corpus. A recipe gives the name of a stream; :meth:`make` gives its corpus."""
 
@@ -55,7 +55,7 @@ class Spec(Options):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the maker in place of the class, which is made at run time and stands in no module."""
-        return _restored, (type(self).maker, type(self).supplied, self.__getstate__())
+        return _restored, (type(self).maker, type(self).supplied_names, self.__getstate__())
 
     @classmethod
     def takes(cls, name: str) -> bool:
@@ -91,22 +91,23 @@ class _OpenSpec(Spec):
 
 
 @cache
-def spec_of(maker: Any, *supplied: str) -> type[Spec]:
+def spec_of(maker: Any, *supplied_names: str) -> type[Spec]:
     """Make the model of a callable's options: names, defaults, types with bounds, and texts from the docstring.
 
-    1. Parameters that isoglot itself gives are left out: those in ``supplied``, by default the first positional one and
-       ``tokenizer``. So are names with an underscore.
+    1. Parameters that isoglot itself gives are left out: those in ``supplied_names``, by default the first positional
+       one and ``tokenizer``. So are names with an underscore.
     2. A parameter that takes a corpus becomes the name of a stream.
     3. A type that no YAML value can have is not checked.
     """
     parameters = [p for p in inspect.signature(maker).parameters.values() if not p.name.startswith("_")]
     first = [p.name for p in parameters[:1] if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    left_out = supplied_names or (*first, "tokenizer")
     hints, meanings = _hints(maker), argument_docs(maker)
     fields: dict[str, Any] = {}
     corpora = set()
     for parameter in parameters:
         name = parameter.name
-        if parameter.kind not in _NAMED or name in (supplied or (*first, "tokenizer")):  # 1
+        if parameter.kind not in _NAMED or name in left_out:  # 1
             continue
         hint = hints.get(name, Any)
         if _mentions(hint, Dataset):  # 2
@@ -117,19 +118,20 @@ def spec_of(maker: Any, *supplied: str) -> type[Spec]:
             TypeAdapter(hint)
         except (PydanticSchemaGenerationError, PydanticUserError):
             hint = Any  # 3
-        fields[name] = (_written(hint), Field(default, description=meanings.get(name)))
+        fields[name] = (_as_yaml_type(hint), Field(default, description=meanings.get(name)))
     is_open = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an option may have the name of a model's method
         model: Any = create_model(maker.__name__, __base__=_OpenSpec if is_open else Spec, **fields)
-    model.maker, model.supplied, model.corpora = maker, supplied, frozenset(corpora)
+    model.maker, model.supplied_names, model.corpora = maker, supplied_names, frozenset(corpora)
     model.__doc__ = summary_of(maker)
     return model  # type: ignore[no-any-return]
 
 
-def _restored(maker: Any, supplied: tuple[str, ...], state: dict[Any, Any]) -> Spec:
-    kind = spec_of(maker, *supplied)
-    options = kind.__new__(kind)
+def _restored(maker: Any, supplied_names: tuple[str, ...], state: dict[Any, Any]) -> Spec:
+    """Make the options that :meth:`Spec.__reduce__` pickled."""
+    spec = spec_of(maker, *supplied_names)
+    options = spec.__new__(spec)
     options.__setstate__(state)
     return options
 
@@ -145,9 +147,10 @@ def require_options(subject: Any, **values: Any) -> None:
         spec = spec_of(maker)
         options = spec.model_fields.keys() - spec.corpora
         values = {name: getattr(subject, name) for name in options if hasattr(subject, name)}
-    # The other parameters have values that no recipe could give, such as an encoder.
+    # The other parameters have values that no recipe could give, such as an encoder. If there are none, a name that no
+    # parameter has stands for "none": `spec_of` without names would leave out the first parameter.
     others = [name for name in inspect.signature(maker).parameters if name not in values]
-    checked(spec_of(maker, *others), values)
+    checked(spec_of(maker, *(others or [""])), values)
     if is_object and hasattr(subject, "check_options"):
         subject.check_options()
 
@@ -195,20 +198,22 @@ def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
     return {name: hint.type if isinstance(hint, InitVar) else hint for name, hint in hints.items()}
 
 
-def _written(hint: Any) -> Any:
+def _as_yaml_type(hint: Any) -> Any:
     """Loosen a type for YAML, which has neither tuples nor enums: a list stands for a tuple, a string for an enum."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return Annotated[_written(inner[0]), *inner[1:]]
+        return Annotated[_as_yaml_type(inner[0]), *inner[1:]]
     if origin in (Union, types.UnionType):
-        # `Pooling | str` takes an enum or its name; without this, any text would do for `str`.
-        named = any(isinstance(kind, type) and issubclass(kind, Enum) for kind in inner)
-        return Union[tuple(_written(kind) for kind in inner if not (named and kind is str))]  # noqa: UP007
+        # `Pooling | str` takes an enum or its name. Such a `str` is left out: any text would do for it.
+        has_enum = any(isinstance(member, type) and issubclass(member, Enum) for member in inner)
+        members = [member for member in inner if not (has_enum and member is str)]
+        return Union[tuple(map(_as_yaml_type, members))]  # noqa: UP007
     if origin is not None and origin is not Literal and inner:
-        hint = origin[tuple(map(_written, inner))]
-    kind = origin or hint
-    lenient = isinstance(kind, type) and issubclass(kind, (*_CONTAINERS, Enum))
-    return Annotated[hint, Strict(False)] if lenient else hint
+        hint = origin[tuple(map(_as_yaml_type, inner))]
+    # `tuple` of `tuple[int, int]`.
+    bare_type = origin or hint
+    is_loosened = isinstance(bare_type, type) and issubclass(bare_type, (*_CONTAINERS, Enum))
+    return Annotated[hint, Strict(False)] if is_loosened else hint
 
 
 def _mentions(hint: Any, sought: type) -> bool:

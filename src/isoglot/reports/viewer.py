@@ -30,7 +30,7 @@ from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched
 from isoglot.reports.table import shown_number
 from isoglot.results.link_counts import AlignmentScore
-from isoglot.runs.json_lines import parse_object, read_records
+from isoglot.runs.json_lines import parse_object, read_objects
 
 LinkClass = Literal["sure", "possible", "error", "missed", "plain"]
 """Judgement of a link.
@@ -138,7 +138,7 @@ def read_alignments(path: str | Path, gold: Path | None = None) -> list[Alignmen
 
     The pairs of both files are matched by their ids if both files have ids, and otherwise by their order.
     """
-    records = read_records(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
+    records = read_objects(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
     if gold is None:
         return records
     gold_links = [links for _, links in matched(LinkReader(path), LinkReader(gold, gold=True))]

@@ -15,7 +15,7 @@ from isoglot.core.frames import Tabular
 from isoglot.core.options import Label
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import is_stream, write_text
-from isoglot.runs.json_lines import files_named, read_records
+from isoglot.runs.json_lines import files_named, read_objects
 from isoglot.runs.lock import locked
 
 FILE_NAME = "results.jsonl"
@@ -207,7 +207,7 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
     """
     results = []
     for file in files_named(paths, FILE_NAME, made_by="isoglot evaluate CHECKPOINT ... --out"):
-        rows = read_records(file, Result, what="row", wrong="no result row")
+        rows = read_objects(file, Result, what="row", wrong="no result row")
         if not rows:
             raise InputError(
                 "holds no result; type `isoglot evaluate CHECKPOINT ... --out`, or delete it", path=file
@@ -218,7 +218,7 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
 
 def rows_in(path: Path) -> list[Result]:
     """Read the rows of a file to which rows are added; none if the file is missing or empty."""
-    return read_records(path, Result, what="row", wrong="no result row") if path.is_file() else []
+    return read_objects(path, Result, what="row", wrong="no result row") if path.is_file() else []
 
 
 class Cell(BaseModel):
@@ -285,4 +285,4 @@ def read_cells(paths: str | Path | Iterable[str | Path]) -> list[Cell]:
     Every ``cells.jsonl`` below a folder is read, sorted by path.
     """
     files = files_named(paths, CELLS, made_by="isoglot study NAME")
-    return [cell for file in files for cell in read_records(file, Cell, what="cell", wrong="not a cell")]
+    return [cell for file in files for cell in read_objects(file, Cell, what="cell", wrong="not a cell")]

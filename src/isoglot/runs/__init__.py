@@ -15,4 +15,15 @@ Open `record.py` first: it decides whether a folder is made, continued, or left 
 - `parts`: resuming long work block by block
 - `pool`, `workers`, `cluster`, `ranks`: work in several processes
 - `sweep`, `run_each`, `reporter`: several runs of one verb; progress
+
+The words of this room:
+
+- *record*: what a folder was made from, kept in its *manifest*. A later command compares it with what it would make.
+- *finished*: with a manifest. *Unfinished*: with `run.json` alone, because the run was killed.
+- *list*: the files that isoglot wrote into a folder. Other files in the folder are *foreign*, and never deleted.
+- *whole*: written to the end. Until then a file or folder has a *temporary* name, which ends in `.partial`.
+- *key*: the hash of plain values. *Digest*: the hash of files. *Fingerprint*: the digest of one file or folder.
+- *remembered*: a digest that is kept in the cache folder, so that a large unchanged file is not read again.
+- *piece* of work: what one worker of a pool does at a time, such as the work on one *block* of rows.
+- *part*: a file with the results of finished blocks, kept until the output is whole.
 """

@@ -12,6 +12,7 @@ import inspect
 import sys
 import sysconfig
 from collections.abc import Iterator
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -143,7 +144,7 @@ def _require_as_imported(file: Path, name: str, content: str) -> None:
 def _add_text(definition: Any, files: dict[Path, str], texts: dict[str, bytes]) -> None:
     """Add the text of a class or function of ``__main__``, and of everything it names.
 
-    1. A function, method or property adds its source; a plain value of a class adds ``name=value``.
+    1. A function, method, property or cached property adds its source; a plain value of a class adds ``name=value``.
     2. A class, function or module that the code names in ``__main__`` is added too, with everything it names.
     3. A plain value that the code names in ``__main__``, such as a constant, adds ``name=value``.
     """
@@ -154,7 +155,12 @@ def _add_text(definition: Any, files: dict[Path, str], texts: dict[str, bytes]) 
     parts = list(vars(definition).items()) if isinstance(definition, type) else [("", definition)]
     named = set[str]()
     for key, part in parts:  # 1
-        function = inspect.unwrap(getattr(part, "fget", None) or getattr(part, "__func__", part))
+        if isinstance(part, cached_property):
+            function = part.func
+        else:
+            # A property has its function as `fget`, a class method or static method as `__func__`.
+            function = getattr(part, "fget", None) or getattr(part, "__func__", part)
+        function = inspect.unwrap(function)
         if inspect.isfunction(function):
             texts[name] += _source(function)
             named |= _names(function.__code__)

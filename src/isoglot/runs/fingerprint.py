@@ -2,7 +2,7 @@
 
 Only the content of a file counts. The hash of a large file is remembered, so that the file is read again only if its
 size, times or inode have changed. Start with :func:`fingerprint` (a file or folder) and :func:`key_of` (values);
-:func:`digest` has the rules of remembering, and :func:`forget` forgets all remembered hashes.
+:func:`remembered_digest` has the rules of remembering, and :func:`forget` forgets all remembered hashes.
 """
 
 import json
@@ -60,12 +60,12 @@ def fingerprint(path: str | Path) -> str:
     """
     root = Path(path)
     if not root.is_dir():
-        return digest([root], size=16)
-    hashes = [[str(file.relative_to(root)), digest([file], size=16)] for file in files_of(root)]
-    return _hashed(hashes)
+        return remembered_digest([root], size=16)
+    files = files_of(root)
+    return _hashed([[str(file.relative_to(root)), remembered_digest([file], size=16)] for file in files])
 
 
-def digest(files: Sequence[Path], *, size: int, named: bool = False) -> str:
+def remembered_digest(files: Sequence[Path], *, size: int, named: bool = False) -> str:
     """Hash files as :func:`isoglot.runs.files.digest_of` does, but do not read large unchanged files again.
 
     1. Files of less than 1 MiB in all are always read.

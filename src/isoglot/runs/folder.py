@@ -6,7 +6,7 @@ from typing import Any
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs.files import read_json
-from isoglot.runs.fingerprint import digest
+from isoglot.runs.fingerprint import remembered_digest
 from isoglot.runs.history import HISTORY
 from isoglot.runs.listed import remove
 from isoglot.runs.record import MANIFEST, RUN
@@ -60,7 +60,7 @@ def hash_checkpoint(folder: Path | str, patterns: Sequence[str] = _CHECKPOINT_FI
     if isinstance(folder, str):
         return folder
     files = {file for pattern in patterns for file in folder.glob(pattern)}
-    return digest(sorted(files), size=8, named=True)
+    return remembered_digest(sorted(files), size=8, named=True)
 
 
 def require_checkpoint(folder: Path) -> None:

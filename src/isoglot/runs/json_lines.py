@@ -1,4 +1,4 @@
-"""Files of JSON lines, each line a record that a model checks."""
+"""Files of JSON lines: each line is an object, which a pydantic model checks."""
 
 import json
 from codecs import BOM_UTF8
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from isoglot.core.checks import problems_of, shortened
 from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
 
-Record = TypeVar("Record", bound=BaseModel)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def parse_json(text: str, *, path: str | Path | None = None, line: int | None = None) -> Any:
@@ -118,16 +118,16 @@ def row_id(row: Mapping[str, Any]) -> str | None:
     return None if name is None else str(name)
 
 
-def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> list[Record]:
-    """Read the records of a file, one per line; blank lines are skipped.
+def read_objects(path: Path, model: type[ModelT], *, what: str, wrong: str) -> list[ModelT]:
+    """Read the objects of a file, one per line, each as a ``model``; blank lines are skipped.
 
-    ``what``: Name of a record in messages: ``row``.
-    ``wrong``: Name in messages of a line that is not a record: ``no result row``.
+    ``what``: Name of such an object in messages: ``row``.
+    ``wrong``: Name in messages of a line that is no such object: ``no result row``.
 
     Raises:
-        InputError: A line is not a record.
+        InputError: A line does not fit the model.
     """
-    records = []
+    objects = []
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -135,7 +135,7 @@ def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> l
             if number == 1:
                 line = line.removeprefix(BOM_UTF8)  # noqa: PLW2901 - Windows editors add the mark
             try:
-                records.append(model.model_validate_json(line))
+                objects.append(model.model_validate_json(line))
             except (ValidationError, IsoglotError) as error:
                 reason = problems_of(error)[0] if isinstance(error, ValidationError) else error
                 raise InputError(
@@ -143,7 +143,7 @@ def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> l
                     path=path,
                     line=number,
                 ) from error
-    return records
+    return objects
 
 
 def files_named(paths: str | Path | Iterable[str | Path], name: str, *, made_by: str) -> list[Path]:

@@ -24,7 +24,7 @@ from isoglot.runs.files import (
     read_json,
     write_json,
 )
-from isoglot.runs.fingerprint import digest
+from isoglot.runs.fingerprint import remembered_digest
 from isoglot.runs.lock import locked
 
 LIST = ".isoglot.json"
@@ -192,7 +192,7 @@ def entry(file: Path, *, remembered: bool = False) -> list[Any]:
 
     ``remembered``: Whether the hash of a large file may come from the cache of hashes.
     """
-    content_hash = digest([file], size=16) if remembered else digest_of([file], size=16)
+    content_hash = (remembered_digest if remembered else digest_of)([file], size=16)
     return [file.stat().st_size, content_hash]
 
 

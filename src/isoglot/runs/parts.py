@@ -147,7 +147,7 @@ class Parts:
         pending: deque[tuple[Rows, Future[BlockResult]]] = deque()
         while True:
             # Fill the pool up to the number of blocks that are worth having under way ...
-            for number, rows in islice(numbered, int(pool.ahead) - len(pending)):
+            for number, rows in islice(numbered, pool.ahead - len(pending)):
                 rows_hash = hash_rows(rows) if self.is_kept else ""
                 earlier = self.kept(number, rows_hash)
                 if earlier is not None:

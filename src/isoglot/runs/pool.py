@@ -63,7 +63,7 @@ class WorkPool:
         self._fewer = fewer
         self._executor: ProcessPoolExecutor | None = None
         self._starting = starting_apart if preload else starting
-        self.ahead: float = 1
+        self.ahead: int = 1
         """Pieces to have under way: those at work, and enough more that no worker waits for the next one."""
 
     @property
@@ -147,7 +147,7 @@ class WorkPool:
         iterator = iter(pieces)
         while True:
             # Fill the pool up to `ahead` pieces, then wait for the oldest one.
-            for piece in islice(iterator, int(self.ahead) - len(pending)):
+            for piece in islice(iterator, self.ahead - len(pending)):
                 pending.append((piece, self.submit(function, piece)))
             if not pending:
                 return
@@ -167,7 +167,7 @@ class WorkPool:
         pending: set[Future[ResultT]] = set()
         iterator = iter(pieces)
         while True:
-            for piece in islice(iterator, int(self.ahead) - len(pending)):
+            for piece in islice(iterator, self.ahead - len(pending)):
                 pending.add(self.submit(function, piece, gpu=gpu))
             if not pending:
                 return

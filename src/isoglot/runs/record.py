@@ -62,8 +62,9 @@ class Record:
         overwrite: Whether to replace a folder of the same kind that was made from something else; ``None`` where the
             user cannot ask for that.
         explained_by: Readable values behind a hash in ``made_from``, used to say what differs.
-        part: Key of the manifest under which this record is kept, where the folder has a manifest for another reason
-            too: an aligned corpus is also a corpus, and a step of a study may also be a run.
+        manifest_key: Key of the manifest under which this record is kept, where the folder has a manifest for another
+            reason too: an aligned corpus is also a corpus, and a step of a study may also be a run. By default this
+            record is the whole manifest.
     """
 
     folder: str | Path
@@ -71,14 +72,14 @@ class Record:
     what: str
     overwrite: bool | None = None
     explained_by: Mapping[str, Any] | None = None
-    part: str = ""
+    manifest_key: str = ""
 
     def read(self) -> dict[str, Any] | None:
-        """Return the manifest, or this record's part of it; ``None`` if the folder is not finished."""
+        """Return the manifest, or its value under ``manifest_key``; ``None`` if the folder is not finished."""
         folder = recovered(self.folder)
         manifest = read_json(folder / MANIFEST)
-        if self.part:
-            manifest = (manifest or {}).get(self.part)
+        if self.manifest_key:
+            manifest = (manifest or {}).get(self.manifest_key)
         former_name = FORMER_NAMES.get(self.what)
         if former_name is not None and not self._is_mine(manifest):
             manifest = read_json(folder / former_name)
@@ -106,8 +107,8 @@ class Record:
         if not path.exists() or all(p.name == RUN_LOCK or is_temporary(p) for p in path.iterdir()):  # 1
             return "new"
         manifest = self.read()
-        # A record that is one part of a manifest is written when it is finished, and has no `run.json`.
-        started = None if self.part else read_json(path / RUN)
+        # A record under a key of the manifest is written when the work is finished, and has no `run.json`.
+        started = None if self.manifest_key else read_json(path / RUN)
         recorded = {**(started or {}), **(manifest or {})}
         if not self._is_mine(recorded):  # 2
             raise ConfigurationError(
@@ -139,7 +140,7 @@ class Record:
 
         ``results``: Facts that are known at the end, such as ``{"steps": 3, "checkpoint_hash": ...}``.
         """
-        started = None if self.part else read_json(Path(self.folder) / RUN)
+        started = None if self.manifest_key else read_json(Path(self.folder) / RUN)
         ended = {"versions": versions(), "finished": _now()}
         self._write(Path(self.folder), {**(started or {}), **results, **ended})
 
@@ -175,8 +176,8 @@ class Record:
         return recorded is not None and self.made_from.keys() <= recorded.keys()
 
     def _write(self, folder: Path, manifest: Mapping[str, Any]) -> None:
-        if self.part:
-            manifest = {**(read_json(folder / MANIFEST) or {}), self.part: manifest}
+        if self.manifest_key:
+            manifest = {**(read_json(folder / MANIFEST) or {}), self.manifest_key: manifest}
         write_json(folder / MANIFEST, manifest)
 
     def _refuse_other(self, recorded: Mapping[str, Any]) -> None:

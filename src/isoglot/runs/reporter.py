@@ -133,11 +133,17 @@ def _shows_bars() -> bool:
 def with_progress(
     items: Iterable[Item], report: Reporter, label: str, *, total: int = 0, every: int = 1
 ) -> Iterator[Item]:
-    """Yield the items unchanged, and report the number so far after every item, or after every ``every`` items."""
+    """Yield the items unchanged, and report the number so far after every ``every`` items and after the last one.
+
+    Of 10 items with ``every=4``, 4, 8 and 10 are reported.
+    """
+    done = 0
     for done, item in enumerate(items, 1):
         if done % every == 0:
             report.progress(label, done, total)
         yield item
+    if done % every:
+        report.progress(label, done, total)
 
 
 def _hide_bars() -> Restore:

@@ -63,8 +63,12 @@ class SweepRequest(Options):
     def _each_once(cls, sweep: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
         """Refuse a swept seed, a key without values, and a value that is repeated."""
         for key, values in sweep.items():
-            if key in ("seed", "name"):
+            if key == "seed":
                 raise ValueError("a seed is not swept; give several with [[seed=(1, 2, 3)]]")
+            if key == "name":
+                raise ValueError(
+                    "the name is a label, and runs with different names do the same; leave it out"
+                )
             if not values:
                 raise ValueError(f"{key} has no values; give at least one")
             texts = [json.dumps(value, sort_keys=True, default=str) for value in values]
@@ -185,7 +189,8 @@ def sweep_folder(values: Mapping[str, Any]) -> str:
 
     1. A key has as many of its last parts as tell it from the other keys (:func:`short_names`).
     2. Characters that have a meaning to a file system, shell or URL become ``_``. A value that loses characters gets a
-       hash of the whole value, so that two values never share a name.
+       hash of the whole value, so that two values do not share a name. So does a text that reads like a number, a
+       boolean or null: ``4`` is `4`, and ``"4"`` is `4-be2f1b76`.
     3. A name longer than 120 bytes is cut, and gets a hash of all values.
 
     Example:
@@ -210,9 +215,19 @@ def _safe_text(value: Any) -> str:
         return "+".join(map(_safe_text, value))
     text = shown_value(value)
     plain = _UNSAFE.sub("_", text).strip("_")
-    # Of a path only the last part is shown, so a text is compared with the whole value.
-    is_whole = plain == (value if isinstance(value, str) else text)
+    is_whole = plain == text
+    if isinstance(value, str):
+        # Of a path the text is only the last part.
+        is_whole = plain == value and not _reads_like_another_value(value)
     return plain if is_whole else f"{plain}-{_hash(value)}"
+
+
+def _reads_like_another_value(text: str) -> bool:
+    """Whether a text is how a number, a boolean or null is shown: ``4``, ``true``, ``null``."""
+    try:
+        return not isinstance(json.loads(text), str)
+    except ValueError:
+        return False
 
 
 def _hash(value: Any) -> str:

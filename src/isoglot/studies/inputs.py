@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.recipe.document import expand, unset_in
-from isoglot.runs.fingerprint import digest, files_of, key_of
+from isoglot.runs.fingerprint import files_of, key_of, remembered_digest
 
 
 class Input(NamedTuple):
@@ -50,7 +50,7 @@ class Input(NamedTuple):
         for found in _found(self.path):
             for file in files_of(found):
                 name = file.relative_to(found) if found.is_dir() else file.name
-                hashes.append((str(name), digest([file], size=8)))
+                hashes.append((str(name), remembered_digest([file], size=8)))
         return key_of(hashes or str(Path(expand(self.path)).expanduser()))
 
 

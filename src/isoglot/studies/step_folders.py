@@ -115,7 +115,7 @@ def record_of(folder: Path) -> Record:
     The record compares no inputs: the fields are hashed in the folder's name, and the contents of files from outside
     are compared by :func:`isoglot.studies.program.inspect_programs`.
     """
-    return Record(folder, {}, what=_STEP, part=_STEP)
+    return Record(folder, {}, what=_STEP, manifest_key=_STEP)
 
 
 def empty_if_lost(work: Work) -> None:

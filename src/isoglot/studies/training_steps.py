@@ -53,11 +53,11 @@ class Pretrain(Step):
         """Return the recipe with all sections that it inherits and every default; its files may still be missing."""
         from isoglot.pretraining.build import explicit  # noqa: PLC0415 - loads the libraries
         from isoglot.pretraining.check import try_encoder  # noqa: PLC0415
-        from isoglot.pretraining.recipe import typed  # noqa: PLC0415
+        from isoglot.pretraining.recipe import typed_recipe  # noqa: PLC0415
         from isoglot.recipe.source import read_document  # noqa: PLC0415
 
         document = read_document(self.values(), variables=False)
-        recipe, sections = typed(document)
+        recipe, sections = typed_recipe(document)
         if recipe is None:
             raise ConfigurationError(document.problems)
         # Defaults that the encoder decides; none while the encoder to start from does not exist yet.
@@ -95,13 +95,13 @@ class Pretrain(Step):
 
     def code(self) -> list[Any]:
         """Return the step's class and the classes of the recipe's views and objectives."""
-        from isoglot.pretraining.recipe import MADE  # noqa: PLC0415 - loads the libraries
+        from isoglot.pretraining.recipe import BUILT  # noqa: PLC0415 - loads the libraries
         from isoglot.recipe.source import read_document  # noqa: PLC0415
 
         values = read_document(self.values(), variables=False).values
         classes: list[Any] = [type(self)]
-        # MADE: {"views": ViewSection, "objectives": ObjectiveSection}
-        for section, section_class in MADE.items():
+        # BUILT: {"views": ViewSection, "objectives": ObjectiveSection}
+        for section, section_class in BUILT.items():
             names = [entry["type"] for entry in values.get(section, {}).values()]
             classes += [resolve(section_class.registry, name, kind=section_class.called) for name in names]
         return classes

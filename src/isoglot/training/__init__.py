@@ -17,6 +17,7 @@ The words of this room:
 - *step*: one update of the weights, after one forward pass or several (*micro-batches*; ``accumulation`` is their
   number). Its *batches* are the micro-batches of all ranks.
 - *items* of an objective: what its loss is a mean over: masked pieces, pairs, links.
+- *plan*: the values on which the order of the batches depends (their *fingerprint*), saved with each checkpoint.
 - *parts*: embeddings, encoder, head and objectives, each with a learning rate of its own.
 - *gathered*: put together from the shards of all ranks.
 """

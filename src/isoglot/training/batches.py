@@ -148,7 +148,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
                 f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs "
                 f"{self.batches_per_step}: lower train.gradient_accumulation_steps"
             )
-        # Of each window: the steps from the run's start to its end.
+        # Entry w is the number of steps from the start of the run to the end of window w.
         self._steps_up_to = self._count_steps(steps)
         self.steps = int(self._steps_up_to[-1]) if steps is None else steps
         if self.steps == 0:
@@ -316,14 +316,17 @@ def _whole_steps(step_before: Step, remaining: Step, size: int) -> list[Step]:
 
 
 def _halved(batches: Step, size: int) -> Step:
-    """Cut the same positions into exactly ``size`` batches: the longest one, the first of equals, is halved each time.
+    """Halve the longest batch again and again until there are ``size`` batches, which hold the same positions.
 
-    Two batches of 8 and 4 positions become three of 4.
+    1. Of batches of equal length the first one is halved: two batches of 8 and 4 positions become three of 4.
+    2. The first half of an odd number of positions is the smaller one: 5 positions become 2 and 3.
     """
     batches = list(batches)
     while len(batches) < size:
+        # 1. `max` returns the first of equals.
         longest = max(range(len(batches)), key=lambda number: len(batches[number]))
-        middle = len(batches[longest]) // 2
+        middle = len(batches[longest]) // 2  # 2
         halves = [batches[longest][:middle], batches[longest][middle:]]
+        # The two halves take the place of the batch.
         batches[longest : longest + 1] = halves
     return batches

@@ -81,7 +81,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         self.sizes = {name: len(stream) for name, stream in streams.items()}
         self.epoch_size = sum(self.sizes.values()) if concatenate else self.sizes[primary]
         self.length = length
-        self.lengths = {name: _lengths(stream) for name, stream in streams.items()}
+        self.lengths = {name: _read_lengths(stream) for name, stream in streams.items()}
         # Borders of the windows of one epoch; all epochs have the same.
         self._borders = _window_borders(self.epoch_size, bucket or self.epoch_size, least)
         # What was computed last, the latest at the end: orders by stream and epoch, and rows by window.
@@ -102,9 +102,10 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
                 raise IndexError(f"position {position} of a mixture with positions 0 to {len(self) - 1}")
         items: list[dict[str, Any]] = [{"position": int(position)} for position in positions]
         for name, rows in self.rows(positions).items():
-            filled = np.flatnonzero(rows != _NONE)
-            examples = self._read(name, rows[filled])
-            for index, example in zip(filled, examples, strict=True):
+            # The positions that have an example of this stream, counted from the first requested one.
+            with_example = np.flatnonzero(rows != _NONE)
+            examples = self._read(name, rows[with_example])
+            for index, example in zip(with_example, examples, strict=True):
                 items[index][name] = example
         return items
 
@@ -183,6 +184,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return self._windows[index]
 
     def _lengths_of(self, stream: str, rows: RowNumbers) -> NDArray[np.int32]:
+        """Return the lengths of the examples in these rows of a stream, −1 for the row −1 (no example)."""
         return np.where(rows == _NONE, _NONE, self.lengths[stream][rows]).astype(np.int32)
 
     def _unsorted_rows(self, start: int, stop: int) -> dict[str, RowNumbers]:
@@ -237,7 +239,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return [{name: values[i] for name, values in columns.items()} for i in range(rows.size)]
 
 
-def _lengths(stream: datasets.Dataset) -> NDArray[np.int32]:
+def _read_lengths(stream: datasets.Dataset) -> NDArray[np.int32]:
     """Read the whole ``length`` column, 4 bytes for each example; without the column all lengths are 0."""
     if "length" not in stream.column_names:
         return np.zeros(len(stream), dtype=np.int32)

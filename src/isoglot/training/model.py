@@ -202,9 +202,10 @@ class AlignmentModel(nn.Module):
             self._require_gradients(loss, outputs)
         metrics: dict[str, tuple[Tensor, Tensor]] = {}
         for name, output in outputs.items():
-            for metric, value in output.metrics.items():
-                items = torch.as_tensor(output.items.get(metric, output.count))
-                metrics[f"{name}/{metric}"] = value.detach().float(), items.detach().float()
+            for metric, mean in output.metrics.items():
+                # A metric is a mean over the items of the loss, unless the loss names another number for the metric.
+                metric_items = torch.as_tensor(output.items.get(metric, output.count))
+                metrics[f"{name}/{metric}"] = mean.detach().float(), metric_items.detach().float()
         return {
             "loss": loss,
             "totals": {name: output.total.detach().float() for name, output in outputs.items()},
