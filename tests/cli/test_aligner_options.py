@@ -120,3 +120,13 @@ def test_a_file_of_links_has_one_name(isoglot: Isoglot, tmp_path: Path) -> None:
     for flag in ("--links", "--links-file"):
         assert isoglot("project", "en.conllu", "de.txt", flag, "links", "-o", flag).returncode == 0
         assert Path(flag).read_bytes() == Path("o.tsv").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["candidates", "tokenizer", "with_best"])
+def test_tune_refuses_an_option_that_it_gives_itself(isoglot: Isoglot, name: str) -> None:
+    Path("gold.jsonl").write_text('{"src": ["a"], "tgt": ["b"], "sure": [[0, 0]]}\n')
+    Path("encoder").mkdir()
+    Path("encoder/config.json").write_text("{}")
+    refused = isoglot("tune", "encoder", "--gold", "gold.jsonl", "--set", f"{name}=1")
+    assert refused.returncode == 2
+    assert f"--set {name}: this command gives it itself" in refused.stderr

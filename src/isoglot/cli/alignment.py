@@ -48,7 +48,7 @@ Bitext = Annotated[
 ]
 _FEW = 0.6
 """A development set has few links per word if it has less than this share of what another set has."""
-_CHOSEN_BY_TUNE = {"model", "gold", "weights", "layers", "candidates", "progress"}
+_CHOSEN_BY_TUNE = {"model", "tokenizer", "gold", "weights", "layers", "candidates", "with_best", "progress"}
 """Arguments of the functions behind `isoglot tune` that the command gives itself, so that ``--set`` must not."""
 
 
