@@ -50,7 +50,7 @@ PartPair = tuple[Part, Part]
 Group = tuple[list[TextRow], list[TextRow], float]
 """Source lines and target lines that translate each other, and their score."""
 _LINES_TOGETHER = 8192
-"""Lines, of both sides, from which short parts that follow one another are enough to be encoded together."""
+"""Short parts wait until they have this many lines, of both sides together, and are then encoded together."""
 
 
 @dataclass(frozen=True, slots=True)
