@@ -93,6 +93,11 @@ class FineTuning:
                 f"task {getattr(task, 'name', task)} has no head to fine-tune: run `isoglot evaluate`"
             )
         self.options = train or FinetuneOptions.build()
+        combinations = len(self.options.grid())
+        if combinations > 1 and self.options.select == "last":
+            raise ConfigurationError(
+                f"select=last cannot choose among {combinations} combinations of settings; add [[select='source']]"
+            )
         self.callbacks = [require_callback(callback) for callback in callbacks]
         # The length is set on a copy: the caller's task keeps its own.
         self.task: TrainableTask = copy.copy(task)
@@ -225,10 +230,6 @@ class FineTuning:
 
         # Read the data and check the settings against them.
         grid = self.options.grid()
-        if len(grid) > 1 and self.options.select == "last":
-            raise ConfigurationError(
-                f"select=last cannot choose among {len(grid)} combinations of settings; add [[select='source']]"
-            )
         tokenizer = tokenizer_for(self.checkpoint)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         # The development data are read before there is a model, because a task with a model takes only the labels that
