@@ -126,10 +126,7 @@ def training_rows(
         if originals is not None:  # 4
             rows = code_switch(rows, originals, keep=options.copies > 2)
         if options.max_train_examples is not None:  # 5
-            # A share is a multiple of `copies`, so that no copies of one original are separated.
-            originals_per_language = options.max_train_examples // len(languages) // options.copies
-            share = max(1, originals_per_language) * options.copies
-            rows = rows.select(range(min(share, len(rows))))
+            rows = rows.select(range(min(rows_per_language(options, languages), len(rows))))
         parts.append(rows)
     if len(parts) == 1:
         return parts[0], held_out
@@ -137,6 +134,25 @@ def training_rows(
     first, *others = parts
     shared = [name for name in first.column_names if all(name in part.column_names for part in others)]
     return concatenate_datasets([part.select_columns(shared) for part in parts]), held_out
+
+
+def rows_per_language(options: FinetuneOptions, languages: Sequence[str]) -> int:
+    """Return the number of rows that ``max_train_examples`` allows each language.
+
+    Of 7 examples, each of two languages gives 3. A share is a multiple of the copies of an original, so that no copies
+    are separated: with two copies, 7 examples of one language are 6.
+
+    Raises:
+        ConfigurationError: The number is too small for one example (with its copies) of each language.
+    """
+    most = options.max_train_examples or 0
+    originals = most // len(languages) // options.copies
+    if not originals:
+        raise ConfigurationError(
+            f"max_train_examples {most} is too small; one example of each language makes "
+            f"{len(languages) * options.copies} rows: raise it"
+        )
+    return originals * options.copies
 
 
 def dev_sets(

@@ -26,7 +26,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import codes_of
 from isoglot.core.seeding import seed_for
 from isoglot.finetuning.class_weights import require_labels
-from isoglot.finetuning.data import dev_sets, training_rows
+from isoglot.finetuning.data import dev_sets, rows_per_language, training_rows
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.selection import require_metric
 from isoglot.finetuning.train import TrainingData, train_head
@@ -106,6 +106,9 @@ class FineTuning:
         self.ranks = PartialState(cpu=not torch.accelerator.is_available())
         self.report = reporter_of(progress) if self.ranks.is_main_process else Silent()
         self.languages = list(dict.fromkeys(codes_of(language)))
+        if self.options.max_train_examples is not None and self.languages:
+            # Refuses a number that is too small.
+            rows_per_language(self.options, self.languages)
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.checkpoint, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
         self.swept = dict(swept or {})
