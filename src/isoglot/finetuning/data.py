@@ -17,7 +17,7 @@ from isoglot.core.seeding import generator_for
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.formats.labelled.splits import split_column
 from isoglot.tasks.base import TrainableTask, group_column, load_rows, locations_of, require_distinct_rows
-from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
+from isoglot.tasks.code_switching import ORIGINAL, code_switch, with_ids
 from isoglot.tasks.features import EncodedRow
 
 
@@ -93,7 +93,8 @@ def training_rows(
     1. Code-switching: each row is matched with its original in the language ``pivot``, before any row is held out.
     2. Development rows of the data themselves: a column may name the split of each row, ``train`` or ``dev``. Those of
        ``dev`` are the development data; the reader of the training data has left them out.
-    3. Else, with ``dev_fraction``, a random share of the rows is held out, unless there are development data.
+    3. Else, with ``dev_fraction``, a random share of the rows is held out, unless there are development data. It is
+       held out with ``select="last"`` too, where nothing reads it.
     4. Code-switching: each training row becomes its copies.
     5. ``max_train_examples`` is shared among the languages: each gives its first rows.
 
@@ -114,7 +115,7 @@ def training_rows(
                     f"setting {options.setting} with language {code!r}, which is the pivot; give the language of the "
                     f"translations with [[language]], the originals' with [[pivot='{code}']]"
                 )
-            rows, originals = numbered(rows, load_rows(task, options.pivot, "train"))
+            rows, originals = with_ids(rows, load_rows(task, options.pivot, "train"))
         dev = None
         if options.select != "last" and split_column(rows) is not None:  # 2
             dev = _dev_by_column(task, code)

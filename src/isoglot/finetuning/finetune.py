@@ -112,7 +112,7 @@ class FineTuning:
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.checkpoint, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
         self.swept = dict(swept or {})
-        if self.of_function and getattr(self.task, "frozen", None) is None:
+        if self.has_vector_function and getattr(self.task, "frozen", None) is None:
             raise ConfigurationError(
                 f"{self.checkpoint} is a function from texts to vectors, which cannot be trained; add "
                 "[[frozen='vectors']]"
@@ -167,7 +167,7 @@ class FineTuning:
         return dict(getattr(self.task.data, "label_values", {}))
 
     @property
-    def of_function(self) -> bool:
+    def has_vector_function(self) -> bool:
         """Whether sentence vectors come from a function, which has no weights of an encoder."""
         return isinstance(self.checkpoint, str) and is_function(self.checkpoint)
 
@@ -205,7 +205,7 @@ class FineTuning:
             "ranks": self.ranks.num_processes,
             **code_of(self.task),
         }
-        if self.of_function:
+        if self.has_vector_function:
             inputs["vectors"] = code_of_function(str(self.checkpoint))
         return inputs
 

@@ -38,7 +38,7 @@ def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Datas
 
     Args:
         target: The translations.
-        pivot: The originals. A translation and its original have one ``id``; :func:`numbered` gives them ids.
+        pivot: The originals. A translation and its original have one ``id``; :func:`with_ids` gives them ids.
         keep: Put the translation itself after its two copies.
 
     Returns:
@@ -78,7 +78,7 @@ def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Datas
     return Dataset.from_dict(columns, features=Features({**schema, ORIGINAL: Value("int32")}))
 
 
-def numbered(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
+def with_ids(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
     """Return translations and originals with an ``id`` by which they are matched, even after rows are taken away.
 
     Ids of the data are kept if they are unique on both sides. Otherwise row i of the one side belongs to row i of the
