@@ -48,6 +48,7 @@ def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Datas
     Raises:
         ConfigurationError: Data of another kind than pairs or questions, or no row is left.
     """
+    # A copy is one side with one column of the other side.
     if all(column in target.features for column in SPAN):
         exchanged, schema = "question", SPAN
     elif all(column in target.features for column in PAIR):
@@ -58,20 +59,20 @@ def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Datas
         )
     schema = Features({**schema, FIRST_LANGUAGE: Value("string")})
     columns: dict[str, list[Any]] = {name: [] for name in (*schema, ORIGINAL)}
-    originals = 0  # that made rows so far
+    number_of_original = 0
     for target_row, pivot_row in _matched(target, pivot):
         translation = target[target_row]
-        made = _copies(translation, pivot[pivot_row], exchanged)
-        if not made:
+        rows = _copies(translation, pivot[pivot_row], exchanged)
+        if not rows:
             continue
         if keep:
-            made.append({**translation, FIRST_LANGUAGE: translation["language"]})
-        for row in made:
+            rows.append({**translation, FIRST_LANGUAGE: translation["language"]})
+        for row in rows:
             for name in schema:
                 columns[name].append(row[name])
-            columns[ORIGINAL].append(originals)
-        originals += 1
-    if not originals:
+            columns[ORIGINAL].append(number_of_original)
+        number_of_original += 1
+    if not number_of_original:
         raise ConfigurationError(
             "no example is left after code-switching; the answers of one side are missing"
         )
@@ -135,10 +136,8 @@ def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:
 
     Translations without an original are left out, and a warning counts them.
     """
-    row_of = {identifier: row for row, identifier in enumerate(pivot["id"])}
-    matches = [
-        (row, row_of[identifier]) for row, identifier in enumerate(target["id"]) if identifier in row_of
-    ]
+    row_of_id = {row_id: row for row, row_id in enumerate(pivot["id"])}
+    matches = [(row, row_of_id[row_id]) for row, row_id in enumerate(target["id"]) if row_id in row_of_id]
     if not matches:
         raise ConfigurationError(
             f"no id of the translations ({target['id'][0]!r}, …) is an original's ({pivot['id'][0]!r}, …)"

@@ -5,7 +5,7 @@ fine-tuning and evaluation too (Tang et al. 2022). transformers' encoders have n
 in a file beside the encoder: ``objectives.safetensors`` of a pre-training run, whose ids are in the run's
 ``recipe.yaml``, and ``language_embeddings.safetensors`` of a fine-tuned model, with the ids inside.
 
-- *table*: the matrix of language embeddings, a row a language.
+- *table*: the matrix of language embeddings, with one row per language.
 - *ids*: language code to row of the table: ``{"en": 0, "de": 1}``.
 """
 

@@ -46,7 +46,7 @@ LASER_HIDDEN = (512, 384)
 LASER_DROPOUT = 0.3
 
 VectorFunction = Callable[[list[str]], Any]
-"""A function from texts to their vectors, an array with one row a text."""
+"""A function from texts to their vectors, an array with one row per text."""
 
 
 class VectorClassifierConfig(PretrainedConfig):
@@ -227,7 +227,7 @@ def new_classifier(  # noqa: PLR0913 - what a classifier is made of
     encoder = None
     if is_function(checkpoint):
         name = str(checkpoint)
-        # Two texts, to see the width of the vectors and that there is one row a text.
+        # Two texts, to see the width of the vectors and that there is one row per text.
         width = vectors_of(function_of(name), ["one", "two"], name).shape[1]
         source = key_of(code_of_function(name))
         config = VectorClassifierConfig(function=name, width=width, source=source, **settings)
@@ -296,7 +296,7 @@ def vectors_of(function: VectorFunction, texts: list[str], name: str) -> NDArray
         ) from error
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise ConfigurationError(
-            f"{name}: gave an array of shape {vectors.shape} for {len(texts)} texts; give one row a text"
+            f"{name}: gave an array of shape {vectors.shape} for {len(texts)} texts; give one row per text"
         )
     if not np.isfinite(vectors).all():
         first = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
