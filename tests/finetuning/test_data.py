@@ -13,6 +13,7 @@ from refusals import refused
 from isoglot.core.errors import ConfigurationError
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.data import dev_sets, grouped, hold_out, training_rows
+from isoglot.finetuning.finetune import FineTuning
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.tasks import build_task, task_with_data
 from isoglot.tasks.code_switching import code_switch
@@ -108,6 +109,13 @@ def test_the_first_examples_are_as_many_as_asked_for(tmp_path: Path) -> None:
         assert Counter(text[:2] for text in data["first"]) == expected
     switched = FinetuneOptions.build(max_train_examples=3, setting="code_switch", pivot="fr")
     assert len(training_rows(task, ["de"], switched, seed=1)[0]) == 2, "both copies of an original"
+    triple = switched.changed(max_train_examples=2, setting="code_switch_and_originals")
+    for few, languages, rows in (
+        (triple, "de", 3),
+        (triple.changed(setting="zero_shot", pivot="en"), "de,fr,en", 3),
+    ):
+        with refused(ConfigurationError, "max_train_examples 2 is too small", f"makes {rows} rows"):
+            FineTuning("no/model", task, languages, train=few)
 
 
 def test_a_file_is_not_learned_from_twice(tmp_path: Path) -> None:

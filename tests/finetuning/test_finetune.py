@@ -13,6 +13,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.api import finetune
+from isoglot.finetuning.finetune import FineTuning
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.projection.project import project
 from isoglot.results.rows import read
@@ -196,3 +197,11 @@ def test_an_edited_task_of_ones_own_is_another_run_and_measured_again(
     with refused(ConfigurationError, "different: inputs.code.my_stars.py)"):
         tuned()
     assert measured() == ["accuracy"] and len(read(options.out or "")) == 3
+
+
+def test_a_grid_without_a_choice_is_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    data = [f"train={tagged_words(tmp_path / 'en.tsv', 10)}"]
+    options = FinetuneOptions.build(learning_rate=(1e-5, 2e-5), select="last")
+    with refused(ConfigurationError, "select=last cannot choose among 2 combinations", 'select="source"'):
+        FineTuning("no/model", build_task("pos", data), "en", train=options, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -6,7 +6,7 @@ from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.schema import PAIR, SPAN
-from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
+from isoglot.tasks.code_switching import ORIGINAL, code_switch, with_ids
 
 
 def test_code_switched_pairs() -> None:
@@ -15,17 +15,17 @@ def test_code_switched_pairs() -> None:
                 "label": labels, "language": [language] * 2}  # fmt: skip
         return Dataset.from_dict(rows, features=PAIR)
 
-    found = code_switch(*numbered(side("de", ["x", "y"]), side("en", ["x", "y"])))
+    found = code_switch(*with_ids(side("de", ["x", "y"]), side("en", ["x", "y"])))
     assert [(r["first"], r["second"], r["label"], r[ORIGINAL]) for r in found] == [
         ("p0de", "h0en", "x", 0), ("p0en", "h0de", "x", 0), ("p1de", "h1en", "y", 1), ("p1en", "h1de", "y", 1),
     ]  # fmt: skip
-    both = code_switch(*numbered(side("de", ["x", "y"]), side("en", ["x", "y"])), keep=True)
+    both = code_switch(*with_ids(side("de", ["x", "y"]), side("en", ["x", "y"])), keep=True)
     assert [(r["first"], r["second"], r[ORIGINAL]) for r in both][2::3] == [
         ("p0de", "h0de", 0),
         ("p1de", "h1de", 1),
     ]
     with refused(ConfigurationError, "'p1de'", " y ", "'p1en'", " z"):
-        code_switch(*numbered(side("de", ["x", "y"]), side("en", ["x", "z"])))
+        code_switch(*with_ids(side("de", ["x", "y"]), side("en", ["x", "z"])))
 
 
 def test_code_switched_questions_keep_the_answer_of_their_context(caplog: pytest.LogCaptureFixture) -> None:

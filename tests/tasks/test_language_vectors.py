@@ -17,7 +17,7 @@ from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import add_language_embeddings, input_embeddings
 from isoglot.tasks import build_task, language_vectors
-from isoglot.tasks.code_switching import code_switch, numbered
+from isoglot.tasks.code_switching import code_switch, with_ids
 from isoglot.tasks.features import EncodedRow, RowCollator, predict_rows
 from isoglot.tasks.language_vectors import (
     LanguageVectors,
@@ -86,7 +86,7 @@ def _switched(kind: str, tmp_path: Path) -> tuple[Any, Dataset]:
     task = build_task(kind, [f"{tmp_path}/{{language}}.jsonl"], max_length=20,
                       **({} if kind == "xnli" else {"stride": 2, "max_question_length": 8}))  # fmt: skip
     sides = [task.load(language, "train") for language in ("xx", "en")]
-    return task, code_switch(*numbered(*sides))
+    return task, code_switch(*with_ids(*sides))
 
 
 @pytest.mark.parametrize("family", ["bert", "xlm-roberta"])

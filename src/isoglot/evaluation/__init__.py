@@ -8,4 +8,10 @@
     isoglot.confusion  confusion.py    which label was predicted for which
 
 Open `evaluate.py` first. An encoder without a head is measured by its task (`Probe` in `isoglot.tasks.base`).
+
+- *row*: of results in `evaluate.py` and `journal.py`, of the user's data in `predict.py` and `confusion.py`. An
+  *encoded row* is one input of the encoder, as in `isoglot.tasks`.
+- *example*: a row of a task's data.
+- *card*: what a checkpoint was made from (`isoglot.tasks.cards`); the argument `about`.
+- *journal*: a hidden file beside results or predictions that lists the finished evaluations.
 """

@@ -71,7 +71,7 @@ def predict(
         columns: Column of the task to its name in the data, as for :func:`isoglot.evaluate`.
         tokenizer: Tokenizer of a model object.
         probabilities: Also give ``probabilities``: a dictionary from each label to its probability, or for tags a list
-            of these, one a word. ``pandas.json_normalize(frame["probabilities"])`` makes a column of each label.
+            of these, one per word. ``pandas.json_normalize(frame["probabilities"])`` makes a column of each label.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **options: Options of a task by name; ``max_tokens``, ``precision`` and ``language_ids`` of the forward pass.
 

@@ -17,7 +17,7 @@ from isoglot.core.seeding import generator_for
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.formats.labelled.splits import split_column
 from isoglot.tasks.base import TrainableTask, group_column, load_rows, locations_of, require_distinct_rows
-from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
+from isoglot.tasks.code_switching import ORIGINAL, code_switch, with_ids
 from isoglot.tasks.features import EncodedRow
 
 
@@ -93,7 +93,8 @@ def training_rows(
     1. Code-switching: each row is matched with its original in the language ``pivot``, before any row is held out.
     2. Development rows of the data themselves: a column may name the split of each row, ``train`` or ``dev``. Those of
        ``dev`` are the development data; the reader of the training data has left them out.
-    3. Else, with ``dev_fraction``, a random share of the rows is held out, unless there are development data.
+    3. Else, with ``dev_fraction``, a random share of the rows is held out, unless there are development data. It is
+       held out with ``select="last"`` too, where nothing reads it.
     4. Code-switching: each training row becomes its copies.
     5. ``max_train_examples`` is shared among the languages: each gives its first rows.
 
@@ -114,7 +115,7 @@ def training_rows(
                     f"setting {options.setting} with language {code!r}, which is the pivot; give the language of the "
                     f"translations with [[language]], the originals' with [[pivot='{code}']]"
                 )
-            rows, originals = numbered(rows, load_rows(task, options.pivot, "train"))
+            rows, originals = with_ids(rows, load_rows(task, options.pivot, "train"))
         dev = None
         if options.select != "last" and split_column(rows) is not None:  # 2
             dev = _dev_by_column(task, code)
@@ -126,10 +127,7 @@ def training_rows(
         if originals is not None:  # 4
             rows = code_switch(rows, originals, keep=options.copies > 2)
         if options.max_train_examples is not None:  # 5
-            # A share is a multiple of `copies`, so that no copies of one original are separated.
-            originals_per_language = options.max_train_examples // len(languages) // options.copies
-            share = max(1, originals_per_language) * options.copies
-            rows = rows.select(range(min(share, len(rows))))
+            rows = rows.select(range(min(rows_per_language(options, languages), len(rows))))
         parts.append(rows)
     if len(parts) == 1:
         return parts[0], held_out
@@ -137,6 +135,25 @@ def training_rows(
     first, *others = parts
     shared = [name for name in first.column_names if all(name in part.column_names for part in others)]
     return concatenate_datasets([part.select_columns(shared) for part in parts]), held_out
+
+
+def rows_per_language(options: FinetuneOptions, languages: Sequence[str]) -> int:
+    """Return the number of rows that ``max_train_examples`` allows each language.
+
+    Of 7 examples, each of two languages gives 3. A share is a multiple of the copies of an original, so that no copies
+    are separated: with two copies, 7 examples of one language are 6.
+
+    Raises:
+        ConfigurationError: The number is too small for one example (with its copies) of each language.
+    """
+    most = options.max_train_examples or 0
+    originals = most // len(languages) // options.copies
+    if not originals:
+        raise ConfigurationError(
+            f"max_train_examples {most} is too small; one example of each language makes "
+            f"{len(languages) * options.copies} rows: raise it"
+        )
+    return originals * options.copies
 
 
 def dev_sets(

@@ -26,7 +26,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import split_codes
 from isoglot.core.seeding import seed_for
 from isoglot.finetuning.class_weights import require_labels
-from isoglot.finetuning.data import dev_sets, training_rows
+from isoglot.finetuning.data import dev_sets, rows_per_language, training_rows
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.selection import require_metric
 from isoglot.finetuning.train import TrainingData, train_head
@@ -93,6 +93,11 @@ class FineTuning:
                 f"task {getattr(task, 'name', task)} has no head to fine-tune: run `isoglot evaluate`"
             )
         self.options = train or FinetuneOptions.build()
+        combinations = len(self.options.grid())
+        if combinations > 1 and self.options.select == "last":
+            raise ConfigurationError(
+                f"select=last cannot choose among {combinations} combinations of settings; add [[select='source']]"
+            )
         self.callbacks = [require_callback(callback) for callback in callbacks]
         # The length is set on a copy: the caller's task keeps its own.
         self.task: TrainableTask = copy.copy(task)
@@ -101,10 +106,13 @@ class FineTuning:
         self.ranks = PartialState(cpu=not torch.accelerator.is_available())
         self.report = reporter_of(progress) if self.ranks.is_main_process else Silent()
         self.languages = list(dict.fromkeys(split_codes(language)))
+        if self.options.max_train_examples is not None and self.languages:
+            # Refuses a number that is too small.
+            rows_per_language(self.options, self.languages)
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.checkpoint, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
         self.swept = dict(swept or {})
-        if self.of_function and getattr(self.task, "frozen", None) is None:
+        if self.has_vector_function and getattr(self.task, "frozen", None) is None:
             raise ConfigurationError(
                 f"{self.checkpoint} is a function from texts to vectors, which cannot be trained; add "
                 "[[frozen='vectors']]"
@@ -159,7 +167,7 @@ class FineTuning:
         return dict(getattr(self.task.data, "label_values", {}))
 
     @property
-    def of_function(self) -> bool:
+    def has_vector_function(self) -> bool:
         """Whether sentence vectors come from a function, which has no weights of an encoder."""
         return isinstance(self.checkpoint, str) and is_function(self.checkpoint)
 
@@ -197,7 +205,7 @@ class FineTuning:
             "ranks": self.ranks.num_processes,
             **code_of(self.task),
         }
-        if self.of_function:
+        if self.has_vector_function:
             inputs["vectors"] = code_of_function(str(self.checkpoint))
         return inputs
 
@@ -225,10 +233,6 @@ class FineTuning:
 
         # Read the data and check the settings against them.
         grid = self.options.grid()
-        if len(grid) > 1 and self.options.select == "last":
-            raise ConfigurationError(
-                f"select=last cannot choose among {len(grid)} combinations of settings; add [[select='source']]"
-            )
         tokenizer = tokenizer_for(self.checkpoint)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         # The development data are read before there is a model, because a task with a model takes only the labels that

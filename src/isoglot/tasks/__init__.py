@@ -1,12 +1,12 @@
-"""Tasks: labelled data of a kind, a head that is trained on them or an encoder that is measured, and metrics.
+"""Tasks: labelled data, a head that is trained on them or an encoder that is measured, and metrics.
 
     files, hub, memory ──load──> examples ──encode──> EncodedRows ──head──> outputs ──decode──> predictions ──score──> %
 
 Open ``base.py`` first: the protocol. Tasks with a head inherit ``head_task.py``: ``tagging.py`` (POS, NER),
 ``pairs.py`` (XNLI, PAWS-X), ``text_classification.py``, ``questions.py`` (XQuAD, MLQA, TyDiQA). Probes measure an
-encoder as it is: ``retrieval.py``, ``lexicon_induction.py``, ``word_alignment.py``. Each class states its facts
-(:class:`TaskFacts`) and has a line in :data:`TASKS`. ``metrics/`` has metrics over plain values, ``submission.py``
-XTREME's files.
+encoder without further training: ``retrieval.py``, ``lexicon_induction.py``, ``word_alignment.py``. Each class states
+its facts (:class:`TaskFacts`) and has a line in :data:`TASKS`. ``metrics/`` has metrics over plain values,
+``submission.py`` XTREME's files.
 
 - *example*: a row of a task's data: a text, a pair, a sentence of words, a question.
 - *encoded row*: one input of the encoder. A long example may have several.
@@ -155,7 +155,7 @@ def task_class(name: str) -> Any:
 
 
 def is_probe(name: str) -> bool:
-    """Whether a task measures an encoder as it is; any other task has a head that must be fine-tuned first."""
+    """Whether a task measures an encoder without training; any other task has a head that must be fine-tuned first."""
     return hasattr(task_class(name), "measure")
 
 

@@ -104,7 +104,7 @@ class TrainableTask(Task, Protocol):
 
 @runtime_checkable
 class Probe(Task, Protocol):
-    """A task that measures a pre-trained encoder as it is."""
+    """A task that measures a pre-trained encoder without further training."""
 
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None

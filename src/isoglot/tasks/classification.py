@@ -111,7 +111,7 @@ class ClassificationTask(HeadTask):
         del training
         number_of = {label: number for number, label in enumerate(model_labels(model))}
         if isinstance(model, VectorClassifier):
-            return self._numbered(dataset, tokenizer, model, number_of)
+            return self._encode_as_numbers(dataset, tokenizer, model, number_of)
         segments = takes_segments(model, tokenizer)
         has_two_languages = FIRST_LANGUAGE in dataset.column_names
         rows: list[EncodedRow] = []
@@ -135,7 +135,7 @@ class ClassificationTask(HeadTask):
                 rows.append(EncodedRow(inputs, len(rows), second=second))
         return rows
 
-    def _numbered(
+    def _encode_as_numbers(
         self, dataset: Dataset, tokenizer: Any, model: VectorClassifier, number_of: Mapping[str, int]
     ) -> list[EncodedRow]:
         """Encode each example as one row of the numbers of its texts' vectors: ``[3, 8]`` for two texts.

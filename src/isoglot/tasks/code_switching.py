@@ -38,7 +38,7 @@ def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Datas
 
     Args:
         target: The translations.
-        pivot: The originals. A translation and its original have one ``id``; :func:`numbered` gives them ids.
+        pivot: The originals. A translation and its original have one ``id``; :func:`with_ids` gives them ids.
         keep: Put the translation itself after its two copies.
 
     Returns:
@@ -48,6 +48,7 @@ def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Datas
     Raises:
         ConfigurationError: Data of another kind than pairs or questions, or no row is left.
     """
+    # A copy is one side with one column of the other side.
     if all(column in target.features for column in SPAN):
         exchanged, schema = "question", SPAN
     elif all(column in target.features for column in PAIR):
@@ -58,27 +59,27 @@ def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Datas
         )
     schema = Features({**schema, FIRST_LANGUAGE: Value("string")})
     columns: dict[str, list[Any]] = {name: [] for name in (*schema, ORIGINAL)}
-    originals = 0  # that made rows so far
+    number_of_original = 0
     for target_row, pivot_row in _matched(target, pivot):
         translation = target[target_row]
-        made = _copies(translation, pivot[pivot_row], exchanged)
-        if not made:
+        rows = _copies(translation, pivot[pivot_row], exchanged)
+        if not rows:
             continue
         if keep:
-            made.append({**translation, FIRST_LANGUAGE: translation["language"]})
-        for row in made:
+            rows.append({**translation, FIRST_LANGUAGE: translation["language"]})
+        for row in rows:
             for name in schema:
                 columns[name].append(row[name])
-            columns[ORIGINAL].append(originals)
-        originals += 1
-    if not originals:
+            columns[ORIGINAL].append(number_of_original)
+        number_of_original += 1
+    if not number_of_original:
         raise ConfigurationError(
             "no example is left after code-switching; the answers of one side are missing"
         )
     return Dataset.from_dict(columns, features=Features({**schema, ORIGINAL: Value("int32")}))
 
 
-def numbered(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
+def with_ids(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
     """Return translations and originals with an ``id`` by which they are matched, even after rows are taken away.
 
     Ids of the data are kept if they are unique on both sides. Otherwise row i of the one side belongs to row i of the
@@ -135,10 +136,8 @@ def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:
 
     Translations without an original are left out, and a warning counts them.
     """
-    row_of = {identifier: row for row, identifier in enumerate(pivot["id"])}
-    matches = [
-        (row, row_of[identifier]) for row, identifier in enumerate(target["id"]) if identifier in row_of
-    ]
+    row_of_id = {row_id: row for row, row_id in enumerate(pivot["id"])}
+    matches = [(row, row_of_id[row_id]) for row, row_id in enumerate(target["id"]) if row_id in row_of_id]
     if not matches:
         raise ConfigurationError(
             f"no id of the translations ({target['id'][0]!r}, …) is an original's ({pivot['id'][0]!r}, …)"

@@ -41,7 +41,10 @@ XTREME_QUESTIONS: Mapping[str, Any] = {
     "windows": "advance",
     "select": "last",
 }
-"""Settings for questions there: a model of SQuAD, which reads contexts in windows ``doc_stride`` tokens apart."""
+"""Settings for questions in XTREME's scripts, for a model of SQuAD.
+
+The windows over a context begin ``doc_stride`` tokens apart (``advance``).
+"""
 
 PPA: Mapping[str, Any] = {"epochs": 2, "warmup": 1000, "weight_decay": 0.01, "precision": "mixed"}
 """Settings of PPA §3.3, which follows "the standard way of finetuning BERT-like models" (§2.3)."""

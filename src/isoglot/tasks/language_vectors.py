@@ -5,7 +5,7 @@ fine-tuning and evaluation too (Tang et al. 2022). transformers' encoders have n
 in a file beside the encoder: ``objectives.safetensors`` of a pre-training run, whose ids are in the run's
 ``recipe.yaml``, and ``language_embeddings.safetensors`` of a fine-tuned model, with the ids inside.
 
-- *table*: the matrix of language embeddings, a row a language.
+- *table*: the matrix of language embeddings, with one row per language.
 - *ids*: language code to row of the table: ``{"en": 0, "de": 1}``.
 """
 
@@ -44,8 +44,10 @@ _UNKNOWN = -1
 class LanguageVectors:
     """The language embeddings of a checkpoint."""
 
-    ids: Mapping[str, int]  # language code to row of the table
-    weight: Tensor  # the table. Shape: (languages, embedding size)
+    ids: Mapping[str, int]
+    """Language code to row of the table."""
+    weight: Tensor
+    """The table. Shape: (languages, embedding size)."""
 
 
 def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
@@ -110,18 +112,18 @@ def attach(model: PreTrainedModel, vectors: LanguageVectors) -> None:
     """
     table = nn.Embedding.from_pretrained(vectors.weight.clone().float(), freeze=False)
     model.add_module(_TABLE, table)
-    known = torch.tensor(sorted(set(vectors.ids.values())))
+    known_ids = torch.tensor(sorted(set(vectors.ids.values())))
 
     def add_vectors(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        numbers = kwargs.pop("language_ids", None)
-        if numbers is None:
+        ids = kwargs.pop("language_ids", None)
+        if ids is None:
             return args, kwargs
         # The encoder then gets sums of embeddings in place of token ids.
         embedded = input_embeddings(model)(kwargs.pop("input_ids"))
         # Row 0 stands in for −1, which the table does not have; its sum is replaced in the last step.
-        with_own = add_language_embeddings(embedded, numbers.clamp(min=0), table)
-        mean = table(known.to(numbers.device)).mean(0).to(embedded.dtype)
-        kwargs["inputs_embeds"] = torch.where((numbers < 0)[..., None], embedded + mean, with_own)
+        with_own = add_language_embeddings(embedded, ids.clamp(min=0), table)
+        mean = table(known_ids.to(ids.device)).mean(0).to(embedded.dtype)
+        kwargs["inputs_embeds"] = torch.where((ids < 0)[..., None], embedded + mean, with_own)
         return args, kwargs
 
     model.register_forward_pre_hook(add_vectors, with_kwargs=True)

@@ -109,7 +109,7 @@ class QuestionTask(HeadTask):
         rows = []
         for start in range(0, len(dataset), _ENCODED_AT_ONCE):
             batch = dataset[start : start + _ENCODED_AT_ONCE]
-            for encoded, row, number in self._tokenise(batch, tokenizer, segments=segments):
+            for encoded, row, number in self._tokenize(batch, tokenizer, segments=segments):
                 answer = _first_answer(batch["answers"][number])
                 if training and answer is not None and answer[0] < 0:  # 3
                     continue
@@ -123,7 +123,7 @@ class QuestionTask(HeadTask):
                 rows.append(EncodedRow(inputs, start + number, window, window.first))
         return rows
 
-    def _tokenise(
+    def _tokenize(
         self, batch: dict[str, Any], tokenizer: PreTrainedTokenizerBase, *, segments: bool
     ) -> list[tuple[Any, int, int]]:
         """Cut questions with their contexts into windows: an encoding, a row of it, and the number of the question.
@@ -140,7 +140,7 @@ class QuestionTask(HeadTask):
         stripped = [question.strip() for question in batch["question"]]
         questions, lengths = _cut(stripped, tokenizer, self.max_question_length)
 
-        # The tokenizer takes one overlap a call, so questions with the same overlap are tokenised together.
+        # The tokenizer takes one overlap per call, so questions with the same overlap are tokenized together.
         by_overlap: dict[int, list[int]] = {}
         for number, length in enumerate(lengths):
             context_room = self.max_length - specials - length

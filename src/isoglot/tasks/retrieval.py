@@ -72,7 +72,7 @@ class RetrievalTask:
     def load(self, language: str, split: str) -> Dataset:
         """Load BITEXT rows whose source is in the language and whose target is in the pivot.
 
-        1. Two files, one a language: line i of the one translates line i of the other.
+        1. Two files, one per language: line i of one file translates line i of the other.
         2. A data set of the hub with the sentences of each language apart, such as FLORES: likewise.
         3. Rows of pairs, from the hub, a file or memory; pairs written from the pivot to the language are turned round.
         """

@@ -2,9 +2,9 @@
 
 One file for each task and language, ``TASK/test-LANGUAGE.tsv`` (``.json`` for questions):
 
-1. Tags: one a line, a blank line between sentences.
-2. Labels: one a line.
-3. Nearest sentences: the 0-based number of one line a line.
+1. Tags: one per line, with a blank line between sentences.
+2. Labels: one per line.
+3. Nearest sentences: one number per line, counted from 0.
 4. Answers: one JSON object from the id of the question to the answer.
 
 The evaluation writes ``TASK/test-LANGUAGE.counts.safetensors`` beside each, by which two models are compared example by

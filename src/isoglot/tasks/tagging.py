@@ -1,4 +1,4 @@
-"""Tagging: parts of speech and named entities, one tag a word, learned and predicted on one piece of the word."""
+"""Tagging: parts of speech and named entities, one tag per word, learned and predicted on one piece of the word."""
 
 import logging
 from collections.abc import Callable, Sequence

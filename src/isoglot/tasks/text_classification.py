@@ -111,7 +111,7 @@ class TextClassification(ClassificationTask):
         """
         gold, predicted = np.array(dataset["label"]), np.array(predictions)
         labels = np.array(sorted({*(self._allowed or predicted.tolist()), *gold.tolist()}))
-        # Tables of truth values: an example a row, a label a column.
+        # Tables of truth values: one row per example, one column per label.
         is_gold = gold[:, None] == labels
         is_predicted = predicted[:, None] == labels
         return {

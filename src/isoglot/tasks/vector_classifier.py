@@ -45,8 +45,8 @@ MODEL_TYPE = "isoglot_vector_classifier"
 LASER_HIDDEN = (512, 384)
 LASER_DROPOUT = 0.3
 
-Vectors = Callable[[list[str]], Any]
-"""A function from texts to their vectors, an array with one row a text."""
+VectorFunction = Callable[[list[str]], Any]
+"""A function from texts to their vectors, an array with one row per text."""
 
 
 class VectorClassifierConfig(PretrainedConfig):
@@ -227,7 +227,7 @@ def new_classifier(  # noqa: PLR0913 - what a classifier is made of
     encoder = None
     if is_function(checkpoint):
         name = str(checkpoint)
-        # Two texts, to see the width of the vectors and that there is one row a text.
+        # Two texts, to see the width of the vectors and that there is one row per text.
         width = vectors_of(function_of(name), ["one", "two"], name).shape[1]
         source = key_of(code_of_function(name))
         config = VectorClassifierConfig(function=name, width=width, source=source, **settings)
@@ -255,10 +255,10 @@ def is_function(checkpoint: str | Path) -> bool:
     return bool(folder.is_dir() and (read_json(folder / "config.json") or {}).get("function"))
 
 
-def function_of(name: str) -> Vectors:
+def function_of(name: str) -> VectorFunction:
     """Return the function that ``package.module:Name`` names; if it is a class, a new object of the class."""
     found = resolve({}, name, kind="function from texts to vectors")
-    function: Vectors = found() if isinstance(found, type) else found
+    function: VectorFunction = found() if isinstance(found, type) else found
     if not callable(function):
         raise ConfigurationError(
             f"{name}: the class has no __call__(texts), which gives the vectors of texts"
@@ -266,7 +266,7 @@ def function_of(name: str) -> Vectors:
     return function
 
 
-def name_of_function(function: Vectors) -> str:
+def name_of_function(function: VectorFunction) -> str:
     """Return ``package.module:Name`` of a function, class or object, by which a checkpoint finds it again.
 
     Raises:
@@ -286,7 +286,7 @@ def code_of_function(name: str) -> dict[str, str]:
     return code_hashes(resolve({}, name, kind="function from texts to vectors"))
 
 
-def vectors_of(function: Vectors, texts: list[str], name: str) -> NDArray[np.float32]:
+def vectors_of(function: VectorFunction, texts: list[str], name: str) -> NDArray[np.float32]:
     """Call a function, and check its vectors: one for each text, all of one width, and finite."""
     try:
         vectors = np.asarray(function(texts), np.float32)
@@ -296,7 +296,7 @@ def vectors_of(function: Vectors, texts: list[str], name: str) -> NDArray[np.flo
         ) from error
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise ConfigurationError(
-            f"{name}: gave an array of shape {vectors.shape} for {len(texts)} texts; give one row a text"
+            f"{name}: gave an array of shape {vectors.shape} for {len(texts)} texts; give one row per text"
         )
     if not np.isfinite(vectors).all():
         first = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
