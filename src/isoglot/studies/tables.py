@@ -22,7 +22,7 @@ from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.studies.making import Tally, measure
 from isoglot.studies.parts import NumberSource, StudyPart, Work
 from isoglot.studies.program import Program, Selection, inspect_programs
-from isoglot.studies.sizes import typed
+from isoglot.studies.sizes import text_of_changes
 from isoglot.studies.step import with_leaves
 from isoglot.studies.training_steps import Evaluate
 from isoglot.study_request import StudyRequest, part_and_cells
@@ -181,7 +181,7 @@ def _cell(
         note=part.note,
         added=part.is_added,
         about=program.caption,
-        setting=typed(changes),
+        setting=text_of_changes(changes),
         sizes=sizes,
         paper_sizes={name: size for name, size in setting.paper_where_different.items() if name in sizes},
     )
