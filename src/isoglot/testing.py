@@ -31,8 +31,8 @@ _CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "deberta-v2": {"position_buckets": 32, "legacy": True},
     "modernbert": {"local_attention": 64, "max_position_embeddings": 512},
 }
-_BYTES = 256 + 5 + 60
-"""Vocabulary that byte-level BPE needs at least: all bytes, the special tokens, and some merges."""
+_MIN_BYTE_BPE = 256 + 5 + 60
+"""Minimum vocabulary of byte-level BPE: all bytes, the special tokens, and some merges."""
 FAMILIES = tuple(_TOKENIZERS)
 """Encoder families that :func:`tiny_model` and :func:`tiny_tokenizer` build, by Hugging Face's ``model_type``."""
 
@@ -103,6 +103,8 @@ def tiny_tokenizer(family: str = "bert", *, vocab_size: int = 160) -> PreTrained
     BERT and DistilBERT: WordPiece, ``[CLS] S [SEP] T [SEP]`` with segment ids (DistilBERT without). RoBERTa:
     byte-level BPE, ``<s> S </s></s> T </s>``. XLM-R: Unigram, the same pair. DeBERTa-v2: Unigram, BERT's specials.
     ModernBERT: byte-level BPE, BERT's specials. At the default size the words of the corpus split into several pieces.
+
+    ``vocab_size``: Raised to 321 for byte-level BPE, which needs a piece for each byte.
     """
     if family not in FAMILIES:
         raise ConfigurationError(f"unknown family {family!r}; {did_you_mean(family, FAMILIES)}")
@@ -118,7 +120,7 @@ def _trained(family: str, vocab_size: int) -> PreTrainedTokenizerFast:
         [*pairs["source"], *pairs["target"]],
         algorithm=algorithm,
         family=specials,
-        vocab_size=max(vocab_size, _BYTES if algorithm == "byte_bpe" else 0),
+        vocab_size=max(vocab_size, _MIN_BYTE_BPE if algorithm == "byte_bpe" else 0),
         min_frequency=0,
     )
     if family in ("distilbert", "modernbert"):

@@ -9,7 +9,7 @@ from own_task import OWN_TASK
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.studies.lab import Lab
-from isoglot.studies.sizes import Setting, typed
+from isoglot.studies.sizes import Setting, text_of_changes
 from isoglot.studies.step import UnavailableError
 from isoglot.studies.steps import SamplePairs
 from isoglot.studies.training_steps import Evaluate, External, Pretrain, StudyTask
@@ -47,10 +47,10 @@ VARIANTS = {"literal": {"steps": (1, 2, 3)}, "authors": "no code was published"}
 def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:
     small = Setting.of(SIZES, VARIANTS, scale="small", changes={"variant": "literal"})
     assert (small.size["steps"], small.paper_where_different, small.variant) == (2, {"steps": 3}, "literal")
-    assert typed(small.changes_of(small.size)) == "variant=literal"
+    assert text_of_changes(small.changes_of(small.size)) == "variant=literal"
     both = Setting.of(SIZES, VARIANTS, scale="paper", changes={"variant": "literal", "steps": 7, "text": [1]})
     assert both.size["steps"] == 7
-    assert typed(both.changes_of(both.size)) == "variant=literal, steps=7, text=[1]"
+    assert text_of_changes(both.changes_of(both.size)) == "variant=literal, steps=7, text=[1]"
     usual = Setting.of(
         SIZES, VARIANTS, scale="tiny", changes={"variant": "isoglot", "steps": 10, "seeds": (4,)}
     )

@@ -229,7 +229,7 @@ def test_steps_that_others_wait_for_come_first_and_no_two_workers_want_one_folde
         assert len({work.folder for _, work in begun}) == len(begun)
         for _, work in begun:
             order.append(work.name)
-            schedule.note_made(work, StepOutcome(is_new=work.lab.run(work), seconds=1, problem=None))
+            schedule.note_ended(work, StepOutcome(is_new=work.lab.run(work), seconds=1, problem=None))
     assert order[:2] == ["add 1", "add 2"] or order[:2] == ["add 1", "add 9"]
     assert len(order) == len(set(order)) == 6
 
@@ -247,7 +247,7 @@ def test_the_longest_of_the_steps_that_nothing_waits_for_come_first(
         ((_, work),) = begun
         order.append(work.name)
         seconds = 60 if work.name in ("add 1", "add 3") else 5
-        schedule.note_made(work, StepOutcome(is_new=work.lab.run(work), seconds=seconds, problem=None))
+        schedule.note_ended(work, StepOutcome(is_new=work.lab.run(work), seconds=seconds, problem=None))
     assert order == ["add 2", "add 1", "add 3", "add 4", "add 6"]
 
 
@@ -262,7 +262,7 @@ def test_a_line_says_what_begins_which_of_how_many_and_how_long_the_rest_takes(t
     schedule = Schedule(list(enumerate(plan.parts)), Lines())
     for seconds in (120, 120, 1):
         ((_, work),) = schedule.next_steps(1)
-        schedule.note_made(work, StepOutcome(is_new=work.lab.run(work), seconds=seconds, problem=None))
+        schedule.note_ended(work, StepOutcome(is_new=work.lab.run(work), seconds=seconds, problem=None))
     assert lines == [
         "making add 1: 1 of 3",
         "making add 2: 2 of 3, about 4 min left",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isoglot.studies.sizes import Setting, SizeLog, typed
+from isoglot.studies.sizes import Setting, SizeLog, text_of_changes
 
 
 def test_sizes_that_are_looked_up_are_noted_however_they_are_read() -> None:
@@ -30,7 +30,7 @@ def test_changes_are_those_of_the_sizes_read_and_a_variant_counts_for_the_sizes_
     sizes = {"seeds": [1], "steps": (1, 2, 3), "order": "official", "rate": 1}
     changes = {"variant": "literal", "steps": 5, "seeds": [2]}
     setting = Setting.of(sizes, {"literal": {"order": "paper"}}, scale="tiny", changes=changes)
-    assert typed(setting.changes_of({"steps", "order", "seeds"})) == "variant=literal, steps=5"
-    assert typed(setting.changes_of({"steps", "rate"})) == "steps=5"
+    assert text_of_changes(setting.changes_of({"steps", "order", "seeds"})) == "variant=literal, steps=5"
+    assert text_of_changes(setting.changes_of({"steps", "rate"})) == "steps=5"
     assert setting.changes_of({"rate"}) == {}
     assert setting.reported({"steps", "seeds"}) == {"steps": 5}

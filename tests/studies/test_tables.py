@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from labelled_files import json_lines
@@ -17,12 +19,26 @@ from isoglot.reports.render import report
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import collect
 from isoglot.results.rows import read, read_cells
+from isoglot.runs.reporter import Reporter
 from isoglot.studies.analysis_steps import StatisticalAlignment
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.lab import Lab
 from isoglot.studies.program import Selection, inspect_programs
+from isoglot.studies.step import Step
 from isoglot.studies.tables import write_study
 from isoglot.studies.training_steps import StudyTask
+
+
+class Induces(Step):
+    """The record of an evaluation whose primary metric, by CSLS, comes second."""
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        scores = {"precision_at_1": 40.0, "csls_precision_at_1": 50.0}
+        rows = [
+            {"language": "de", "metric": name, "value": value, "examples": 7}
+            for name, value in scores.items()
+        ]
+        return {"values": {"de/": 50.0}, "rows": rows}
 
 
 def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
@@ -331,3 +347,13 @@ def test_a_number_that_no_step_measured_is_a_cell_and_no_result(tmp_path: Path) 
     made(program)
     assert cells() == {("constant", None): 3, ("fact", 1): 1, ("fact", 2): 2}
     assert write_study(program).results == []
+
+
+def test_a_result_of_the_primary_metric_has_the_name_of_that_metric(tmp_path: Path) -> None:
+    def table(lab: Lab) -> None:
+        lab.cell("mine", row="a", column="de", value=lambda: lab.make("induces", Induces).value("de/"))
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
+    made(program)
+    (result,) = write_study(program).results
+    assert (result.metric, result.value, result.examples) == ("csls_precision_at_1", 50, 7)

@@ -15,5 +15,7 @@ The words of this room:
 - *copy*: a derived language made from English, which plays a real language in the miniature world.
 - *spoken*: the languages of a task or of bitext; *code*: one language.
 - *the world*: the miniature world, English text and task data that `isoglot world` generates.
+- ``lab.size`` logs each size that a cell looks up, for the table's caption; ``lab.setting.size`` has the same sizes
+  without the log.
 - A trailing comment in ``SIZES`` says where the paper's value is from; "not given": the paper does not say.
 """

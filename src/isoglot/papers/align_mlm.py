@@ -321,7 +321,7 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> float:
 
 
 def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Work:
-    """One of the four objectives, trained from scratch on English and its derived copy.
+    """Ask for an encoder that is trained from scratch by one of the four objectives, on English and its derived copy.
 
     ``values``: ``parallel``, ``dictionary``, ``alpha`` or ``overlap`` in place of the usual ones. They are part of the
     run's name: ``encoder_of(lab, "xlm", "trans+inv", 1, parallel=0.01)`` is the run ``xlm parallel=0.01``.
@@ -390,7 +390,8 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
     }
     recipe = "mlm_scratch" if system == "mlm" else system
 
-    # Values that the study's sizes have anyway stay out of the name, so that tables share the run.
+    # Values that the study's sizes have anyway stay out of the name, so that tables share the run. They are compared
+    # with `lab.setting.size`: a look into `lab.size` would list the size as one that the cell depends on.
     changed = [f"{k}={v}" for k, v in values.items() if v != lab.setting.size.get(k, 0.0)]
     run = " ".join([system, *changed])
     label = " ".join([SYSTEMS[system], *changed])

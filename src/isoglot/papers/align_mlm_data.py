@@ -49,7 +49,7 @@ def task_of(lab: Lab, task: str, order: str, overlap: float) -> StudyTask:
 
 
 def absence_of(lab: Lab, task: str, order: str) -> str:
-    """Why a task is not measured in a derived language; empty where it is."""
+    """Return the reason why a task is not measured in a derived language; empty if it is measured."""
     if lab.scale == "small" and order == "trans+syn" and task != "pos":
         return "the inference data have no trees" if task == "xnli" else "WikiANN has no trees"
     return ""
@@ -105,9 +105,9 @@ def _text(lab: Lab) -> Work:
 
 
 def _inputs(lab: Lab, *, has_syntax: bool) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The English text that the tokenizer learns from, and all that is derived: that text and the task data.
+    """Return the file of English text that the tokenizer learns from, and the inputs of the derivation by name.
 
-    The inputs go by name: ``{"text": {"path": ".../text.txt", "kind": "text"}, "pos.train": ...}``.
+    The inputs are that text and the task data: ``{"text": {"path": "english/text.txt"}, "pos.train": ...}``.
     """
     kinds = ("pos", "nli") if lab.scale == "tiny" and not lab.size["ner"] else ("pos", "ner", "nli")
     names = [f"{kind}.{split}" for split in ("train", "dev") for kind in kinds]
@@ -134,7 +134,7 @@ def _order_models(lab: Lab) -> dict[str, Any]:
 
 
 def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
-    """Text and task data in the derived language.
+    """Ask for text and task data in the derived language.
 
     ``order`` names transformations, of which the last is applied first: ``trans+inv`` inverts, then transliterates.
     ``overlap`` is the share of the vocabulary that the derived language keeps from English.

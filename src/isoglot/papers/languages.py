@@ -58,6 +58,7 @@ _HEADS_LAST = {"syntax": "en~head-final@N~head-final@V", "models": "built-in", "
 _COPIES: dict[str, tuple[str, dict[str, Any]]] = {
     "es": ("trans", {"alphabet": "georgian"}),
     "de": ("trans+inv", {"alphabet": "armenian"}),
+    # French keeps the English letters. The alphabet, which `inv` does not use, is part of the hash of existing steps.
     "fr": ("inv", {"alphabet": "armenian"}),
     "zh": ("trans+perm", {"alphabet": "cherokee", "keep_final": True}),
     "hi": ("trans+syn", {"alphabet": "deseret", **_HEADS_LAST}),
@@ -108,7 +109,10 @@ def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
     if lab.scale == "paper":
         return [f"{CORPORA}/{'nli' if kind == 'xnli' else kind}"]
     original, derived = files_of(kind)
-    return [english(lab) / original, *(world(lab, code) / f"{{language}}/{derived}" for code in copies)]
+    return [
+        english(lab) / original,
+        *(copy_of_world(lab, code) / f"{{language}}/{derived}" for code in copies),
+    ]
 
 
 def files_of(kind: str) -> tuple[str, str]:
@@ -151,7 +155,7 @@ def tuning(lab: Lab, group: str, **more: Any) -> dict[str, Any]:
     return {**sizes, "bucket": lab.size["bucket"], **more}
 
 
-def world(lab: Lab, language: str) -> Work:
+def copy_of_world(lab: Lab, language: str) -> Work:
     """Ask for the copy of the miniature world that plays a language."""
     original = english(lab)
     transform, options = _COPIES[language]
@@ -175,7 +179,7 @@ def aligned(lab: Lab, language: str) -> str:
     The links are known by construction (tiny), or made by the HMM (small) or by FastAlign as in the papers (paper).
     """
     if lab.scale == "tiny":
-        return world(lab, language) / f"{language}/text/aligned"
+        return copy_of_world(lab, language) / f"{language}/text/aligned"
     source: dict[str, Any] = {"source_language": "en", "target_language": language}
     if lab.scale == "small":
         path = f"{DATA}/parallel/en-{language}.tsv.gz"
@@ -194,14 +198,14 @@ def aligned(lab: Lab, language: str) -> str:
 
 def gold_links(lab: Lab, spoken: Sequence[str]) -> Work:
     """Ask for gold links of the miniature world: a file for English and each language, ``en-de.jsonl``."""
-    corpora = {f"en-{code}": world(lab, code) / f"{code}/pos.test/aligned" for code in spoken}
+    corpora = {f"en-{code}": copy_of_world(lab, code) / f"{code}/pos.test/aligned" for code in spoken}
     return lab.make("gold", WriteGold, corpora=corpora)
 
 
 def bitext(lab: Lab, language: str) -> dict[str, Any]:
     """Return bitext of English and a language as a recipe's source; scales tiny and small."""
     if lab.scale == "tiny":
-        text = world(lab, language) / f"{language}/text"
+        text = copy_of_world(lab, language) / f"{language}/text"
         sides = {"path": f"{text}/original.txt", "target_path": f"{text}/derived.txt"}
         return {**sides, "target_language": language}
     path = f"{DATA}/parallel/en-{language}.tsv.gz"
@@ -216,7 +220,7 @@ def side(lab: Lab, pair: str, language: str) -> dict[str, Any]:
     """
     if lab.scale == "tiny":
         name = "original" if language == "en" else "derived"
-        return {"path": world(lab, pair) / f"{pair}/text/{name}.txt", "language": language}
+        return {"path": copy_of_world(lab, pair) / f"{pair}/text/{name}.txt", "language": language}
     path = f"{DATA}/parallel/en-{pair}.tsv.gz"
     return {"path": path, "columns": {"text": 0 if language == "en" else 1}, "language": language}
 

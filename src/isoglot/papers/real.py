@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from isoglot.papers import languages
-from isoglot.papers.languages import DATA, world
+from isoglot.papers.languages import DATA, copy_of_world
 from isoglot.papers.real_data import (
     TRANSFER_TASKS,
     aligned_pairs,
@@ -235,14 +235,14 @@ def _translate_train_score(
     task = replace(task, languages=targets, train={**task.train, "precision": precision})
     training = _pos_training(lab, task, row, seed) if name == "pos" else _question_training(lab, task, row)
     if training.data:
-        # They take the place of the task's own training data; its test data stay.
+        # The row's data take the place of the task's own training data. The task's test data stay.
         task = replace(task, data=[*_without_training_data(task), *training.data])
 
     settings: dict[str, Any] = {"setting": "translate_train", "epochs": training.epochs}
     if training.languages == "en":
         settings["setting"] = "zero_shot"
     if name == "xquad":
-        # There are few questions.
+        # A small batch, because there are few questions.
         settings["batch_size"] = 8
     encoder = External(row, lab.checkpoint(_encoder(lab, "encoder", seed)))
     scores = lab.evaluate(
@@ -260,7 +260,7 @@ class _TrainingData(NamedTuple):
 
 
 def _without_training_data(task: StudyTask) -> list[str]:
-    """Return the data of a task but those that are for training alone."""
+    """Return the data of a task without the specifications that are for training alone."""
     return [spec for spec in task.data if not spec.startswith("train=")]
 
 
@@ -324,7 +324,7 @@ def _question_training(lab: Lab, task: StudyTask, row: str) -> _TrainingData:
         for code in task.languages:
             if lab.scale == "tiny":
                 labels = languages.english(lab) / "qa/en.train.json"
-                translation = world(lab, code) / f"{code}/qa.train/derived.jsonl"
+                translation = copy_of_world(lab, code) / f"{code}/qa.train/derived.jsonl"
             else:
                 labels = f"{DATA}/xquad/xquad.en.json"
                 translation = f"{DATA}/xquad/xquad.{code}.json"
@@ -336,7 +336,7 @@ def _question_training(lab: Lab, task: StudyTask, row: str) -> _TrainingData:
 def _projected(lab: Lab, labels: str, translation: str, language: str, kind: str) -> Work:
     """Carry labels to a translation with the packaged aligner.
 
-    It knows no derived language, so the miniature world takes the HMM.
+    The packaged aligner knows no derived language, so in the miniature world the HMM carries them.
     """
     options = {"kind": kind, **lab.at({"method": "hmm"}, {}, {})}
     return lab.make(
@@ -363,7 +363,7 @@ def _encoder(lab: Lab, system: str, seed: int) -> Work | External:
         sources.append({"path": path, "source_language": "en", "target_language": code})
     bitext = {
         "sources": sources,
-        # A language with few pairs gets a larger share than its pairs are of all.
+        # The square root: a language with a quarter of another's pairs is drawn half as often.
         "sampling_exponent": 0.5,
         "encode": {"max_length": size["length"]},
     }

@@ -129,7 +129,7 @@ def dictionaries(lab: Lab) -> list[dict[str, str]]:
     sources = []
     for code in lab.at(("de", "es", "hi"), ("de", "es", "fr", "hi", "zh"), ("de", "es", "fr", "hi", "zh")):
         if lab.scale == "tiny":
-            path = languages.world(lab, code) / f"{code}/text/lexicon.txt"
+            path = languages.copy_of_world(lab, code) / f"{code}/text/lexicon.txt"
         else:
             path = f"{DATA}/lexicon/muse.en-{code}.txt"
         sources.append({"path": path, "target_language": code})

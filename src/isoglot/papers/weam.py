@@ -197,7 +197,8 @@ def _pair_model(lab: Lab, system: str, pair: str, seed: int, **values: float) ->
     if system == "weam" and size["weight"] != 1:
         exchange["weight"] = size["weight"]
 
-    # Only values that make another run than the study's sizes are part of the name, so that tables share runs.
+    # Only values that make another run than the study's sizes are part of the name, so that tables share runs. They
+    # are compared with `lab.setting.size`: a look into `lab.size` would list the size as one that the cell depends on.
     changed = []
     for name, value in values.items():
         if system in _CHANGED_BY[name] and value != lab.setting.size[name]:

@@ -272,16 +272,19 @@ def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> floa
     options: dict[str, Any] = {"method": method, "layer": lab.at(_LINK_LAYER, _LINK_LAYER, 8)}
     # Only options of optimal transport that differ from the aligner's defaults are given.
     if method == "ot":
-        size = {name: lab.size[name] for name in ("links", "order")}
-        aligner = iso.EmbeddingOptions.build(method=method, **size, epsilon=lab.size["floor"] or None)
+        transport = {name: lab.size[name] for name in ("links", "order")}
+        aligner = iso.EmbeddingOptions.build(method=method, **transport, epsilon=lab.size["floor"] or None)
         changed = aligner.model_dump(exclude_defaults=True, exclude={"method"})
         options |= {"aligner": changed} if changed else {}
     task = StudyTask("word_alignment", [gold_file(lab, "{language}")], list(pairs.values()), options=options)
     return lab.evaluate(_encoder(lab, row.system, seed), task).value(pair, "aer")
 
 
-def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Work | External:
-    """Ask for the encoder of a row: a published one, or one that is continued here with ``changes``."""
+def _encoder(lab: Lab, system: str, seed: int, *, short: bool = False, **changes: Any) -> Work | External:
+    """Ask for the encoder of a row: a published one, or one that is continued here.
+
+    ``short`` and ``changes`` as in :func:`_continued`.
+    """
     if system == "xlmr_base":
         return languages.start(lab, XLMR, label="XLM-R")
     if system == "mt5_base":
@@ -290,16 +293,17 @@ def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Work | Externa
         return languages.external(lab, "mBERT", "bert-base-multilingual-cased")
     if system == "xlm":
         return languages.external(lab, "XLM", "xlm-mlm-100-1280", "sacremoses")
-    return _continued(lab, system, seed, **changes)
+    return _continued(lab, system, seed, short=short, **changes)
 
 
 def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **changes: Any) -> Work:
     """Ask for XLM-R continued by MLM (Table 3: XLM-R*), by MLM and TLM, or by XLM-Align.
 
-    ``changes``: Choices in place of those of :data:`_USUAL`. They are part of the run's name, and so are a shorter run
-    and a start from new weights.
+    The name of the run has the ``changes``, the number of steps of a shorter run, and ``scratch`` for a start from new
+    weights. At scale paper the seed is 1: the paper's five runs are of fine-tuning.
 
-    At scale paper the seed is 1: the paper's five runs are of fine-tuning.
+    ``short``: Whether to train as short as the paper's ablations (Tables 3-7).
+    ``changes``: Choices in place of those of :data:`_USUAL`.
     """
     size = lab.size
     choices = {**_USUAL, **changes}

@@ -374,7 +374,7 @@ class Lab:
         """
         step = work.step
 
-        def make(folder: Path) -> dict[str, Any]:
+        def write(folder: Path) -> dict[str, Any]:
             """Run the step, and return the record of the step for the manifest."""
             began = time.monotonic()
             # Hashed before the run: the step reads these contents, and files may change while it runs.
@@ -390,7 +390,7 @@ class Lab:
             if work.has_lost_weights:
                 # Another step needs the weights: the step is made again.
                 empty_if_lost(work)
-            _, is_new = record_of(work.folder).make(make, resumes=step.resumes)
+            _, is_new = record_of(work.folder).make(write, resumes=step.resumes)
         except IsoglotError as error:
             raise IsoglotError(f"{work.title}: {error}") from error
         except Exception as error:

@@ -108,7 +108,7 @@ def measure(
                 return schedule.tally
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
-                schedule.note_made(running.pop(future), pool.result(future))
+                schedule.note_ended(running.pop(future), pool.result(future))
 
 
 class Schedule:
@@ -167,7 +167,7 @@ class Schedule:
             self._announce(work)
             yield ready[work], work
 
-    def note_made(self, work: Work, outcome: StepOutcome) -> None:
+    def note_ended(self, work: Work, outcome: StepOutcome) -> None:
         """Count a step that ended, ask the parts that need it again, and leave out those that need a failed step."""
         if outcome.problem is None:
             self._handed_out.discard(work.folder)

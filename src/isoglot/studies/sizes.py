@@ -216,7 +216,7 @@ def _is_size(name: str) -> bool:
     return not name.endswith("seeds") and name != "variant"
 
 
-def typed(changes: Mapping[str, Any]) -> str:
+def text_of_changes(changes: Mapping[str, Any]) -> str:
     """Write changes of sizes in the form in which a user types them: ``alpha=1, steps=200``."""
     return ", ".join(f"{name}={_text(value)}" for name, value in changes.items())
 

@@ -27,7 +27,8 @@ class Step(BaseModel):
     """One piece of work in a folder of its own.
 
     The result depends on the fields, on the inputs that :meth:`reads` names, and on nothing else. So steps with equal
-    fields share one folder. A step of your own needs fields and a :meth:`run`::
+    fields share one folder. Give a step of your own a name that none of your other steps has, because the folder is
+    found by the name of the class and the fields. The step needs fields and a :meth:`run`::
 
         class CountLines(Step):
             path: str

@@ -54,7 +54,7 @@ class StepFolders:
             ConfigurationError: The fields do not make a step of this class.
         """
         try:
-            # Names are not sorted here: a step keeps its inputs in the order in which they are given.
+            # Not sorted, as opposed to the key of the folder: the step keeps its inputs in the order given here.
             given = step_class, json.dumps(fields, default=_path_of_work)
         except TypeError:
             # JSON has no such value, so the step cannot be remembered. The check of the fields refuses or converts it.
@@ -88,8 +88,8 @@ class StepFolders:
 
         1. The key is a hash of the step's class and fields. Fields that have their default, and the step's ``unhashed``
            fields, are left out of the hash.
-        2. The order of names does not count: two steps with the same inputs in another order share the folder of the
-           step that is made first.
+        2. The order of fields, and of names inside a field, does not count: two :class:`Derive` steps with the same
+           inputs in another order share the folder of the step that is made first.
         3. Paths below the root are hashed without the root, so that the whole root can be moved. JSON has the ö of the
            root ``/home/jörg`` as an escape. Earlier releases did not find such a root, so their keys contain it.
         4. If a folder with this key exists, the step has this folder, whatever its name: equal steps with two names

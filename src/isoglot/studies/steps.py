@@ -129,7 +129,7 @@ class Derive(Step):
     Args:
         inputs: Inputs by name, derived in this order. An input has a ``path`` and options of ``isoglot derive``:
             ``kind``, ``parses``, ``first_parse_only``, ``limit``. Its ``options`` and ``rows`` are laid over those of
-            the step.
+            the step. Give the inputs in one order everywhere: steps that differ in the order alone share a folder.
         transform: Transformations in the order in which they are applied: ``trans+inv``.
         tokenizer: Tokenizer whose pieces ``trans`` copies; without one, ``trans`` changes letters.
         language: Code of the derived language.

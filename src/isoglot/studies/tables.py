@@ -22,7 +22,7 @@ from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.studies.making import Tally, measure
 from isoglot.studies.parts import NumberSource, StudyPart, Work
 from isoglot.studies.program import Program, Selection, inspect_programs
-from isoglot.studies.sizes import typed
+from isoglot.studies.sizes import text_of_changes
 from isoglot.studies.step import with_leaves
 from isoglot.studies.training_steps import Evaluate
 from isoglot.study_request import StudyRequest, part_and_cells
@@ -181,7 +181,7 @@ def _cell(
         note=part.note,
         added=part.is_added,
         about=program.caption,
-        setting=typed(changes),
+        setting=text_of_changes(changes),
         sizes=sizes,
         paper_sizes={name: size for name, size in setting.paper_where_different.items() if name in sizes},
     )
@@ -296,8 +296,9 @@ def _result(part: StudyPart, seed: int | None, *, changes: Mapping[str, Any]) ->
 def _row(source: NumberSource) -> dict[str, Any]:
     """Return the row behind a number: the row that an evaluation wrote, or a row made from the number's name.
 
-    The number ``de/f1`` of an evaluation has the row of German with F1. ``de/`` has the first row of German, because a
-    task gives its primary metric first.
+    1. The number ``de/f1`` of an evaluation has the row of German with F1.
+    2. ``de/`` is the value of the task's primary metric: it has the first row of German with this value. The primary
+       metric need not come first: lexicon induction begins with ``precision_at_1``, and its primary one is by CSLS.
     """
     manifest = source.work.manifest
     language, _, metric = source.metric.rpartition("/")
@@ -314,8 +315,10 @@ def _row(source: NumberSource) -> dict[str, Any]:
         "checkpoint_hash": "",
         "recipe_hash": "",
     }
+    value = manifest.get("values", {}).get(source.metric)
     for evaluated in manifest.get("rows", []):
-        if evaluated["language"] == language and metric in ("", evaluated["metric"]):
+        is_wanted = evaluated["metric"] == metric if metric else evaluated["value"] == value  # 1, 2
+        if evaluated["language"] == language and is_wanted:
             return {**row, **evaluated}
     return row
 
