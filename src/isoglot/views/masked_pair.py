@@ -91,7 +91,10 @@ class MaskedPair(MaskingOptions):
             names.append("word_ids")
         if self.language_ids is not None:
             names.append("language")
-        return tuple(f"{side}_{name}" for side in ("source", "target") for name in names)
+        columns: list[str] = []
+        for side in ("source", "target"):
+            columns += [f"{side}_{name}" for name in names]
+        return tuple(columns)
 
     @property
     def packed_columns(self) -> tuple[str, ...]:

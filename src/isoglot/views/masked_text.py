@@ -58,7 +58,10 @@ class TextOptions(MaskingOptions):
             return ("input_ids", *names)
         # With `first` and `second` the coin decides, so both sides have to be there.
         sides = (self.side,) if self.side in ("source", "target") else ("source", "target")
-        return tuple(f"{side}_{name}" for side in sides for name in ("ids", *names))
+        columns: list[str] = []
+        for side in sides:
+            columns += [f"{side}_{name}" for name in ("ids", *names)]
+        return tuple(columns)
 
     @property
     def needs_language(self) -> bool:
