@@ -106,17 +106,26 @@ def _distinguish_ids(tables: Sequence[Table]) -> None:
 def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptions) -> list[Table]:
     """Make the tables of ``isoglot report compare``.
 
-    Of studies, which name places in the papers' tables: ours beside the papers'. Of other runs: a table for each task,
-    with each run's difference from the first run below it, and paired tests where predictions were kept.
+    1. Studies, whose cells name places in the papers' tables: ours beside the papers'. The rows of results in a study's
+       folder hold the same numbers, so they are not shown again.
+    2. Other runs: a table for each task, with each run's difference from the first run below it, and paired tests if
+       predictions were kept.
     """
     material, scores = gathered(runs, options)
-    if material.cells:
-        return tables_beside_papers(material.cells, unmeasured=True)
-    tables = result_tables(scores, "en")
+    beside = tables_beside_papers(material.cells, unmeasured=True)  # 1
+    if beside:
+        rows = [row for place, row in enumerate(material.rows) if place not in material.rows_of_studies]
+        if not rows:
+            return beside
+        material = replace(material, rows=rows)
+        scores = collect(rows, [Combination.parse(text) for text in options.combine])
+    tables = result_tables(scores, "en")  # 2
     for table in tables:
         _add_differences(table)
     paired = paired_table(material, None)
-    return tables if paired is None else [*tables, paired]
+    if paired is not None:
+        tables.append(paired)
+    return [*beside, *tables]
 
 
 def _add_differences(table: Table) -> None:

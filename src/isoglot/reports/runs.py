@@ -46,6 +46,8 @@ class Material:
     """All that a report is made from."""
 
     rows: list[Result] = field(default_factory=list)
+    # Places in `rows` of the rows in a study's folder; the cells of the study hold the same numbers.
+    rows_of_studies: set[int] = field(default_factory=set)
     cells: list[Cell] = field(default_factory=list)
     varied: dict[str, VariedRun] = field(default_factory=dict)  # runs of a sweep, by their names in the rows
     infos: dict[str, RunInfo] = field(default_factory=dict)
@@ -88,6 +90,10 @@ def gather(
     material.cells = labels.cells(found.cells)
     material.counts = _named_counts(found.counts, labels)
     material.confusions = _named_counts(found.confusions, labels)
+    study_folders = {file.parent for _, file in found.cells}
+    for place, (_, file) in enumerate(found.rows):
+        if not study_folders.isdisjoint(file.parents):
+            material.rows_of_studies.add(place)
     _name_runs(material, found, labels)
     _require_one_value(material.rows, [file for _, file in found.rows])
     records = found.run_records
