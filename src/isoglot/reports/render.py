@@ -1,4 +1,4 @@
-"""``isoglot report``: run folders and studies in, one self-contained page out, which fetches nothing.
+"""Write the page of ``isoglot report``: one HTML file on runs and studies, which fetches nothing.
 
 ``report`` gathers the material, computes the page's parts as data (``_page``) and writes them as HTML (``_html``).
 """
@@ -57,8 +57,8 @@ def report(
         **single: Options of :class:`isoglot.ReportOptions`, such as ``title="Ours"`` and ``baseline="tlm"``.
 
     Raises:
-        InputError: a run is missing or holds nothing, or a file in it is wrong (``file:line``).
-        ConfigurationError: no run, or a place, combination or baseline that does not exist.
+        InputError: A run is missing or holds nothing, or a file in it is wrong (``file:line``).
+        ConfigurationError: There is no run; or a place, combination or baseline does not exist.
 
     Example:
         >>> report(["runs/tlm", "runs/weam"], out="report.html", baseline="tlm")  # doctest: +SKIP
@@ -156,7 +156,7 @@ def confusions_of(paths: Sequence[str | Path], options: CompareOptions) -> list[
 def gathered(
     runs: Sequence[str | Path | Result], options: CompareOptions, gold: Path | None = None
 ) -> tuple[Material, ReportScores]:
-    """Read runs and rows of results, and collect their scores."""
+    """Read runs and rows of results, and collect their scores; rows are read from a file, as the runs are."""
     combinations = [Combination.parse(text) for text in options.combine]
     paths = [run for run in runs if not isinstance(run, Result)]
     with tempfile.TemporaryDirectory() as folder:
