@@ -31,14 +31,14 @@ def to_csv(table: Table) -> str:
     2. A text that a spreadsheet would take for a formula begins with an apostrophe: ``'=cmd``.
     """
     # Whether each column has standard deviations.
-    spread = [any(row.cells[i].sd is not None for row in table.rows) for i in range(len(table.columns))]
+    have_sd = [any(row.cells[i].sd is not None for row in table.rows) for i in range(len(table.columns))]
     heading = [table.corner, "kind", "detail"]
-    for name, has_sd in zip(table.full_headings, spread, strict=True):
+    for name, has_sd in zip(table.full_headings, have_sd, strict=True):
         heading += [name, f"{name} sd"] if has_sd else [name]
     lines = [[_disarmed(text) for text in heading]]
     for row in table.rows:
         line = [_disarmed(row.header), row.kind, _disarmed(row.detail)]
-        for cell, has_sd in zip(row.cells, spread, strict=True):
+        for cell, has_sd in zip(row.cells, have_sd, strict=True):
             line.append(_disarmed(cell.text) if cell.value is None else f"{cell.value:.10g}")
             if has_sd:
                 line.append("" if cell.sd is None else f"{cell.sd:.10g}")
