@@ -58,7 +58,9 @@ def test_a_gain_does_not_hide_a_loss() -> None:
         for run, value in zip(("mlm", "tlm"), both, strict=True)
     ]
     (line,) = headlines(collect(results), source="en", baseline="mlm")
-    assert line.spread == ("better in 2 of 3 languages, worse in 1: most in hi (+10.0), least in de (−2.0)")
+    assert line.by_language == (
+        "better in 2 of 3 languages, worse in 1: most in hi (+10.0), least in de (−2.0)"
+    )
 
 
 def test_lower_is_better_for_the_alignment_error_rate() -> None:
@@ -69,4 +71,4 @@ def test_lower_is_better_for_the_alignment_error_rate() -> None:
     ]
     (line,) = headlines(collect(results), source="en", baseline="a")
     assert line.best == "b"
-    assert line.spread == "better in 1 of 2 languages, worse in 1: most in de (−5.0), least in fr (+1.0)"
+    assert line.by_language == "better in 1 of 2 languages, worse in 1: most in de (−5.0), least in fr (+1.0)"

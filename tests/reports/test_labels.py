@@ -68,6 +68,17 @@ def test_settings_and_labels_of_a_study_are_rows(tmp_path: Path, given: str, hea
     assert [found.header for found in ours] == headers
 
 
+def test_runs_beside_a_study_are_compared_too(tmp_path: Path) -> None:
+    place = {"table": "align_mlm:Table3", "row": ("mlm", "trans"), "column": ("xnli", "zs"), "seed": 1}
+    write_cells(tmp_path / "study" / "cells.jsonl", [Cell(**place, value=60.0)])
+    append(tmp_path / "study" / "results.jsonl", [row(60, "a", run="mlm")])
+    (beside,) = comparison_tables([tmp_path / "study"], CompareOptions())
+    append(tmp_path / "plain" / "results.jsonl", [row(70, "b", run="tlm")])
+    first, second = comparison_tables([tmp_path / "study", tmp_path / "plain"], CompareOptions())
+    assert first.rows == beside.rows
+    assert [found.header for found in second.rows] == ["tlm"], "the study's rows are in its cells"
+
+
 def test_runs_of_a_sweep_are_named_by_the_values_that_differ(tmp_path: Path) -> None:
     sweep = [
         row(value, recipe, seed).model_copy(update={"changes": {"objectives.align.layer": layer, "steps": 5}})

@@ -122,6 +122,7 @@ class _Builder:
         return self.result
 
     def _caption(self) -> str:
+        """Say on what the table's runs were trained and tested, which sizes were changed, and how to read the rows."""
         parts = list(dict.fromkeys(cell.about for cell in self.cells if cell.about))
         if not parts and self.scale:
             parts.append(f"Scale {self.scale}.")

@@ -1,6 +1,7 @@
 """Tables as CSV, LaTeX and plain text.
 
-Not by pandas' Styler: its HTML needs inline styles, which the page's policy forbids, and its LaTeX escapes ASCII alone.
+Pandas' Styler is not used: its HTML needs inline styles, which the page's policy forbids, and its LaTeX escapes ASCII
+characters alone.
 """
 
 import csv
@@ -24,18 +25,20 @@ _LATEX = str.maketrans({
 
 
 def to_csv(table: Table) -> str:
-    """Comma-separated values with a heading; standard deviations in columns of their own, numbers unrounded.
+    """Write a table as comma-separated values, numbers unrounded, with a line of headings.
 
-    Texts that a spreadsheet would take for a formula are led in by an apostrophe.
+    1. A column with standard deviations is followed by a column for them: ``de,de sd``.
+    2. A text that a spreadsheet would take for a formula begins with an apostrophe: ``'=cmd``.
     """
-    spread = [any(row.cells[i].sd is not None for row in table.rows) for i in range(len(table.columns))]
+    # Whether each column has standard deviations.
+    have_sd = [any(row.cells[i].sd is not None for row in table.rows) for i in range(len(table.columns))]
     heading = [table.corner, "kind", "detail"]
-    for name, has_sd in zip(table.full_headings, spread, strict=True):
+    for name, has_sd in zip(table.full_headings, have_sd, strict=True):
         heading += [name, f"{name} sd"] if has_sd else [name]
     lines = [[_disarmed(text) for text in heading]]
     for row in table.rows:
         line = [_disarmed(row.header), row.kind, _disarmed(row.detail)]
-        for cell, has_sd in zip(row.cells, spread, strict=True):
+        for cell, has_sd in zip(row.cells, have_sd, strict=True):
             line.append(_disarmed(cell.text) if cell.value is None else f"{cell.value:.10g}")
             if has_sd:
                 line.append("" if cell.sd is None else f"{cell.sd:.10g}")
@@ -46,16 +49,23 @@ def to_csv(table: Table) -> str:
 
 
 _FORMULA_SIGNS = tuple("=+-@")
+"""First characters of a formula in a spreadsheet (OWASP, *CSV injection*)."""
 
 
 def _disarmed(text: str) -> str:
-    """A text that no spreadsheet runs: some strip blanks in front, and read full-width signs as their ASCII ones."""
+    """Put an apostrophe before a text that a spreadsheet would run.
+
+    Some spreadsheets ignore blanks at the start, and take the full-width ``＝`` for ``=``.
+    """
     first = unicodedata.normalize("NFKC", text.lstrip())[:1]
     return f"'{text}" if first in _FORMULA_SIGNS or text[:1] in ("\t", "\r", "\n") else text
 
 
 def to_latex(table: Table) -> str:
-    """A ``table`` float for LaTeX with ``booktabs`` and ``inputenc``; letters beyond Latin need XeLaTeX or LuaLaTeX."""
+    """Write a table as a float for LaTeX, for the packages ``booktabs`` and ``inputenc``.
+
+    Letters beyond Latin need XeLaTeX or LuaLaTeX.
+    """
     count = len(table.columns)
     lines = [r"\begin{table}", r"\centering", f"\\caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
              f"\\label{{tab:{table.id}}}", f"\\begin{{tabular}}{{l{'r' * count}}}", r"\toprule"]  # fmt: skip
@@ -67,7 +77,8 @@ def to_latex(table: Table) -> str:
     for row in table.rows:
         header = _tex(row.header) + (f" {{\\footnotesize ({_tex(row.detail)})}}" if row.detail else "")
         indent = r"\quad " if row.is_indented else ""
-        if header.startswith(("[", "*")):  # LaTeX would take them for options of the line's end before
+        # Behind the `\\` of the line before, LaTeX takes [ and * for its options; empty braces keep them apart.
+        if header.startswith(("[", "*")):
             indent = "{}"
         cells = [indent + header]
         for cell in row.cells:
@@ -81,11 +92,12 @@ def to_latex(table: Table) -> str:
 
 
 def _tex(text: str) -> str:
+    """Escape a text for LaTeX; characters that cannot be printed are left out."""
     return "".join(c for c in text if c in "\n\r\t" or c.isprintable()).translate(_LATEX)
 
 
 def to_text(table: Table) -> str:
-    """The table for a terminal, columns lined up, notes below."""
+    """Write a table for a terminal, with columns lined up and notes below."""
     lines = [[table.corner, *table.full_headings]]
     for row in table.rows:
         indent = "  " if row.is_indented else ""
@@ -127,13 +139,13 @@ def aligned(lines: Sequence[Sequence[str]], *, right: bool = False) -> list[str]
 
 
 FORMS = {"text": to_text, "csv": to_csv, "latex": to_latex}
-"""Forms that the commands print tables in."""
+"""Values of ``--format`` and the functions that write them."""
 
 
 def write_tables(tables: Sequence[Table], folder: str | Path) -> list[Path]:
-    """Write each table as ``<id>.csv`` and ``<id>.tex``."""
-    return [
-        write_text(Path(folder) / f"{table.id}{suffix}", text)
-        for table in tables
-        for suffix, text in ((".csv", to_csv(table)), (".tex", to_latex(table)))
-    ]
+    """Write each table as ``ID.csv`` and ``ID.tex``, and return the paths."""
+    written = []
+    for table in tables:
+        written.append(write_text(Path(folder) / f"{table.id}.csv", to_csv(table)))
+        written.append(write_text(Path(folder) / f"{table.id}.tex", to_latex(table)))
+    return written

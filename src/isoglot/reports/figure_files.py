@@ -70,7 +70,7 @@ class Scatter(_Figure):
     y_label: str
     points: Annotated[list[ScatterPoint], Field(min_length=1)]  # at least one; the correlation needs three
     correlate: Literal["y", "-y"] = "y"  # `-y` correlates x with −y, as ALIGN-MLM does with drops
-    each_group: bool = False  # correlate every group by itself, where groups are different studies
+    each_group: bool = False  # correlate each group by itself, for groups that are different studies
 
 
 class LineSeries(_FigurePart):
@@ -96,7 +96,7 @@ class LineSeries(_FigurePart):
 
 
 class Lines(_Figure):
-    """``layers`` (AER by layer; XLM-Align, Fig. 2) or ``lines`` (any other sweep)."""
+    """Figure of kind ``layers`` (AER by layer; XLM-Align, Fig. 2) or ``lines`` (any other sweep)."""
 
     kind: Literal["layers", "lines"]
     x_label: str = "layer"
@@ -125,7 +125,7 @@ class Bar(_FigurePart):
 
 
 class Bars(_Figure):
-    """``bars``: groups of bars, a chart for each panel (ALIGN-MLM, Fig. 2)."""
+    """Figure of kind ``bars``: groups of bars, a chart for each panel (ALIGN-MLM, Fig. 2)."""
 
     kind: Literal["bars"]
     y_label: str
@@ -137,7 +137,7 @@ _ADAPTER: TypeAdapter[ReportFigure] = TypeAdapter(Annotated[ReportFigure, Field(
 
 
 def read_figure(path: str | Path) -> ReportFigure:
-    """A figure from its file."""
+    """Read a figure from its file."""
     path = Path(path)
     try:
         return _ADAPTER.validate_json(path.read_bytes())

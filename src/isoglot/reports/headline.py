@@ -1,4 +1,4 @@
-"""The first thing a report says: who is best at each task, by how much, and whether that is more than noise."""
+"""Headlines of a report: which run is best at each task, by how much, and whether that is more than chance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,16 @@ class Headline:
     """One task in one line."""
 
     task: str
-    metric: str  # what was measured, over which languages
-    best: str
-    score: Score
-    against: str = ""  # the run it is compared with; empty for a single run
-    difference: float = 0.0
-    beyond: bool | None = None  # whether that exceeds Welch's 95 % margin; `None` where a run has one seed
-    verdict: str = ""
-    spread: str = ""  # in how many languages the best run is better, and where most and least
+    metric: str  # the metric and the languages: `F1, mean of de, fr`
+    best: str  # the best run
+    score: Score  # of the best run
+    against: str = ""  # the run that the best one is compared with; empty for a single run
+    difference: float = 0.0  # score of the best run minus score of the other
+    beyond: bool | None = (
+        None  # whether the difference exceeds Welch's 95 % margin; `None` if a run has one seed
+    )
+    verdict: str = ""  # the same in words
+    by_language: str = ""  # in how many languages the best run is better, and where most and least
 
 
 def headlines(
@@ -43,43 +45,48 @@ def headlines(
         raise ConfigurationError(
             f"[[source]]: no results in {source}; name one of {', '.join(sorted(languages))}"
         )
-    lines = []
+    found = []
     for measure in main_measures([*scores.values]):
         members = target_languages(scores, measure, source)
         means = scores.means(measure, members)
         runs = [run for run in scores.runs if run in means]
         if not runs:
             continue
+        # Best first: the highest mean, or the lowest if lower is better.
         sign = -1 if lower_is_better(measure.metric) else 1
         best, *rest = sorted(runs, key=lambda run: -sign * means[run].mean)
         over = f"mean of {', '.join(members)}" if len(members) > 1 else members[0]
         split = "" if measure.split == "test" else f"{measure.split}, "
         metric = f"{metric_name(measure.metric)}{' (lower is better)' * (sign < 0)}, {split}{over}"
         if not rest:
-            lines.append(Headline(measure.title, metric, best, means[best]))
+            found.append(Headline(measure.title, metric, best, means[best]))
             continue
-        against = baseline if baseline in rest else rest[0]
-        pair = means[best], means[against]
-        difference = pair[0].mean - pair[1].mean
+        against = baseline if baseline in rest else rest[0]  # 1
+        best_score, other_score = means[best], means[against]
+        difference = best_score.mean - other_score.mean
         beyond = None
         verdict = "one seed: chance between seeds cannot be ruled out"
-        if all(score.error is not None for score in pair):
-            bound = margin(*pair)
+        if best_score.error is not None and other_score.error is not None:  # 2
+            bound = margin(best_score, other_score)
             beyond = abs(difference) > bound
-            seeds = min(score.seeds for score in pair)
+            seeds = min(best_score.seeds, other_score.seeds)
             likelihood = "more than" if beyond else "could be"
             verdict = (
                 f"{likelihood} chance: with {seeds} seeds the {CONFIDENCE} % "
                 f"margin is ±{shown_number(bound)} (Welch's t, seeds unpaired)"
             )
-        spread = _spread(scores, measure, (best, against), members)
-        lines.append(
-            Headline(measure.title, metric, best, pair[0], against, difference, beyond, verdict, spread)
+        by_language = _by_language(scores, measure, (best, against), members)
+        found.append(
+            Headline(
+                measure.title, metric, best, best_score, against, difference, beyond, verdict, by_language
+            )
         )
-    return lines
+    return found
 
 
-def _spread(scores: ReportScores, measure: Measure, runs: tuple[str, str], languages: Sequence[str]) -> str:
+def _by_language(
+    scores: ReportScores, measure: Measure, runs: tuple[str, str], languages: Sequence[str]
+) -> str:
     """Say ``better in 2 of 3 languages: most in hi (+4.0), least in de (−1.5)``; nothing for a single language."""
     sign = -1 if lower_is_better(measure.metric) else 1
     leads = {}  # of the first run over the second, in each language that both have

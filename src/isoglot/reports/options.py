@@ -8,7 +8,7 @@ from isoglot.core.options import Options, one_or_more, option
 
 
 class CompareOptions(Options):
-    """What runs are called, and which are one row."""
+    """Names of runs, and runs that share a row."""
 
     combine: tuple[str, ...] = option(
         (), "Show bilingual models as one row; English is their mean.", metavar="NAME=LANG:RUN,…"
@@ -18,7 +18,7 @@ class CompareOptions(Options):
 
 
 class ReportOptions(CompareOptions):
-    """What a page shows."""
+    """Content of a page."""
 
     title: str = option("isoglot report", "What stands on top of the page.")
     introduction: str = option("", "Paragraph below the heading: what was run, and what to look for.")

@@ -8,7 +8,10 @@ from isoglot.reports.papers import PaperRow
 from isoglot.reports.stats import Score, margin
 
 _SAME_CONDITIONS = ("transformation", "setting", "pairs", "changed")
-"""Attributes that two rows must share: a zero-shot row is never ordered against a translate-train row."""
+"""Attributes that two rows must share: a zero-shot row is never ordered against a translate-train row.
+
+``changed`` is no attribute of the papers: :mod:`isoglot.reports.beside_papers` adds it, for our changes of sizes.
+"""
 
 
 def orderings(

@@ -1,4 +1,4 @@
-"""``isoglot report``: run folders and studies in, one self-contained page out, which fetches nothing.
+"""Write the page of ``isoglot report``: one HTML file on runs and studies, which fetches nothing.
 
 ``report`` gathers the material, computes the page's parts as data (``_page``) and writes them as HTML (``_html``).
 """
@@ -57,8 +57,8 @@ def report(
         **single: Options of :class:`isoglot.ReportOptions`, such as ``title="Ours"`` and ``baseline="tlm"``.
 
     Raises:
-        InputError: a run is missing or holds nothing, or a file in it is wrong (``file:line``).
-        ConfigurationError: no run, or a place, combination or baseline that does not exist.
+        InputError: A run is missing or holds nothing, or a file in it is wrong (``file:line``).
+        ConfigurationError: There is no run; or a place, combination or baseline does not exist.
 
     Example:
         >>> report(["runs/tlm", "runs/weam"], out="report.html", baseline="tlm")  # doctest: +SKIP
@@ -106,17 +106,26 @@ def _distinguish_ids(tables: Sequence[Table]) -> None:
 def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptions) -> list[Table]:
     """Make the tables of ``isoglot report compare``.
 
-    Of studies, which name places in the papers' tables: ours beside the papers'. Of other runs: a table for each task,
-    with each run's difference from the first run below it, and paired tests where predictions were kept.
+    1. Studies, whose cells name places in the papers' tables: ours beside the papers'. The rows of results in a study's
+       folder hold the same numbers, so they are not shown again.
+    2. Other runs: a table for each task, with each run's difference from the first run below it, and paired tests if
+       predictions were kept.
     """
     material, scores = gathered(runs, options)
-    if material.cells:
-        return tables_beside_papers(material.cells, unmeasured=True)
-    tables = result_tables(scores, "en")
+    beside = tables_beside_papers(material.cells, unmeasured=True)  # 1
+    if beside:
+        rows = [row for place, row in enumerate(material.rows) if place not in material.rows_of_studies]
+        if not rows:
+            return beside
+        material = replace(material, rows=rows)
+        scores = collect(rows, [Combination.parse(text) for text in options.combine])
+    tables = result_tables(scores, "en")  # 2
     for table in tables:
         _add_differences(table)
     paired = paired_table(material, None)
-    return tables if paired is None else [*tables, paired]
+    if paired is not None:
+        tables.append(paired)
+    return [*beside, *tables]
 
 
 def _add_differences(table: Table) -> None:
@@ -147,7 +156,7 @@ def confusions_of(paths: Sequence[str | Path], options: CompareOptions) -> list[
 def gathered(
     runs: Sequence[str | Path | Result], options: CompareOptions, gold: Path | None = None
 ) -> tuple[Material, ReportScores]:
-    """Read runs and rows of results, and collect their scores."""
+    """Read runs and rows of results, and collect their scores; rows are read from a file, as the runs are."""
     combinations = [Combination.parse(text) for text in options.combine]
     paths = [run for run in runs if not isinstance(run, Result)]
     with tempfile.TemporaryDirectory() as folder:

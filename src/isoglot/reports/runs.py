@@ -46,6 +46,8 @@ class Material:
     """All that a report is made from."""
 
     rows: list[Result] = field(default_factory=list)
+    # Places in `rows` of the rows in a study's folder; the cells of the study hold the same numbers.
+    rows_of_studies: set[int] = field(default_factory=set)
     cells: list[Cell] = field(default_factory=list)
     varied: dict[str, VariedRun] = field(default_factory=dict)  # runs of a sweep, by their names in the rows
     infos: dict[str, RunInfo] = field(default_factory=dict)
@@ -66,15 +68,21 @@ def gather(
 ) -> Material:
     """Read folders and files.
 
-    A path may be ``LABEL=PATH``, which names its runs. Runs of one name with different recipes are distinguished by
-    the values that differ, else by the folders that they came in. A folder is searched through: ``results.jsonl``,
-    ``cells.jsonl``, run folders (``run.json`` or ``checkpoint-*``), counts and confusions beside predictions, and
-    ``figures`` folders at any depth. A file is results, cells where it is called ``cells.jsonl``, or sentence pairs
-    with word links, which ``gold`` links judge.
+    1. A folder is searched at any depth for ``results.jsonl``, ``cells.jsonl``, folders of runs (``run.json`` or
+       ``checkpoint-*``), counts and confusions beside predictions, and ``figures`` folders.
+    2. A file is cells if it is called ``cells.jsonl``, sentence pairs if its lines have word links, else results.
+    3. Runs of one name with different recipes get the values that differ as an ending, else their folders
+       (:mod:`isoglot.reports.run_names`).
+
+    Args:
+        paths: Folders and files; ``LABEL=PATH`` names the runs of a path.
+        combinations: Bilingual models that are shown as one row.
+        names: Name of a run -> the name that the report calls the run by.
+        gold: File of gold links, which judge the word links of the files of sentence pairs.
 
     Raises:
-        InputError: a path is not there, holds nothing to report, or a file in it is wrong.
-        ConfigurationError: a name for a run that is not there.
+        InputError: A path does not exist, holds nothing to report, or a file in it is wrong.
+        ConfigurationError: ``names`` names a run that does not exist, or there are no word links for ``gold``.
     """
     inputs = [labelled(path) for path in paths]
     found = _search([path for _, path in inputs], gold)
@@ -88,6 +96,10 @@ def gather(
     material.cells = labels.cells(found.cells)
     material.counts = _named_counts(found.counts, labels)
     material.confusions = _named_counts(found.confusions, labels)
+    study_folders = {file.parent for _, file in found.cells}
+    for place, (_, file) in enumerate(found.rows):
+        if not study_folders.isdisjoint(file.parents):
+            material.rows_of_studies.add(place)
     _name_runs(material, found, labels)
     _require_one_value(material.rows, [file for _, file in found.rows])
     records = found.run_records

@@ -10,12 +10,12 @@ from markupsafe import Markup
 from isoglot.runs.xml_text import XmlText
 
 WIDTH = 420.0
-"""Of every chart; the page scales it."""
+"""Width of every chart in pixels; the page scales charts."""
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _TAGS = frozenset(
     _NAMESPACE + tag for tag in ("svg", "g", "path", "line", "rect", "text", "tspan", "defs", "clipPath")
 )
-"""Elements that stay: all that a chart consists of, and neither style nor script."""
+"""Elements of SVG that a chart needs; any other one, such as style and script, is removed."""
 
 
 def sized(chart: Any, height: float) -> Any:
@@ -24,7 +24,13 @@ def sized(chart: Any, height: float) -> Any:
 
 
 def svg_of(chart: alt.TopLevelMixin, about: str, *, frame: str | None = None) -> Markup:
-    """The chart as SVG that scales with the page; a point's label is shown when pointed at."""
+    """Draw a chart as SVG that scales with the page; a point's label is shown when a reader points at it.
+
+    Args:
+        chart: The chart.
+        about: Text for screen readers.
+        frame: Colour of a frame around the chart; by default there is none.
+    """
     text = {
         "labelColor": "var(--soft)",
         "titleColor": "var(--fg)",
@@ -42,7 +48,7 @@ def svg_of(chart: alt.TopLevelMixin, about: str, *, frame: str | None = None) ->
     root = ElementTree.fromstring(vl_convert.vegalite_to_svg(_printable(spec)))  # noqa: S314 - ours, just written
     ElementTree.register_namespace("", _NAMESPACE[1:-1])
     for parent in root.iter():
-        # The page's policy forbids inline styles; a title is what browsers show when an element is pointed at.
+        # The page's policy forbids inline styles. Browsers show an element's title when a reader points at it.
         for child in list(parent):
             if child.tag not in _TAGS:
                 parent.remove(child)

@@ -33,8 +33,9 @@ class TableCell:
         """Make the cell of a number, with as many decimals as its metric has."""
         digits = decimals(metric)
         text = shown_number(value, signed=signed, digits=digits)
+        # A p of 0.000 would be a certainty: `< 0.001`.
         if metric.lower() == "p" and not signed and 0 <= value < 10**-digits:
-            text = f"< {10**-digits:g}"  # p = 0.000 would be a certainty
+            text = f"< {10**-digits:g}"
         return cls(text, value, digits=digits, **more)
 
     @property
@@ -74,7 +75,7 @@ class TableRow:
     header: str
     cells: tuple[TableCell, ...]
     kind: RowKind = "ours"
-    detail: str = ""
+    detail: str = ""  # more about the row, in brackets behind the header: `3 seeds`
 
     @property
     def is_indented(self) -> bool:
@@ -86,10 +87,10 @@ class TableRow:
 class Table(Tabular):
     """A table: headings, rows, and numbered notes to which cells refer."""
 
-    id: str
+    id: str  # for names of files and anchors; see :func:`slug`
     title: str
     caption: str
-    corner: str
+    corner: str  # heading above the headers of the rows: `run`
     columns: list[Column]
     rows: list[TableRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
