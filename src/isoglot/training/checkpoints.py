@@ -36,7 +36,7 @@ ADAPTER = "adapter"
 
 _FOLDER = re.compile(r"checkpoint-\d+")
 
-logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 
 def staging(output: str | Path) -> Path:
@@ -157,9 +157,9 @@ def chosen_checkpoint(
     if problem is not None:
         raise TrainingError(problem)
     if is_main and folder is None:
-        logger.warning("no checkpoint in %s yet; starting at step 0", output)
+        _LOGGER.warning("no checkpoint in %s yet; starting at step 0", output)
     if is_main and folder is not None and read_json(Path(folder) / PLAN) != plan:
-        logger.warning(
+        _LOGGER.warning(
             "%s was made with other data, batches or ranks; the run will not be bit-identical", folder
         )
     return None if folder is None else str(folder)
@@ -176,7 +176,7 @@ def newest(checkpoints: Sequence[Path]) -> Path | None:
         reason = why_incomplete(path)
         if reason is None:
             for text in reasons:
-                logger.warning("%s; going back to %s", text, path)
+                _LOGGER.warning("%s; going back to %s", text, path)
             return path
         reasons.append(f"checkpoint {path} cannot be used: {reason}")
     if reasons:
