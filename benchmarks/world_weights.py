@@ -79,7 +79,7 @@ def _cues(first: tuple[Token, ...], second: tuple[Token, ...], family: Family) -
     pools = list(family.variables.values())
 
     def kind(token: Token) -> str:
-        return token.text if token.variable < 0 else f"{pools[token.variable]}.{token.text}"
+        return token.word_or_form if token.variable < 0 else f"{pools[token.variable]}.{token.word_or_form}"
 
     def bag(tokens: tuple[Token, ...]) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -92,11 +92,11 @@ def _cues(first: tuple[Token, ...], second: tuple[Token, ...], family: Family) -
         f"{side} {word} {n}" for side, words in (("first", one), ("second", two)) for word, n in words.items()
     }
     cues.add(f"opens {kind(second[0])}")
-    if not family.overlap:
+    if not family.balances_one_sided_words:
         return cues
-    own, other = ({(t.text, t.variable) for t in tokens} for tokens in (first, second))
-    cues |= {f"new {kind(t)}" for t in second if (t.text, t.variable) not in own}
-    cues |= {f"lost {kind(t)}" for t in first if (t.text, t.variable) not in other}
+    own, other = ({(t.word_or_form, t.variable) for t in tokens} for tokens in (first, second))
+    cues |= {f"new {kind(t)}" for t in second if (t.word_or_form, t.variable) not in own}
+    cues |= {f"lost {kind(t)}" for t in first if (t.word_or_form, t.variable) not in other}
     cues.add(f"same opening {first[0][:2] == second[0][:2]}")
     cues.add(f"length {np.sign(len(first) - len(second))}")
     return cues

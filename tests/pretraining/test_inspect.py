@@ -51,6 +51,12 @@ def test_only_positions_of_the_run_are_shown(tiny_recipe: Path) -> None:
         inspect_recipe(recipe, start=63)
 
 
+def test_positions_are_those_of_one_device(tiny_recipe: Path) -> None:
+    notes: list[str] = []
+    inspect_recipe(tiny_recipe, positions=1, progress=notes.append)
+    assert notes[-1] == "positions are those of a run on one device"
+
+
 def test_the_table_shows_what_the_view_makes(tiny_recipe: Path) -> None:
     plain = inspect_recipe(load_recipe(tiny_recipe), positions=1)[0]
     heading, rows = table(plain)

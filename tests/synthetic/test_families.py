@@ -6,7 +6,7 @@ import pytest
 
 from isoglot.derivation.syntax import is_projective
 from isoglot.synthetic.families import inference_patterns, paraphrase_patterns
-from isoglot.synthetic.grammar import parse_wording, plain
+from isoglot.synthetic.grammar import Token, parse_wording, plain
 from isoglot.synthetic.stories import story_patterns
 
 VARIABLES = {
@@ -71,5 +71,11 @@ def test_parse_wording_reads_the_tree_of_a_line(line: str, words: str, tree: str
     tokens = parse_wording(line, VARIABLES)
     assert [f"{t.upos}:{t.head}:{t.deprel}" for t in tokens] == tree.split()
     names = list(VARIABLES)
-    assert " ".join(t.text if t.variable < 0 else f"{names[t.variable]}.{t.text}" for t in tokens) == words
+
+    def shown(token: Token) -> str:
+        if token.variable < 0:
+            return token.word_or_form
+        return f"{names[token.variable]}.{token.word_or_form}"
+
+    assert " ".join(map(shown, tokens)) == words
     assert [t.entity for t in tokens] == ["B-PER" if w[0] in "XY" else "O" for w in words.split()]

@@ -74,7 +74,8 @@ def test_each_family_is_balanced_and_varied(number: int) -> None:
     for pattern in patterns:
         labels[pattern.label] += pattern.weight
         for word in {
-            (t.text, pattern.variables[t.variable] if t.variable >= 0 else "") for t in pattern.sentences[1]
+            (t.word_or_form, pattern.variables[t.variable] if t.variable >= 0 else "")
+            for t in pattern.sentences[1]
         }:
             cues[" ".join(word), pattern.label] += pattern.weight
     assert all(abs(labels[x] - 1 / 3) < 0.005 for x in ("entailment", "neutral", "contradiction"))

@@ -108,7 +108,15 @@ def test_a_discarded_checkpoint_leaves_what_the_user_put_there(tmp_path: Path, r
 
 
 def test_prune(run: Path) -> None:
-    checkpoints.prune(run, None)
+    checkpoints.prune(run, None, written=9)
     assert len(checkpoints.checkpoints_in(run)) == 2
-    checkpoints.prune(run, 1)
+    checkpoints.prune(run, 1, written=9)
     assert [p.name for p in checkpoints.checkpoints_in(run)] == ["checkpoint-9"]
+
+
+@pytest.mark.parametrize(("keep", "kept"), [(1, [9]), (2, [6, 9]), (3, [6, 9, 15]), (4, [6, 9, 12, 15])])
+def test_a_run_that_went_back_keeps_what_it_has_just_written(run: Path, keep: int, kept: list[int]) -> None:
+    for step in (12, 15):
+        shutil.copytree(run / "checkpoint-9", run / f"checkpoint-{step}")
+    checkpoints.prune(run, keep, written=9)
+    assert [p.name for p in checkpoints.checkpoints_in(run)] == [f"checkpoint-{step}" for step in kept]

@@ -103,7 +103,7 @@ def test_frozen_layers_do_not_move_and_the_others_do(
             assert torch.equal(before[name], parameter) is still, name
 
 
-@pytest.mark.parametrize("given", [4, -4, [1, 4], [-5]])
+@pytest.mark.parametrize("given", [4, -4, [1, 4], [-4], [-5]])
 def test_a_layer_that_the_encoder_lacks_is_refused(tmp_path: Path, given: int | list[int]) -> None:
     with pytest.raises(ConfigurationError, match="this encoder has layers 1 to 3") as refused:
         trainer_with(tmp_path, PartsSection(freeze_layers=given))

@@ -78,34 +78,34 @@ def analyse(
     """
     if analysis not in ANALYSES:
         raise ConfigurationError(f"unknown analysis {analysis!r}; {did_you_mean(analysis, ANALYSES)}")
-    kind, home = ANALYSES[analysis]
+    request_class, path_of_function = ANALYSES[analysis]
     if languages:
         options["languages"] = tuple(split_codes(languages))
-    request = validated(kind, _arranged(kind, options, analysis), owner=f"`{analysis}`")
-    module, _, name = home.partition(":")
+    request = validated(request_class, _arranged(request_class, options, analysis), owner=f"`{analysis}`")
+    module, _, name = path_of_function.partition(":")
     run: Callable[..., Any] = getattr(import_module(module), name)
-    several = [models] if isinstance(models, str | Path) else list(models)
+    paths = [models] if isinstance(models, str | Path) else list(models)
     labels = one_or_more(labels)
     if analysis == "correlation":
         if labels:
             raise ConfigurationError("labels: results have the names of their runs; leave it out")
-        return run(several, request, out=out)
+        return run(paths, request, out=out)
     from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads torch
 
-    findings = run(Job(several, out=out, labels=labels, progress=progress), request)
+    findings = run(Job(paths, out=out, labels=labels, progress=progress), request)
     return ResultList(findings) if analysis == "alignment" else findings
 
 
-def _arranged(kind: type[Options], options: Mapping[str, Any], analysis: str) -> dict[str, Any]:
+def _arranged(request_class: type[Options], options: Mapping[str, Any], analysis: str) -> dict[str, Any]:
     """Put the options of files into ``reading`` and those of an aligner into ``settings``, where requests have them."""
     arranged = dict(options)
-    if "reading" in kind.model_fields:
+    if "reading" in request_class.model_fields:
         files = {name: arranged.pop(name) for name in CorpusFiles.model_fields if name in arranged}
         if files:
             how = validated(CorpusFiles, files, owner=f"`{analysis}`")
             arranged["reading"] = {**arranged.get("reading", {}), **how.reading}
-    if "settings" in kind.model_fields:
-        of_aligner = option_names(*models_in(AnyEmbedding)) - kind.model_fields.keys()
+    if "settings" in request_class.model_fields:
+        of_aligner = option_names(*models_in(AnyEmbedding)) - request_class.model_fields.keys()
         settings = {name: arranged.pop(name) for name in of_aligner if name in arranged}
         if settings:
             arranged["settings"] = {**arranged.get("settings", {}), **settings}

@@ -319,10 +319,10 @@ def inspect(recipe: _Recipe, changes: RecipeChanges, positions: PositionRange, r
 
     isoglot inspect recipe.yaml
 
-    One table per training example, exactly as training sees it, a line for each piece of a word. `input` is what the
-    encoder gets (= where it is the piece itself), `predict` what it has to predict there, and `links` the positions of
-    the translations. A table has only the columns that the view makes: without `position` the model counts through the
-    sequence, without `language` it gets no language ids.
+    One table per training example, exactly as training on one device sees it, a line for each piece of a word. `input`
+    is what the encoder gets (= where it is the piece itself), `predict` what it has to predict there, and `links` the
+    positions of the translations. A table has only the columns that the view makes: without `position` the model counts
+    through the sequence, without `language` it gets no language ids.
     """
     from isoglot.pretraining.check import load_recipe
     from isoglot.pretraining.inspect import inspect_recipe, table

@@ -142,13 +142,15 @@ def _write(
             parse = stack.enter_context(Parses(trees, database, first_only=request.first_parse_only))
         has_lexicon = transliterates and request.lexicon > 0
         output = stack.enter_context(DerivedFolder(folder, schema, lexicon=has_lexicon))
-        reading = request.rows.model_copy(
+        row_options = request.rows.model_copy(
             update={
                 "end_marks": options.end_marks,
                 "single_spaces": request.rows.single_spaces or options.literal,
             }
         )
-        deriver = Deriver(transform, "-".join(names_of_transforms), request.derived_language, reading, parse)
+        deriver = Deriver(
+            transform, "-".join(names_of_transforms), request.derived_language, row_options, parse
+        )
         for row, pairs in deriver.rows(schema, read_input()):
             output.add(row, pairs)
             if output.rows % _REPORT_EVERY == 0:

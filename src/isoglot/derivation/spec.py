@@ -1,4 +1,8 @@
-"""Transformations by name: ``trans+inv`` inverts a sentence and then transliterates it."""
+"""Transformations by name: ``trans+inv`` inverts a sentence and then transliterates it.
+
+The order matters: ``inv+trans`` transliterates first, so the inversion finds the mark at the end of the sentence in the
+new script, does not know it as a mark, and makes it the first word. ``trans+inv`` keeps the mark last.
+"""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _piece_counts(
     for name, corpus in corpora.items():
         if recipe.streams[name].kind == "lexicon":
             continue
-        step = 1 + len(corpus) // _COUNTED
+        step = max(1, math.ceil(len(corpus) / _COUNTED))
         sample = corpus.select(range(0, len(corpus), step))
         for column in text_columns(corpus):
             ids = pieces.texts(list(sample[column])).ids

@@ -68,7 +68,10 @@ def inspect_recipe(
     progress: AnyReporter = True,
     cache: str | Path | None = None,
 ) -> list[InspectedInstance]:
-    """Make the first instances of a run, one for each view and position, exactly as training will see them.
+    """Make the first instances of a run, one for each view and position, exactly as training on one device sees them.
+
+    A run on several devices has other examples at the same positions: examples are sorted by length in windows, and the
+    size of a window grows with the number of devices.
 
     Args:
         recipe: A recipe from :func:`isoglot.pretraining.check.load_recipe`, or a source that the function takes.
@@ -101,6 +104,7 @@ def inspect_recipe(
     stop = start + positions
     if mixture.length is not None:
         stop = min(stop, mixture.length)
+    report.note("positions are those of a run on one device")
     instances = []
     for position in range(start, stop):
         item = mixture[position]

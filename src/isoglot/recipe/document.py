@@ -34,6 +34,7 @@ T = TypeVar("T")
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """``${NAME}``, an environment variable."""
 _TYPED_TAGS = ("int", "float", "bool", "null")
+"""Tags of the scalars that YAML gives a type; all others are text."""
 _ALTERNATIVES: dict[Location, str] = {
     ("steps",): "epochs",
     ("epochs",): "steps",
@@ -47,7 +48,9 @@ _ALTERNATIVES: dict[Location, str] = {
 ``*`` stands for any name, such as that of a stream.
 """
 _DEEPEST = 50
+"""Levels of nesting of a recipe, at most."""
 _MOST_VALUES = 50_000
+"""Values of a recipe, at most, with aliases written out."""
 
 
 @dataclass
@@ -163,6 +166,7 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
     """
     line = node.start_mark.line + 1
     document.origins.setdefault(location, Origin(file, line))
+    # 1. `location` grows with each level, and `origins` with each value.
     if len(location) > _DEEPEST:
         raise InputError(
             "an alias (*) is inside the value that it refers to; write the values out", path=file, line=line
@@ -176,7 +180,7 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
         for key_node, value_node in node.value:
             key = str(key_node.value) if isinstance(key_node, ScalarNode) else "?"
             here, origin = (*location, key), Origin(file, key_node.start_mark.line + 1)
-            if key in values:
+            if key in values:  # 2
                 text = f"repeated, first in line {document.origins[here].line}; delete one of the two"
                 document.add([Problem(text, here, origin=origin)])
                 continue
@@ -188,7 +192,7 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
     if not isinstance(node, ScalarNode):
         raise TypeError(f"unexpected YAML node {node!r}")
     kind = str(node.tag).rpartition(":")[2]
-    if kind in _TYPED_TAGS and node.style is None:
+    if kind in _TYPED_TAGS and node.style is None:  # 3: a quoted scalar has a style
         try:
             value = YAML(typ="safe", pure=True).constructor.construct_object(node)
         except ValueError:  # thousands of digits
@@ -197,7 +201,7 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
             text = f"got {shortened(node.value)}; a finite number is needed"
             document.add([Problem(text, location, NOT_FINITE)])
         return value
-    text = str(node.value)
+    text = str(node.value)  # 4
     if not VARIABLE.search(text):
         return text
     document.raw[location] = text

@@ -12,6 +12,7 @@ from isoglot.runs.listed import remove
 from isoglot.runs.record import MANIFEST, RUN
 
 CHECKPOINT = "checkpoint"
+"""Folder of the trained encoder, which plain transformers loads."""
 RECIPE = "recipe.yaml"
 """Name in a run's folder of the recipe with every value explicit."""
 WORK = "work"

@@ -19,5 +19,5 @@ The words of this room:
 - *family*: statements about the same variables, each with its *truth*, the set of models in which it is true.
 - *scene*: a template for a part of a story. Its *mirrors* are sentences with roles swapped, so that words alone do not
   answer a question.
-- *theme*, or topic: the subject of a row, whose words are drawn more often.
+- *topic*: the subject of a row, whose words are drawn more often.
 """

@@ -180,7 +180,7 @@ def coordination() -> Family:
     """
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "V": "verb.intr"}
     models = set(product((False, True), repeat=3))
-    family = Family("coordination", variables, models, overlap=False)
+    family = Family("coordination", variables, models, balances_one_sided_words=False)
     for (x, i), (y, j) in permutations(zip("XYZ", range(3), strict=True), 2):
         of_both = f"(nmod of {x}.form (conj and {y}.form))"
         together = f"(conj and {y}.form)) V.past ."

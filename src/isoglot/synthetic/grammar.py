@@ -69,7 +69,7 @@ _Member = tuple[int, str]
 class Token(NamedTuple):
     """One word of a pattern: a fixed word, or a form of a variable's lexeme."""
 
-    text: str  # a fixed word, or the name of the form: past
+    word_or_form: str  # a fixed word; for a variable the name of its form: past
     variable: int = -1  # the number of the variable, -1 for a fixed word
     upos: str = "X"
     head: int = 0  # 1-based number of the head, 0 for the root
@@ -103,7 +103,7 @@ def parse_wording(line: str, variables: dict[str, str]) -> tuple[Token, ...]:
 
     Example:
         >>> for token in parse_wording("(nsubj every N.sg) V.past .", {"N": "noun.animal", "V": "verb.intr"}):
-        ...     print(token.text, token.upos, token.head, token.deprel)
+        ...     print(token.word_or_form, token.upos, token.head, token.deprel)
         every DET 2 det
         sg NOUN 3 nsubj
         past VERB 0 root
@@ -191,7 +191,7 @@ def _relation(token: Token, head: Token) -> str:
         return _RELATIONS.get(token.upos, "dep")
     if head.upos != "VERB":
         return "cop"
-    is_participle = head.variable >= 0 and head.text == "part"
+    is_participle = head.variable >= 0 and head.word_or_form == "part"
     return "aux:pass" if is_participle else "aux"
 
 

@@ -1,4 +1,4 @@
-"""The miniature world's lexicon: pools of lexemes with their forms and themes, the most frequent first.
+"""The miniature world's lexicon: pools of lexemes with their forms and topics, the most frequent first.
 
 A *pool* has the lexemes that can stand in one kind of place (``noun.animal``, ``verb.give``, ``name.last``). A
 lexeme has named forms (``sg``, ``pl``, ``past`` …); a relation is a form too, so that ``hyper.sg`` of *dog* is *animal*
@@ -20,7 +20,7 @@ TOPICS = (
     "farm", "garden", "sea", "town", "politics", "science", "art", "sport", "home", "school", "health", "travel",
     "work", "office", "kitchen",
 )  # fmt: skip
-"""Themes; a sentence or story has one, and its words are more frequent there."""
+"""Topics; a sentence or story has one, and its words are more frequent there."""
 
 CLOSED = {"noun.material", "weekday", "month", "number.pair", "number.word", "number.digits", "number.year"}
 """Closed lists, which ``size`` does not cut."""
@@ -44,7 +44,7 @@ _DOUBLING = re.compile("[^aeiou]*[aeiou][^aeiouwxy]")
 
 @dataclass(frozen=True)
 class Lexeme:
-    """One word with its forms and theme."""
+    """One word with its forms and topic."""
 
     forms: dict[str, str]
     topic: str | None = None
@@ -60,7 +60,7 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
     """Make the lexicon: read the stems, inflect them, order them by a seeded frequency, and cut to ``size``.
 
     Args:
-        seed: Seed of frequency ranks (common words stay common), names, and themes of words that have none in the file.
+        seed: Seed of frequency ranks (common words stay common), names, and topics of words that have none in the file.
         size: Approximate number of open-class lexemes to keep, at least ten in a pool; all by default.
     """
     pools = _pools(seed)
@@ -74,7 +74,7 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
         ordered = [pool[i] for i in np.argsort(noisy_ranks, kind="stable")]
         if name not in CLOSED:
             ordered = ordered[: max(_SMALLEST_POOL, round(share * len(ordered)))]
-        # A theme is drawn for every lexeme, and used where the file gives none.
+        # A topic is drawn for every lexeme, and used where the file gives none.
         drawn_topics = [TOPICS[number] for number in rng.integers(len(TOPICS), size=len(ordered))]
         lexicon[name] = []
         for lexeme, drawn_topic in zip(ordered, drawn_topics, strict=True):

@@ -48,7 +48,7 @@ LEAST_OVERLAP = 0.6
 class Statement(NamedTuple):
     """A sentence with variables, and what it means."""
 
-    text: str  # its wording
+    wording: str
     truth: Any  # the models in which it is true; for paraphrases its meaning, of which only equality counts
     premise_only: bool = False  # whether it is never a hypothesis
 
@@ -62,17 +62,17 @@ class Family:
     """The pool of each variable, by its name."""
     models: Models = field(default_factory=set)
     """All models; none for paraphrases."""
-    overlap: bool = True
-    """Whether words that only one side has are balanced too (the words of each side always are).
+    balances_one_sided_words: bool = True
+    """Whether words that only one side of a pair has are balanced too; the words of each side always are.
 
-    They cannot be where only a neutral hypothesis can name somebody new: what happened to a person does not follow from
-    sentences about others.
+    These words cannot be balanced where only a neutral hypothesis can name somebody new: what happened to a person does
+    not follow from sentences about others.
     """
     statements: list[Statement] = field(default_factory=list)
 
-    def say(self, text: str, truth: Any, *, premise_only: bool = False) -> None:
+    def say(self, wording: str, truth: Any, *, premise_only: bool = False) -> None:
         """Add a statement."""
-        self.statements.append(Statement(text, truth, premise_only))
+        self.statements.append(Statement(wording, truth, premise_only))
 
     def pairs(self) -> list[LabelledPair]:
         """List labelled pairs of statements: at most :data:`MAX_PAIRS`, divided equally among the labels.
@@ -94,25 +94,25 @@ class Family:
         usable = [statement for statement in self.statements if 0 < len(statement.truth) < len(self.models)]
         pairs = []
         for premise, hypothesis in permutations(usable, 2):
-            if not hypothesis.premise_only and premise.text != hypothesis.text:
+            if not hypothesis.premise_only and premise.wording != hypothesis.wording:
                 label = entailment_label(premise.truth, hypothesis.truth)
-                pairs.append((premise.text, hypothesis.text, label))
+                pairs.append((premise.wording, hypothesis.wording, label))
         return pairs
 
     def _paraphrase_pairs(self) -> list[LabelledPair]:
         """All pairs that share most of their words (:data:`LEAST_OVERLAP`)."""
-        with_words = [(statement, _distinct_words(statement.text)) for statement in self.statements]
+        with_words = [(statement, _distinct_words(statement.wording)) for statement in self.statements]
         pairs = []
         for (first, first_words), (second, second_words) in permutations(with_words, 2):
             if len(first_words & second_words) >= LEAST_OVERLAP * len(first_words | second_words):
-                pairs.append((first.text, second.text, "1" if first.truth == second.truth else "0"))
+                pairs.append((first.wording, second.wording, "1" if first.truth == second.truth else "0"))
         return pairs
 
 
-def _distinct_words(text: str) -> set[str]:
+def _distinct_words(wording: str) -> set[str]:
     """The words of a wording; all forms of a variable (``V.past``, ``V.part``) are one word."""
     words = set()
-    for word in plain(text).split():
+    for word in plain(wording).split():
         words.add(word if len(word) == 1 else word.partition(".")[0])  # "." is a word itself
     return words
 

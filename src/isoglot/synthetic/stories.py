@@ -32,7 +32,7 @@ FILLERS = (
 class Question(NamedTuple):
     """A question about a scene, with its answer."""
 
-    text: str  # its wording
+    wording: str
     answer: str  # the wording of the answer, as it stands in the story
     sentence: int  # the number of the scene's sentence that has the answer
 
@@ -64,8 +64,8 @@ class Scene:
         sentences = [random.choice(self.wordings).format(*words) for words in mirrors]
         questions = []
         for number, words in enumerate(mirrors):
-            for text, answer in self.questions:
-                questions.append(Question(text.format(*words), answer.format(*words), number))
+            for question, answer in self.questions:
+                questions.append(Question(question.format(*words), answer.format(*words), number))
         return sentences, [*questions, *self.single_questions]
 
 
@@ -153,7 +153,7 @@ SCENES = (
 class _ToldScene(NamedTuple):
     """A scene in the variables of its story."""
 
-    wordings: list[str]  # of its sentences
+    sentences: list[str]  # the wording of each, in the order of the mirrors
     questions: list[Question]
 
 
@@ -170,7 +170,7 @@ def _story_pattern(random: Random) -> Pattern:
     queues: list[list[_Told]] = []  # the sentences that each scene has still to tell
     for number, scene in enumerate(random.sample(SCENES, 2)):
         scenes.append(_scene_in_story(scene, number, variables, random))
-        queue = [(number, sentence) for sentence in range(len(scenes[number].wordings))]
+        queue = [(number, sentence) for sentence in range(len(scenes[number].sentences))]
         queues.append(queue if scene.ordered else random.sample(queue, len(queue)))
     fillers = random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))
     queues.append([(_FILLER, filler) for filler in fillers])
@@ -181,13 +181,13 @@ def _story_pattern(random: Random) -> Pattern:
         order.append(queue.pop(0))
     sentences = []
     for scene_number, sentence in order:
-        wording = FILLERS[sentence] if scene_number == _FILLER else scenes[scene_number].wordings[sentence]
-        sentences.append(parse_wording(wording, variables))
+        wordings = FILLERS if scene_number == _FILLER else scenes[scene_number].sentences
+        sentences.append(parse_wording(wordings[sentence], variables))
     asked_scene = random.randrange(len(scenes))
     question = random.choice(scenes[asked_scene].questions)
     position = order.index((asked_scene, question.sentence))  # of the sentence with the answer
     span = _answer_span(question, position, sentences, variables)
-    sentences.append(parse_wording(question.text, variables))
+    sentences.append(parse_wording(question.wording, variables))
     return Pattern(tuple(variables.values()), tuple(sentences), answer=span)
 
 
@@ -200,9 +200,9 @@ def _scene_in_story(scene: Scene, number: int, variables: dict[str, str], random
     variables |= {f"{name}{number}": pool for name, pool in pools.items()}
     own_name = re.compile(rf"\b({'|'.join(pools)})(?=\.)")  # before the dot of a form: V.past
     rename = partial(own_name.sub, rf"\g<1>{number}")
-    wordings, questions = scene.tell(random)
-    renamed = [Question(rename(text), rename(answer), sentence) for text, answer, sentence in questions]
-    return _ToldScene([rename(wording) for wording in wordings], renamed)
+    sentences, questions = scene.tell(random)
+    renamed = [Question(rename(wording), rename(answer), sentence) for wording, answer, sentence in questions]
+    return _ToldScene([rename(sentence) for sentence in sentences], renamed)
 
 
 def _answer_span(
@@ -212,8 +212,8 @@ def _answer_span(
 
     ``position``: The position in the story of the sentence that has the answer.
     """
-    answer = [(token.text, token.variable) for token in parse_wording(question.answer, variables)]
-    tokens = [(token.text, token.variable) for token in sentences[position]]
+    answer = [(token.word_or_form, token.variable) for token in parse_wording(question.answer, variables)]
+    tokens = [(token.word_or_form, token.variable) for token in sentences[position]]
     size = len(answer)
     in_sentence = next(start for start in range(len(tokens)) if tokens[start : start + size] == answer)
     start = sum(map(len, sentences[:position])) + in_sentence

@@ -1,7 +1,7 @@
 """The miniature world: labelled English-like data for every task, seeded and offline.
 
 A row is a pattern whose variables are lexemes of their pools, drawn with Zipfian frequencies in which the words of the
-row's theme count more. Whether a sentence belongs to train, dev or test is a hash of its words: no sentence occurs in
+row's topic count more. Whether a sentence belongs to train, dev or test is a hash of its words: no sentence occurs in
 two splits, whichever task it serves. Stories for questions are divided as wholes; single sentences of them may recur.
 """
 
@@ -31,10 +31,10 @@ KINDS = ("text", "pos", "ner", "nli", "paws", "qa")
 PATTERNS, STORIES = 6000, 1500
 """The numbers of patterns that a world has: derivations of the grammar, and stories."""
 
-_THEMED = 0.8
-"""Share of rows that have a theme."""
+_WITH_TOPIC = 0.8
+"""Share of rows that have a topic."""
 _BOOST = 36.0
-"""Factor by which a word is more frequent in its own theme."""
+"""Factor by which a word is more frequent in its own topic."""
 _WITHOUT_NAMES = 0.125
 """Weight of a sentence without a name among those with entities."""
 _VOWEL = re.compile("(?!uni(?!n)|use|eu|one|ura|uke)[aeiou]|hour|honest|heir")
@@ -58,7 +58,7 @@ class World:
     longer one are those of a shorter one. A sentence occurs in one split only, whichever task it serves.
 
     Args:
-        seed: Seed of frequencies, names, themes, grammar and draws.
+        seed: Seed of frequencies, names, topics, grammar and draws.
         size: Approximate number of lexemes to keep; all (some 3,800) by default.
 
     Example:
@@ -71,7 +71,7 @@ class World:
         self.seed = seed
         self.lexicon: Lexicon = build_lexicon(seed, size=size)
         self._patterns: dict[str, tuple[Sequence[Pattern], list[float]]] = {}
-        self._frequencies: dict[tuple[str, str | None], list[float]] = {}
+        self._accumulated_frequencies: dict[tuple[str, str | None], list[float]] = {}
 
     def text(self, n: int, *, split: str = "train") -> Dataset:
         """Plain text (TEXT), punctuation attached."""
@@ -167,13 +167,13 @@ class World:
         2. one of its sentences belongs to another split, or
         3. it is a story that belongs to another split as a whole; single sentences of it may do so.
 
-        Each row draws a theme (or none), a pattern, and a lexeme for each variable, in this order: the order of draws
+        Each row draws a topic (or none), a pattern, and a lexeme for each variable, in this order: the order of draws
         is part of what a seed means.
         """
         random = Random(seed_for(self.seed, "synthetic", kind, split))
         patterns, weights = self._patterns_of(kind)
         while True:
-            topic = random.choice(TOPICS) if random.random() < _THEMED else None
+            topic = random.choice(TOPICS) if random.random() < _WITH_TOPIC else None
             pattern = patterns[_drawn(random, weights)]
             lexemes = [self._drawn_lexeme(random, pool, topic) for pool in pattern.variables]
             different_lexemes = set(map(id, lexemes))
@@ -190,18 +190,18 @@ class World:
                     yield Row(pattern, sentences)
 
     def _drawn_lexeme(self, random: Random, pool: str, topic: str | None) -> Lexeme:
-        """Draw a lexeme of a pool by its frequency in a theme."""
-        return self.lexicon[pool][_drawn(random, self._frequencies_of(pool, topic))]
+        """Draw a lexeme of a pool by its frequency in a topic."""
+        return self.lexicon[pool][_drawn(random, self._accumulated_frequencies_of(pool, topic))]
 
-    def _frequencies_of(self, pool: str, topic: str | None) -> list[float]:
-        """The frequencies of the lexemes of a pool, each added to those before: Zipf's law, with more for the theme."""
-        if (pool, topic) not in self._frequencies:
+    def _accumulated_frequencies_of(self, pool: str, topic: str | None) -> list[float]:
+        """The frequencies of the lexemes of a pool, each added to those before: Zipf's law, with more for the topic."""
+        if (pool, topic) not in self._accumulated_frequencies:
             frequencies = []
             for rank, lexeme in enumerate(self.lexicon[pool]):
-                is_in_theme = topic is not None and lexeme.topic == topic
-                frequencies.append(_zipf_mandelbrot(rank) * (_BOOST if is_in_theme else 1.0))
-            self._frequencies[pool, topic] = list(accumulate(frequencies))
-        return self._frequencies[pool, topic]
+                is_in_topic = topic is not None and lexeme.topic == topic
+                frequencies.append(_zipf_mandelbrot(rank) * (_BOOST if is_in_topic else 1.0))
+            self._accumulated_frequencies[pool, topic] = list(accumulate(frequencies))
+        return self._accumulated_frequencies[pool, topic]
 
     def _patterns_of(self, kind: str) -> tuple[Sequence[Pattern], list[float]]:
         """The patterns of a kind, made when they are first needed; and their weights, each added to those before."""
@@ -250,7 +250,10 @@ def _spelled(tokens: Sequence[Token], lexemes: Sequence[Lexeme]) -> list[str]:
     words = []
     for token in tokens:
         is_fixed = token.variable < 0
-        words.append(token.text if is_fixed else lexemes[token.variable].forms[token.text])
+        if is_fixed:
+            words.append(token.word_or_form)
+        else:
+            words.append(lexemes[token.variable].forms[token.word_or_form])
     for position, word in enumerate(words[:-1]):
         if word == "a" and _VOWEL.match(words[position + 1].lower()):
             words[position] = "an"

@@ -34,9 +34,9 @@ OBJECTIVES = "objectives.safetensors"
 ADAPTER = "adapter"
 """In a checkpoint: the folder of the adapter by itself. The weights beside the folder have the adapter merged."""
 
-_FOLDER = re.compile(r"checkpoint-(\d+)")
+_FOLDER = re.compile(r"checkpoint-\d+")
 
-logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 
 def staging(output: str | Path) -> Path:
@@ -46,12 +46,13 @@ def staging(output: str | Path) -> Path:
 
 def checkpoints_in(output: str | Path) -> list[Path]:
     """Return the checkpoint folders of a run, oldest step first, complete or not: checkpoint-90, checkpoint-100."""
-    numbered: list[tuple[int, Path]] = []
-    for path in Path(output).glob("checkpoint-*"):
-        match = _FOLDER.fullmatch(path.name)
-        if match is not None:
-            numbered.append((int(match[1]), path))
-    return [path for _, path in sorted(numbered)]
+    checkpoints = [path for path in Path(output).glob("checkpoint-*") if _FOLDER.fullmatch(path.name)]
+    return sorted(checkpoints, key=_step_of)
+
+
+def _step_of(checkpoint: Path) -> int:
+    """Return the step in the name of a checkpoint's folder: 90 for ``checkpoint-90``."""
+    return int(checkpoint.name.removeprefix("checkpoint-"))
 
 
 def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
@@ -65,14 +66,25 @@ def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
     return target
 
 
-def prune(output: str | Path, keep: int | None, *, best: int | None = None) -> None:
+def prune(output: str | Path, keep: int | None, *, written: int, best: int | None = None) -> None:
     """Delete all checkpoints but the last ``keep`` and the best one; with ``keep`` 0 or ``None`` all are kept.
 
-    ``best``: Step of the best checkpoint, in a run whose checkpoint is chosen by a development score.
+    A run that went back to an earlier checkpoint leaves checkpoints of later steps. They count as older than all
+    others: if 12 was damaged and the run went back to 6 and has written 9, the order is 12, 6, 9.
+
+    Args:
+        output: The run's folder.
+        keep: Number of checkpoints to keep.
+        written: Step of the checkpoint that the run has just written.
+        best: Step of the best checkpoint, in a run whose checkpoint is chosen by a development score.
     """
     if not keep:
         return
-    for path in checkpoints_in(output)[:-keep]:
+    abandoned: list[Path] = []
+    current: list[Path] = []
+    for path in checkpoints_in(output):
+        (abandoned if _step_of(path) > written else current).append(path)
+    for path in [*abandoned, *current][:-keep]:
         if path.name != f"checkpoint-{best}":
             discard(path)
 
@@ -145,9 +157,9 @@ def chosen_checkpoint(
     if problem is not None:
         raise TrainingError(problem)
     if is_main and folder is None:
-        logger.warning("no checkpoint in %s yet; starting at step 0", output)
+        _LOGGER.warning("no checkpoint in %s yet; starting at step 0", output)
     if is_main and folder is not None and read_json(Path(folder) / PLAN) != plan:
-        logger.warning(
+        _LOGGER.warning(
             "%s was made with other data, batches or ranks; the run will not be bit-identical", folder
         )
     return None if folder is None else str(folder)
@@ -164,7 +176,7 @@ def newest(checkpoints: Sequence[Path]) -> Path | None:
         reason = why_incomplete(path)
         if reason is None:
             for text in reasons:
-                logger.warning("%s; going back to %s", text, path)
+                _LOGGER.warning("%s; going back to %s", text, path)
             return path
         reasons.append(f"checkpoint {path} cannot be used: {reason}")
     if reasons:

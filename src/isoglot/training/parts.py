@@ -83,7 +83,11 @@ def frozen_layers(encoder: PreTrainedModel, parts: PartsSection) -> set[int]:
         frozen = set(numbers)
     else:
         lowest = 0  # a list may name the embeddings
-        frozen = {number + layers + 1 if number < 0 else number for number in setting}
+        frozen = set()
+        for number in setting:
+            # Of 12 layers −1 is layer 12 and −12 is layer 1. −13 is no layer, and not the embeddings: they are only 0.
+            is_counted_from_above = -layers <= number < 0
+            frozen.add(number + layers + 1 if is_counted_from_above else number)
     if any(not lowest <= number <= layers for number in frozen):
         text = f"got {setting}, but this encoder has layers 1 to {layers}"
         raise ConfigurationError(Problem(text, ("parts", "freeze_layers")))

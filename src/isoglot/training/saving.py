@@ -95,7 +95,9 @@ class StagedTrainer(Trainer):
             # Again, with that path.
             self.state.save_to_json(str(self._staging / name / TRAINER_STATE_NAME))
             checkpoints.commit(name, self.folder, plan=self.plan())
-            checkpoints.prune(self.folder, self.args.save_total_limit, best=best_step)
+            checkpoints.prune(
+                self.folder, self.args.save_total_limit, written=self.state.global_step, best=best_step
+            )
         self._staging = None
 
 
