@@ -335,6 +335,11 @@ def test_a_number_that_no_step_measured_is_a_cell_and_no_result(tmp_path: Path) 
         lab.cell("mine", row="constant", column="sum", value=lambda: 3.0)
         for seed in lab.seeds:
             lab.cell("mine", row="fact", column="sum", value=partial(half_fact, lab, seed), seed=seed)
+        lab.figure("bars", partial(bars, lab))
+
+    def bars(lab: Lab) -> dict[str, object]:
+        work = lab.make("add 1", Add, log=str(tmp_path / "log"), number=1)
+        return {"bars": [{"value": 7}, {"value": work.fact("doubled")}]}
 
     def half_fact(lab: Lab, seed: int) -> float:
         return lab.make(f"add {seed}", Add, log=str(tmp_path / "log"), number=seed).fact("doubled") / 2
@@ -343,10 +348,13 @@ def test_a_number_that_no_step_measured_is_a_cell_and_no_result(tmp_path: Path) 
         return {(c.row[0], c.seed): c.value for c in read_cells(write_study(program).folder / "cells.jsonl")}
 
     program = built(Study("mine/table", "A table.", table, {"seeds": [1, 2]}, {}), tmp_path / "out")
+    figure = program.folder / "figures" / "bars.json"
     assert cells() == {("constant", None): 3, ("fact", 1): None, ("fact", 2): None}
+    assert json.loads(figure.read_text()) == {"bars": [{"value": 7}]}
     made(program)
     assert cells() == {("constant", None): 3, ("fact", 1): 1, ("fact", 2): 2}
     assert write_study(program).results == []
+    assert json.loads(figure.read_text()) == {"bars": [{"value": 7}, {"value": 2}]}
 
 
 def test_a_result_of_the_primary_metric_has_the_name_of_that_metric(tmp_path: Path) -> None:

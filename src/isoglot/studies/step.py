@@ -57,10 +57,10 @@ class Step(BaseModel):
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Do the work in ``folder``, and return the record of the step.
 
-        1. ``values``: numbers that can stand in cells, ``{"values": {"de/f1": 91.2}}``.
-        2. ``examples`` and ``rows`` are read by the tables: the number of examples behind each value, by the value's
-           name; and the rows of an evaluation.
-        3. ``name``, ``step``, ``outside`` and ``seconds`` belong to the lab, which adds them.
+        1. Numbers under ``values`` can stand in cells: ``{"values": {"de/f1": 91.2}}``.
+        2. The tables read two more keys: ``examples`` has the number of examples behind each value by the value's name,
+           and ``rows`` the rows of an evaluation.
+        3. The lab adds ``name``, ``step``, ``outside`` and ``seconds``.
         4. Anything else is a fact, which a study reads with :meth:`Work.fact`.
         """
         raise NotImplementedError

@@ -91,7 +91,7 @@ class StepFolders:
         2. The order of fields, and of names inside a field, does not count: two :class:`Derive` steps with the same
            inputs in another order share the folder of the step that is made first.
         3. Paths below the root are hashed without the root, so that the whole root can be moved. JSON has the ö of the
-           root ``/home/jörg`` as an escape. Earlier releases did not find such a root, so their keys contain it.
+           root ``/runs/jörg`` as an escape. Earlier releases did not find such a root, so their keys contain it.
         4. If a folder with this key exists, the step has this folder, whatever its name: equal steps with two names
            share one folder. A folder with the key of an earlier release is kept as well.
         """

@@ -351,7 +351,15 @@ def _write_figure(part: StudyPart, folder: Path) -> None:
             shutil.copyfile(path, folder / path.name)
         return
     content = {} if part.unavailable else part.content
-    values = with_leaves(content, lambda v: None if isinstance(v, float) and not isfinite(v) else v)
+
+    def known(value: Any) -> Any:
+        """Return None for a number that is not known: NaN, or the stand-in for a fact."""
+        is_unmeasured = isinstance(value, float) and not isfinite(value)
+        # Not isinstance: True and False are integers too.
+        is_stand_in = type(value) is int and value in part.lab.unknown
+        return None if is_unmeasured or is_stand_in else value
+
+    values = with_leaves(content, known)
     for key, entries in values.items():
         if isinstance(entries, list):
             values[key] = [e for e in entries if not (isinstance(e, dict) and None in e.values())]  # 1
