@@ -74,9 +74,13 @@ class SelfTraining(Loss):
 
     def __post_init__(self) -> None:
         self.settle()
-        # With `cosine` the option stays None: the loss made with these options again would refuse a number.
-        if self.compare == "dot" and self.threshold is None:
-            self.threshold = _DOT_THRESHOLD
+        # `_threshold` is the number in use.
+        if self.compare == "cosine":
+            # The option stays None: a loss made with the same options would refuse a number.
+            self._threshold = _COSINE_THRESHOLD
+        else:
+            self._threshold = _DOT_THRESHOLD if self.threshold is None else self.threshold
+            self.threshold = self._threshold
 
     def check_options(self) -> None:
         """Refuse a threshold where no comparison reads it."""
@@ -160,8 +164,8 @@ class SelfTraining(Loss):
         mask = pair_mask(query_mask, key_mask)
         forward, backward = softmax_probabilities(self._scores(query, key), mask)
         if self.compare == "cosine":
-            return (forward * backward).sqrt() > _COSINE_THRESHOLD
-        return torch.minimum(forward, backward) > self.threshold
+            return (forward * backward).sqrt() > self._threshold
+        return torch.minimum(forward, backward) > self._threshold
 
     def count_items(self, links: Tensor) -> Tensor:
         """Count the items, by which the sum is divided: pairs, or linked pieces with ``loss: likelihood``."""
