@@ -19,7 +19,7 @@ models' formulas. The compiled loops are in ``diagonal.py``, ``positions.py`` (f
 - *contribution*: how much an entry, or null at a token, added to the counts in the last iteration of the HMM.
 - *expected links* (counts): the sum of the probabilities of links over a text.
 - *posterior*: the probability of a link, given the sentence pair.
-- *log-likelihood*: the logarithm of p(generated side | conditioning side). ``SentenceAlignments.score`` and the column
-  ``alignment_score`` are log-likelihoods per word, not scores as of a ``SentencePair``.
+- *log-likelihood*: the logarithm of p(generated side | conditioning side). ``SentenceAlignments.score``, which a
+  corpus has as the column ``alignment_score``, is a log-likelihood per word, not a score as of a ``SentencePair``.
 - *token*: a word at its place in the text, unlike the word in the vocabulary.
 """
