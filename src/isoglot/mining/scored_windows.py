@@ -196,7 +196,7 @@ class ScoredWindows:
         pairs_before = 0  # of the pairs that wait
         earlier: list[tuple[str, str]] = []  # texts of passing pairs before these, at most `pool`
 
-        def window() -> FilterBatch:
+        def make_window() -> FilterBatch:
             """Make a window of the pairs that wait; earlier pairs fill it up if it is short."""
             missing = pool - passed
             has_margin = self._request.model is not None
@@ -214,10 +214,10 @@ class ScoredWindows:
                     waiting.append(row)
                     passed += not row.reasons
                     if passed == pool or len(waiting) == _MOST_IN_WINDOW * pool:
-                        yield window()
+                        yield make_window()
                         pairs_before += len(waiting)
                         waiting, passed = [], 0
-        yield window()
+        yield make_window()
 
     def _scores_in(self, found: BlockResult) -> Iterator[Scores]:
         """Yield the scores of each pair of a table that :func:`scores_of` made."""
