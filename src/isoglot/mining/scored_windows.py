@@ -186,15 +186,17 @@ class ScoredWindows:
     def _windows_to_score(self, pairs: Iterator[SentencePair]) -> Iterator[FilterBatch]:
         """Cut pairs into windows of ``pool`` pairs that pass the rules, among which neighbours are searched.
 
-        1. A window ends with the pair that is the ``pool``-th to pass, or earlier if few pass.
+        1. A window ends with the pair that is the ``pool``-th to pass, or with 16 × ``pool`` pairs, if fewer of these
+           pass (:data:`_MOST_IN_WINDOW`).
         2. A window with fewer passing pairs, such as the last one, is filled up with texts of pairs before it: among a
            few pairs a margin would mean little.
+        3. The rules are applied to pairs of the same languages at a time, but a window may have pairs of several.
         """
         pool = self._request.pool
         waiting: list[RuledPair] = []
-        passed = 0  # of the pairs that wait
-        pairs_before = 0  # of the pairs that wait
-        earlier: list[tuple[str, str]] = []  # texts of passing pairs before these, at most `pool`
+        passed = 0  # how many of the pairs that wait pass the rules
+        pairs_before = 0  # how many pairs of the input come before those that wait
+        earlier: list[tuple[str, str]] = []  # texts of passing pairs before those that wait, at most `pool`
 
         def make_window() -> FilterBatch:
             """Make a window of the pairs that wait; earlier pairs fill it up if it is short."""
