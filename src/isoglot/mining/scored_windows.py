@@ -186,17 +186,19 @@ class ScoredWindows:
     def _windows_to_score(self, pairs: Iterator[SentencePair]) -> Iterator[FilterBatch]:
         """Cut pairs into windows of ``pool`` pairs that pass the rules, among which neighbours are searched.
 
-        1. A window ends with the pair that is the ``pool``-th to pass, or earlier if few pass.
+        1. A window ends with the pair that is the ``pool``-th to pass, or with 16 × ``pool`` pairs, if fewer of these
+           pass (:data:`_MOST_IN_WINDOW`).
         2. A window with fewer passing pairs, such as the last one, is filled up with texts of pairs before it: among a
            few pairs a margin would mean little.
+        3. The rules are applied to pairs of the same languages at a time, but a window may have pairs of several.
         """
         pool = self._request.pool
         waiting: list[RuledPair] = []
-        passed = 0  # of the pairs that wait
-        pairs_before = 0  # of the pairs that wait
-        earlier: list[tuple[str, str]] = []  # texts of passing pairs before these, at most `pool`
+        passed = 0  # how many of the pairs that wait pass the rules
+        pairs_before = 0  # how many pairs of the input come before those that wait
+        earlier: list[tuple[str, str]] = []  # texts of passing pairs before those that wait, at most `pool`
 
-        def window() -> FilterBatch:
+        def make_window() -> FilterBatch:
             """Make a window of the pairs that wait; earlier pairs fill it up if it is short."""
             missing = pool - passed
             has_margin = self._request.model is not None
@@ -214,10 +216,10 @@ class ScoredWindows:
                     waiting.append(row)
                     passed += not row.reasons
                     if passed == pool or len(waiting) == _MOST_IN_WINDOW * pool:
-                        yield window()
+                        yield make_window()
                         pairs_before += len(waiting)
                         waiting, passed = [], 0
-        yield window()
+        yield make_window()
 
     def _scores_in(self, found: BlockResult) -> Iterator[Scores]:
         """Yield the scores of each pair of a table that :func:`scores_of` made."""
