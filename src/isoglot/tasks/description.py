@@ -14,7 +14,7 @@ from isoglot.tasks import TaskFacts
 from isoglot.tasks.base import Task, locations_of
 
 _NOT_OPTIONS = ("data", "allowed")
-"""Arguments of a task that are no options: the data, and the tags, which a trained model replaces by its own."""
+"""Arguments of a task that are not options: the data, and the tags, which a trained model replaces by its own."""
 
 
 def describe_task(task: Any) -> dict[str, Any]:

@@ -46,8 +46,8 @@ class LexiconInductionTask:
     Args:
         data: The dictionary.
         name: In results.
-        layer: Where a word's vector is read, the mean over its pieces: ``static`` is the word embedding table, a number
-            a layer of the encoder, which encodes each word alone.
+        layer: Where a word's vector is read, the mean over its pieces: ``static`` is the word embedding table; a number
+            is a layer of the encoder, which encodes each word alone.
         words: First source word, counted from 0, and the one after the last, in place of the usual slice: ``0:1500`` is
             the first 1,500; ``0:0`` is all.
         csls_over: The source words among which CSLS looks for a candidate's neighbours: those ``asked``, or ``all`` of
