@@ -24,7 +24,7 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
     2. A folder with the file is the checkpoint itself; else ``FOLDER/checkpoint`` may be one: ``FOLDER`` is a run's.
     3. A packed aligner is unpacked into the cache, and the folder there is returned.
     4. Anything else that exists or looks like a path (``./x``, ``/x``, ``~/x``, ``a/b/c``) is a mistake.
-    5. What is left, ``xlm-roberta-base`` or ``owner/name``, is taken for a name of the hub and returned as a string.
+    5. Any other name, ``xlm-roberta-base`` or ``owner/name``, is taken for a name of the hub and returned as a string.
 
     ``file``: A file that the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
     """

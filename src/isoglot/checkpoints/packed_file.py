@@ -271,7 +271,7 @@ def require_tensors(
         first: The first layer in a file of upper layers, which has no embeddings; ``None`` for a whole encoder.
 
     Raises:
-        ConfigurationError: The first that is missing, not known, or of another dtype or shape than is needed.
+        ConfigurationError: A tensor is missing, unknown, or of another dtype or shape than is needed.
     """
     # Count the layers first: a configuration that promises billions of layers must not become a list of their tensors.
     layers_here = {match[1] for match in map(_LAYER.match, headers) if match}

@@ -33,7 +33,7 @@ def generator_for(seed: int, *key: str | int) -> torch.Generator:
         >>> bool((a == b).all())
         True
     """
-    import torch  # noqa: PLC0415 - heavy, and most of what is seeded does without
+    import torch  # noqa: PLC0415 - heavy, and most callers need only a seed
 
     generator = torch.Generator()
     generator.manual_seed(seed_for(seed, *key))

@@ -99,7 +99,7 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
     look = _look(labels, series_numbers(labels, runs), lines=True)
     has_bars = any(series.interval is not None for series in figure.series)
     x = _x_of_lines(figure, [row["at"] for row in rows])
-    # Both have the same axis: it must hold the ends of all bars.
+    # The lines and the ends of bars share one axis, which must reach to the ends of all bars.
     ends = [row[end] for row in rows for end in ("low", "high")]
     y, low = _axis("y", figure.y_label, ends), _axis("low", figure.y_label, ends)
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, detail="line:N", color=look["color"])

@@ -25,10 +25,13 @@ CountsBySeed = dict[Any, CountsFile]
 
 
 def paired_table(material: Material, baseline: str | None) -> Table | None:
-    """Compare each run with the baseline, or else with the first run, in the main metric of each task and language.
+    """Compare each run with the baseline in the main metric of each task, language and split.
 
-    Seeds that both runs have go together: an example's outputs of all of them are exchanged, or drawn, at once.
-    ``None`` where no two runs have counts of the same examples.
+    1. Without a baseline, or if the baseline has no counts, each run is compared with the first run.
+    2. Seeds that both runs have go together: an example's outputs of all of them are exchanged, or drawn, at once.
+    3. Runs that were measured on different examples, or have no seed in common, are left out with a note.
+
+    ``None`` if no two runs can be compared.
     """
     # Counts take the label of the row of results that was measured with them; without one, their own name.
     keys = (_key(row.model_dump()) for row in material.rows)
@@ -47,51 +50,40 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
     rows: list[list[str | TableCell]] = []
     notes = []
     for run, evaluations in runs.items():
-        for key in evaluations if run != reference else ():
-            if key not in runs[reference]:
-                continue
+        if run == reference:
+            continue
+        shared = [key for key in evaluations if key in runs[reference]]
+        for key in shared:
             task, language, split = key
             comparison = _compared(evaluations[key], runs[reference][key])
             if comparison is None:
                 where = " ".join(filter(None, key))
                 notes.append(f"{run}, {where}: measured on other examples or seeds; left out.")
                 continue
-            metric, p = comparison.metric, comparison.p
-            ends = (
-                shown_number(v, signed=True, digits=decimals(metric))
-                for v in (comparison.low, comparison.high)
-            )
-            difference = comparison.difference
+            metric, difference, p = comparison.metric, comparison.difference, comparison.p
+            low = shown_number(comparison.low, signed=True, digits=decimals(metric))
+            high = shown_number(comparison.high, signed=True, digits=decimals(metric))
+            # `p = 0.031` without `p =`, which the heading says; `p < 0.001` becomes `< 0.001`.
+            p_text = shown_p(p).removeprefix("p ").removeprefix("= ")
             rows.append([
                 run, Measure(task, split, metric).title, language, metric_name(metric),
                 TableCell.of(comparison.first, metric), TableCell.of(comparison.second, metric),
-                TableCell.of(difference, metric, signed=True, tooltip=f"{difference:.3f}"), " to ".join(ends),
-                # the heading says p
-                TableCell(shown_p(p).removeprefix("p ").removeprefix("= "), p, tooltip=f"p = {p:.5f}"),
+                TableCell.of(difference, metric, signed=True, tooltip=f"{difference:.3f}"), f"{low} to {high}",
+                TableCell(p_text, p, tooltip=f"p = {p:.5f}"),
                 TableCell(f"{comparison.examples:,}", float(comparison.examples),
                           tooltip=f"{comparison.differing:,} of them differ"),
             ])  # fmt: skip
     if not rows:
         return None
-    names = [
-        "task",
-        "language",
-        "metric",
-        "value",
-        reference,
-        "difference",
-        f"{CONFIDENCE} % interval",
-        "p",
-        "examples",
-    ]
+    headings = ["run", "task", "language", "metric", "value", reference, "difference"]
+    headings += [f"{CONFIDENCE} % interval", "p", "examples"]
     caption = (
         f"Each run against {reference} on the same examples, in points. The {CONFIDENCE} % interval is the paired "
         f"bootstrap's over examples, p that of approximate randomisation over examples, two-sided "
-        f"({SAMPLES:,} samples). Seeds "
-        "that both runs have go together. p is not corrected for the number of rows: of twenty rows without any "
-        "difference one is below 0.05 on average."
+        f"({SAMPLES:,} samples). Seeds that both runs have go together. p is not corrected for the number of rows: of "
+        "twenty rows without any difference one is below 0.05 on average."
     )
-    table = Table.listing(f"Paired differences from {reference}", caption, ["run", *names], rows)
+    table = Table.listing(f"Paired differences from {reference}", caption, headings, rows)
     return replace(table, id="paired", notes=notes)
 
 
