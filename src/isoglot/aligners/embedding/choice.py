@@ -160,7 +160,8 @@ def _compares_otherwise(options: Mapping[str, Any], choice: Choice) -> bool:
     """Whether options that are given compare states in another way than the kept ones: by dot products, not cosines."""
     if "compare" not in options:
         return False
-    return options["compare"] != getattr(EmbeddingOptions.build(**choice), "compare", None)
+    kept_compare = getattr(EmbeddingOptions.build(**choice), "compare", None)
+    return bool(options["compare"] != kept_compare)
 
 
 def untuned(options: Mapping[str, Any]) -> Choice:

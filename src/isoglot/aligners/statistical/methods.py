@@ -192,8 +192,10 @@ class FastAlignModel(TranslationModel):
         cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, start: Self | None = None
     ) -> Self:
         """Learn both directions, one after the other."""
-        source_numbers = target_numbers = None
-        if start is not None:  # the number that each word of the text has in `start`
+        start_forward = start_reverse = source_numbers = target_numbers = None
+        if start is not None:
+            start_forward, start_reverse = start.forward, start.reverse
+            # The number that each word of the text has in `start`.
             source_numbers = locate_words(start.source_words, source.words)
             target_numbers = locate_words(start.target_words, target.words)
 
@@ -210,8 +212,8 @@ class FastAlignModel(TranslationModel):
                 begin = start_direction.probabilities_of_text(table, *numbers)
             return ibm2.estimate(condition, generated, table, options, keep_counts=True, start=begin)
 
-        forward = learn(source, target, start and start.forward, (source_numbers, target_numbers))
-        reverse = learn(target, source, start and start.reverse, (target_numbers, source_numbers))
+        forward = learn(source, target, start_forward, (source_numbers, target_numbers))
+        reverse = learn(target, source, start_reverse, (target_numbers, source_numbers))
         return cls((source.words, target.words), forward, reverse)
 
     @classmethod
