@@ -146,8 +146,8 @@ def test_brackets_of_a_user_stay_as_they_are() -> None:
         ({"limits": {"longest": "x"}}, "`limits`: got 'x'; it should be a valid integer"),
         ({"out": ""}, "`out`: '' names a folder; name a file to write, for example out.txt"),
         ({"out": "runs/"}, "`out`: runs/ names a folder; name a file to write, for example runs/out.txt"),
-        ({"out": 5}, "`out`: got 5; input is not a valid path"),
-        ({"out": ["a"]}, "`out`: got ['a']; input is not a valid path"),
+        ({"out": 5}, "`out`: got 5; it should be a path"),
+        ({"out": ["a"]}, "`out`: got ['a']; it should be a path"),
         (
             {"longest": -(2**70)},
             "`longest`: the number is less than -9,223,372,036,854,775,807; use a greater one",

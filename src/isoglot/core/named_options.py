@@ -88,13 +88,13 @@ def _python_text(value: Any) -> str:
 def yaml_text(value: Any) -> str:
     """Write a value as recipes and ``--set`` have it, in YAML's flow style.
 
-    A text that YAML would read as something else, such as false or two items, is put into quotes.
+    A text that a recipe would read as something else, such as null or two items, is put into quotes.
 
     Example:
         >>> yaml_text({"type": "lora", "rank": 8}), yaml_text(True), yaml_text(("de", "es"))
         ('{type: lora, rank: 8}', 'true', '[de, es]')
-        >>> yaml_text(["a, b", "no"])
-        '["a, b", "no"]'
+        >>> yaml_text(["a, b", "null", "no"])
+        '["a, b", "null", no]'
     """
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {yaml_text(item)}" for key, item in value.items()) + "}"
@@ -108,12 +108,13 @@ def yaml_text(value: Any) -> str:
 
 
 def _is_plain_yaml(text: str) -> bool:
-    """Whether YAML reads a text in a list without quotes as this text."""
-    import yaml  # noqa: PLC0415 - for few messages
+    """Whether a recipe reads a text in a list without quotes as this text; ``no`` is one, by YAML 1.2."""
+    from ruamel.yaml import YAML  # noqa: PLC0415 - for few messages
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
     try:
-        return bool(yaml.safe_load(f"[{text}]") == [text])
-    except yaml.YAMLError:
+        return bool(YAML(typ="safe", pure=True).load(f"[{text}]") == [text])
+    except YAMLError:
         return False
 
 

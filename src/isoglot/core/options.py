@@ -22,6 +22,8 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
+from isoglot.core.checks import shortened
+
 LONGEST_NAME = 255
 """Bytes that a name of a file or folder may have in common file systems."""
 _LONGEST_COMPONENT = 200
@@ -39,13 +41,10 @@ def one_component(name: str) -> str:
 
 
 def file_path(path: str | Path) -> Path:
-    """Return the path of a file to write; a ValueError if it names a folder (``out/``) or the name is too long.
-
-    A value that is no path, such as 5, is returned unchanged: pydantic, which calls this function before it looks at
-    the type, then says so.
-    """
+    """Return the path of a file to write; a ValueError if it names a folder (``out/``) or the name is too long."""
+    # Pydantic calls this function before it looks at the type.
     if not isinstance(path, str | Path):
-        return path
+        raise ValueError(f"got {shortened(path)}; it should be a path")
     # The path of an empty text is the current folder, and so is that of a dot.
     if str(path).endswith("/") or Path(path) == Path():
         example = Path(path) / "out.txt"

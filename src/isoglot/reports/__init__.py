@@ -7,6 +7,7 @@
 
 Read ``render.py`` first: ``report`` has this order. The words of this room:
 
+- *tooltip*: text shown when a reader points at a cell. *title*: the heading of a table, chart or page.
 - *result*, or row of results: one measured number, a line of ``results.jsonl``.
 - *cell*: one measured number with its place in a paper's table, a line of ``cells.jsonl``. A *table cell* is a place in
   a table that is shown.
