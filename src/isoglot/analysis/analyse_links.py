@@ -133,7 +133,8 @@ def _languages_in(name: str) -> tuple[str, str] | None:
             pairs.append((first, second))
     # A known language has other codes too: `codes("fr")` is `("fr", "fra")`.
     known = [pair for pair in pairs if all(len(codes(code)) > 1 for code in pair)]  # 2
-    return (known or pairs or [None])[-1]  # 3
+    candidates = known or pairs
+    return candidates[-1] if candidates else None  # 3
 
 
 def _lines(name: str, series: list[LineSeries], request: LayersRequest) -> Lines:
