@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from isoglot.core.checks import shortened
+from isoglot.core.named_options import literal
 
 LONGEST_NAME = 255
 """Bytes that a name of a file or folder may have in common file systems."""
@@ -44,7 +44,7 @@ def file_path(path: str | Path) -> Path:
     """Return the path of a file to write; a ValueError if it names a folder (``out/``) or the name is too long."""
     # Pydantic calls this function before it looks at the type.
     if not isinstance(path, str | Path):
-        raise ValueError(f"got {shortened(path)}; it should be a path")
+        raise ValueError(f"got {literal(repr(path))}; it should be a path")
     # The path of an empty text is the current folder, and so is that of a dot.
     if str(path).endswith("/") or Path(path) == Path():
         example = Path(path) / "out.txt"
