@@ -315,7 +315,7 @@ class Bench:
             whole = statistics.median(self.timed(step) for _ in range(self.args.rounds))
         grid = self_label(states, side_ids)
         found = {
-            (int(b), int(i), int(j)) for b, i, j in zip(*(t.tolist() for t in grid.pairs()), strict=True)
+            (int(b), int(i), int(j)) for b, i, j in zip(*(t.tolist() for t in grid.tensors()), strict=True)
         }
         looped = loop(states, side_ids)
         runs: dict[str, Callable[[], Any]] = {
