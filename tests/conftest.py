@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,9 @@ from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 # Imported modules and collected tests stay; looking through them takes a third of the time before the first test.
 gc.disable()
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "untimed", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("untimed")  # no test hangs on how busy the machine is
 
 TINY = """\
@@ -42,6 +45,21 @@ batch: {examples: 8}
 steps: 6
 train: {learning_rate: 1e-3, logging_steps: 2, save_steps: 3, save_total_limit: 1, use_cpu: true}
 """
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked ``fast_variants(3)``, keep the first three variants fast and make the others slow tests."""
+    fast: Counter[tuple[Path, str]] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("fast_variants")
+        if mark is None or item.get_closest_marker("slow") is not None:
+            continue
+        test = item.path, item.name.partition("[")[0]
+        if fast[test] == mark.args[0]:
+            item.add_marker(pytest.mark.slow)
+        else:
+            fast[test] += 1
 
 
 def pytest_collection_finish() -> None:

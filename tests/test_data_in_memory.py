@@ -154,6 +154,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_predictions_stand_beside_the_rows_they_are_of(holder: str, models: dict[str, Path]) -> None:

@@ -37,6 +37,7 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: zipfi
     assert {Path(name).suffix for name in held} >= {".yaml", ".html", ".json", ".typed"}
 
 
+@pytest.mark.slow
 def test_the_page_on_pypi_has_full_addresses(wheel: zipfile.ZipFile) -> None:
     name = next(name for name in wheel.namelist() if name.endswith("/METADATA"))
     page = wheel.read(name).decode("utf-8").partition("\n\n")[2]

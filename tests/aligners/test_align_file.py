@@ -162,6 +162,7 @@ def test_a_range_of_a_prepared_folder_is_its_rows(tmp_path, bitext):
         assert list(read_pairs(folder, mode="whitespace", start=start, stop=stop)) == every[start:stop]
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("command", ["align", "score"])
 def test_what_needs_no_encoder_imports_no_torch(tmp_path, bitext, command):
     links = tmp_path / "links.txt"

@@ -183,6 +183,7 @@ def test_align_many_refuses_a_path(tmp_path):
         iso.align_many(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [False, True])
 def test_threads_get_the_links_of_one(saved, encoder, tmp_path, monkeypatch):
     """Of sixteen threads one loads the model; each gets what it gets alone."""

@@ -58,6 +58,7 @@ def test_it_links_words_of_languages_near_and_far(language: str) -> None:
     assert len(found - wanted) <= 2
 
 
+@pytest.mark.slow
 def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
     (tmp_path / "pairs.txt").write_text(f"{ENGLISH} ||| {SENTENCES['de'][0]}\n")
     done = invoke(
@@ -122,6 +123,7 @@ def test_gold_links_alone_score_it(tmp_path) -> None:
     assert row["layer"] == kept_choice("box")["layer"] and row["aer"] < 0.1
 
 
+@pytest.mark.slow
 def test_its_languages_have_no_unknown_letters() -> None:
     tokenizer = load_tokenizer("box")
     for sentence, _ in SENTENCES.values():

@@ -142,6 +142,7 @@ def test_links_are_those_of_atools(method):
     assert symmetrise_table(forward, reverse, method).to_pharaoh() == links[method]
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("method", SYMMETRISERS[2:])
 def test_equals_atools_on_thousands_of_captions(method):
     data = os.environ.get("ISOGLOT_DATA")

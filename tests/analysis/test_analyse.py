@@ -117,6 +117,7 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
     assert few["alignment_score"].options["copied_from"] == copy.size, "another size is another measurement"
 
 
+@pytest.mark.slow
 def test_alignment_is_drawn_by_the_report(world: Path, tmp_path: Path) -> None:
     corpus = [str(world / "aligned.jsonl")]
     run = [world / "after"]

@@ -96,6 +96,7 @@ def test_the_note_has_the_pairs_of_every_checkpoint(
     assert f"By chance {200 / 27:.1f} %" in note
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("unit", ["sentence", "word", "piece"])
 def test_geometry_has_a_line_a_language_or_direction(world: Path, tmp_path: Path, unit: str) -> None:
     request = GeometryRequest(

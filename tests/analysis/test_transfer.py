@@ -36,6 +36,7 @@ def world(tmp_path: Path) -> Any:
     return build_task("pos", [f"{tmp_path}/{{split}}-{{language}}.tsv"])
 
 
+@pytest.mark.slow
 def test_transfer_gap_is_supervised_minus_zero_shot_with_one_source_model(
     tmp_path: Path, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -211,6 +211,7 @@ def crafted_files(whole: Crafted) -> list[Crafted]:
     return files
 
 
+@pytest.mark.fast_variants(1)
 def test_crafted_files_are_refused_in_one_line_or_align(whole, tmp_path) -> None:
     files = [whole, *random.Random(19).sample(crafted_files(whole), CASES)]
     outcomes = Counter[str]()

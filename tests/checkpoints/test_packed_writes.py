@@ -47,6 +47,7 @@ def packed(encoder: Path, choice: dict[str, Any], out: Path, **how: Any) -> Path
     return pack(encoder, out, **how)
 
 
+@pytest.mark.fast_variants(6)
 @pytest.mark.parametrize("moment", range(6))
 @pytest.mark.parametrize("upper", [False, True])
 def test_a_kill_leaves_one_aligner_and_nothing_of_another_beside_it(

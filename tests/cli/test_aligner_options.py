@@ -67,6 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("method", ["hmm", "fast_align", "eflomal"])
 def test_a_method_that_learns_has_the_same_options_at_both_doors(isoglot: Isoglot, method: str) -> None:
     for options, flags in CASES:

@@ -90,6 +90,7 @@ DAMAGES: dict[Callable[[Path], None], str] = {
 }
 
 
+@pytest.mark.fast_variants(50)
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_bad_checkpoint_is_refused(

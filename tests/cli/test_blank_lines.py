@@ -29,6 +29,7 @@ def test_rows_are_empty_for_prepare_and_filter(isoglot: Isoglot, tmp_path: Path,
     assert "2 of 26 pairs kept; dropped: empty 24" in done.stderr
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("words", ["unicode", "whitespace"])
 @pytest.mark.parametrize("method", ["softmax", "hmm"])
 def test_align_links_nothing_of_them(
@@ -41,6 +42,7 @@ def test_align_links_nothing_of_them(
     assert len(lines) == 27 and all(lines[:2]) and not any(lines[2:])
 
 
+@pytest.mark.slow
 def test_mine_and_align_sentences_pass_them_over(isoglot: Isoglot, tmp_path: Path, files: list[str]) -> None:
     done = isoglot("mine", *files, "--out", tmp_path / "mined.tsv")
     assert "of 3 and 3 different sentences" in done.stderr

@@ -82,6 +82,7 @@ def test_workers_of_every_kind(folder: Path) -> None:
     assert run(folder, str(script)).split() == [str(folder)] * 2
 
 
+@pytest.mark.slow
 def test_a_script_beside_the_data(folder: Path) -> None:
     """Its own process imports what it likes; what the workers do is in the package alone."""
     (folder / "script.py").write_text(

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from isoglot.aligners.statistical.model import StatisticalAligner
 
 HEAVY = ("torch", "transformers", "datasets", "numba", "scipy", "altair", "ray")
@@ -68,6 +70,7 @@ def imported(folder: Path, calls: dict[str, list[str]]) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_commands_that_need_no_model_import_none(tmp_path: Path) -> None:
     found = imported(tmp_path, CALLS)
     assert {name: packages & set(HEAVY) for name, packages in found.items() if packages & set(HEAVY)} == {}
@@ -81,6 +84,7 @@ def test_commands_without_an_encoder_import_neither_torch_nor_transformers(tmp_p
         assert not {"torch", "transformers", "datasets"} & packages, name
 
 
+@pytest.mark.slow
 def test_a_method_that_learns_in_seconds_imports_no_pyarrow(tmp_path: Path) -> None:
     call = ["align", "pairs.tsv", *PAIR, "--method", "fast_align", "-o", "links"]
     assert "pyarrow" not in imported(tmp_path, {"align": call})["align"]

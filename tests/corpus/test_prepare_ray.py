@@ -62,6 +62,7 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> type[Local]:
     return Local
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("more", [{}, {"sampling_exponent": 0.5, "sampling_total": 900}, {"limit": 700}])
 def test_a_stopped_run_goes_on_in_its_folder(
     tmp_path: Path, stopping: type[Local], more: dict[str, Any]

@@ -16,6 +16,7 @@ DATA = os.environ.get("ISOGLOT_DATA")
 pytestmark = pytest.mark.skipif(DATA is None, reason="ISOGLOT_DATA is not set")
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize(
     ("language", "count"),
     [

@@ -66,6 +66,7 @@ def test_the_line_of_a_loss_runs(part: Part) -> None:
     assert torch.isfinite(names["loss"]) and names["loss"].requires_grad
 
 
+@pytest.mark.fast_variants(8)
 @pytest.mark.parametrize(("section", "part"), MADE, ids=lambda value: getattr(value, "name", value))
 def test_the_line_of_a_recipe_trains(section: str, part: Part, world: Path) -> None:
     """In place of the entry of its recipe: what the line leaves out stands at its default."""

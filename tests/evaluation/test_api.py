@@ -160,6 +160,7 @@ def _topics(count: int) -> pd.DataFrame:
     return pd.DataFrame({"utterance": texts, "label": ["long" if len(t) > 40 else "short" for t in texts]})
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(
     ("task", "made"),
     [("pos", _tagged), ("xnli", _nli), ("squad", _questions), ("text_classification", _topics)],

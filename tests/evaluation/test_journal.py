@@ -86,6 +86,7 @@ def test_a_folder_has_the_predictions_of_one_model(
     assert file.read_text() == "neutral\n", "those of one model on other data are made anew"
 
 
+@pytest.mark.slow
 def test_a_stopped_evaluation_and_files_of_others_are_told_apart(
     tuned: dict[str, tuple[Path, Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

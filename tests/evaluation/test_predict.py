@@ -15,6 +15,7 @@ from isoglot.tasks import build_task
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 
+@pytest.mark.slow
 def test_labels_are_those_of_the_evaluation_whatever_the_data_are(tmp_path: Path) -> None:
     model = tuned("text_classification", TOPICS, tmp_path / "run")
     (accuracy, _) = iso.evaluate(model, "text_classification", languages="en", data=Dataset.from_dict(TOPICS))
@@ -50,6 +51,7 @@ def test_words_get_tags_and_questions_answers(tmp_path: Path) -> None:
     assert row["prediction"] in ("entailment", "neutral", "contradiction") and row["second"] == "a home"
 
 
+@pytest.mark.slow
 def test_the_task_decides_whether_a_list_of_lists_is_words_or_pairs(tmp_path: Path) -> None:
     tagger = tuned("pos", TAGGED, tmp_path / "pos")
     as_tuples = [tuple(words) for words in TAGGED["words"]]
@@ -89,6 +91,7 @@ def test_columns_inside_columns_are_named_with_a_dot() -> None:
     assert row.examples == 4
 
 
+@pytest.mark.slow
 def test_every_class_has_its_probability(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     model = tuned("text_classification", TOPICS, tmp_path / "run")

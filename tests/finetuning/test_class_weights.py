@@ -85,6 +85,7 @@ def _tickets(folder: Path, name: str) -> Path:
     return path
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("name", ["xnli", "ner"])
 def test_weighted_steps_do_not_depend_on_how_a_batch_is_divided(
     encoder: Path, tmp_path: Path, name: str

@@ -149,6 +149,7 @@ class _Notes:
         pass
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(
     ("damaged", "steps"),
     [
@@ -189,6 +190,7 @@ def test_a_run_with_truncated_files_goes_back_and_ends_the_same(
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.slow
 def test_settings_that_were_tried_are_not_tried_again_while_their_weights_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any
 ) -> None:

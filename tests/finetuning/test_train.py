@@ -57,6 +57,7 @@ def _squad(folder: Path) -> Path:
     return folder / "en.json"
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize(("name", "write"), [("xnli", _xnli), ("ner", _ner), ("squad", _squad)])
 def test_steps_in_several_forwards_learn_the_same(
     encoder: Path, tmp_path: Path, name: str, write: Callable[[Path], Path]

@@ -54,6 +54,7 @@ def test_sides_without_letters_are_dropped_if_asked() -> None:
     assert reasons(pairs, min_letters=2) == ["letters", "letters", "letters", "letters"]
 
 
+@pytest.mark.slow
 def test_the_language_of_two_words_is_not_judged() -> None:
     pytest.importorskip("lingua")
     rows = [("保存", text) for text in SHORT]

@@ -46,6 +46,7 @@ def states(model: PreTrainedModel) -> list[torch.Tensor]:
         return list(encode(model.eval(), INPUTS, layers=(1, 2, 3)).values())
 
 
+@pytest.mark.fast_variants(6)
 @pytest.mark.parametrize(
     ("family", "kind"), [*((f, "lora") for f in FAMILIES), *(("bert", kind) for kind in TYPES)]
 )

@@ -50,6 +50,7 @@ def bert(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+@pytest.mark.fast_variants(6)
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM])
 def test_a_whole_checkpoint_is_loaded_as_it_is(checkpoint: Path, auto: Any) -> None:
     ours, theirs = load_checkpoint(auto, checkpoint, new_head=True), auto.from_pretrained(checkpoint)
@@ -59,6 +60,7 @@ def test_a_whole_checkpoint_is_loaded_as_it_is(checkpoint: Path, auto: Any) -> N
     assert not ours.training
 
 
+@pytest.mark.fast_variants(9)
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
 def test_renamed_tensors_are_missing_ones(checkpoint: Path, auto: Any) -> None:
     rewrite(checkpoint, lambda tensors: {f"other.{name}": t for name, t in tensors.items()})

@@ -92,6 +92,7 @@ def test_activation_checkpointing_gives_the_same_states_and_gradients(family, re
         torch.testing.assert_close(grad, results[1][2][name], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("training", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_threads_share_an_encoder(family, training, build_model, tokens):
     """Each thread gets the layer it asked for of its own input, and afterwards every part has the mode it had."""

@@ -23,6 +23,7 @@ WORDS = [["the", "river", "sees", "a", "horse"], ["ta", "potamo", "vidas"]]
 TEXTS = ["the river sees a horse", "ta potamo vidas"]
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("name", CLASSES)
 def test_states_are_those_of_the_librarys_encoder(name: str, tmp_path: Path) -> None:
     folder, model, tokenizer = saved(name, tmp_path)
@@ -56,6 +57,7 @@ def test_a_sentence_stands_between_the_specials_that_its_tokenizer_puts_there(na
     torch.testing.assert_close(states.table, torch.cat(rows))
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("name", CLASSES)
 def test_links_and_vectors_of_a_folder_are_those_of_the_object(name: str, tmp_path: Path) -> None:
     folder, model, tokenizer = saved(name, tmp_path)

@@ -199,6 +199,7 @@ def test_the_half_precision_table_is_made_once():
     assert torch.equal(table.values(torch.float32), table.weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["eager", pytest.param("aot_eager", marks=pytest.mark.slow)])
 def test_compiled_code_gives_the_same(backend):
     case = Case()

@@ -53,6 +53,7 @@ def test_a_run_leaves_a_plain_checkpoint_and_is_not_run_twice(tiny_recipe: Path,
         run(tiny_recipe, out)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(
     ("overrides", "changed"),
     [

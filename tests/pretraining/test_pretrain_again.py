@@ -75,6 +75,7 @@ def test_a_finished_run_whose_weights_were_edited_is_not_passed_over(
         run(tiny_recipe, tmp_path / "run", "steps=1")
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_compared_with_its_beginning(
     tiny_recipe: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_resumed_run_is_compared_with_its_beginning(
     assert "did not change" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_run_from_another_encoder_of_the_same_path_is_another_run(
     tiny_recipe: Path, tmp_path: Path
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_run_from_another_encoder_of_the_same_path_is_another_run(
         run(tiny_recipe, tmp_path / "run", f"model={{path: {start}}}", *steps)
 
 
+@pytest.mark.slow
 def test_a_finished_run_whose_checkpoint_was_deleted_is_not_done(tiny_recipe: Path, tmp_path: Path) -> None:
     checkpoint, _ = run(tiny_recipe, tmp_path / "run")
     weights = load_file(checkpoint / "model.safetensors")
@@ -130,6 +133,7 @@ def test_a_resumed_run_says_where_its_time_begins(tiny_recipe: Path, tmp_path: P
     assert _hours({**manifest, "resumed_at": 6}) == {}, "no step was timed"
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_the_tokenizer_it_began_with(tiny_recipe: Path, tmp_path: Path) -> None:
     """Also where the cache is gone and training would give another one."""
     out = tmp_path / "run"

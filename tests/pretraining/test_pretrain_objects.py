@@ -107,6 +107,7 @@ def test_callbacks_hear_of_each_step_and_the_history_is_a_frame(values: dict, tm
         pretrain(values, tmp_path / "other", callbacks=["print"])  # type: ignore[list-item]
 
 
+@pytest.mark.slow
 def test_frames_dictionaries_and_pairs_train_as_data_sets_do(values: dict, tmp_path: Path) -> None:
     corpus = tiny_bitext(64)
     table = {side: list(corpus[side]) for side in ("source", "target")}

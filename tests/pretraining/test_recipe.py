@@ -216,6 +216,7 @@ def test_a_bracket_that_is_never_closed_is_told_with_its_line(tmp_path: Path, te
         load(path)
 
 
+@pytest.mark.slow
 def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOGLOT_DATA", "/data")
     for name in ("ISOGLOT_CORPORA", "ISOGLOT_ENCODER", "ISOGLOT_ALIGNED"):

@@ -98,6 +98,7 @@ def other_sizes(name: str) -> bool:
     return "/" in name and name not in FORWARDS
 
 
+@pytest.mark.fast_variants(14)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if other_sizes(name) else []) for name in RECIPES]
 )
@@ -123,6 +124,7 @@ def test_word_exchange_pointer_and_masked_lm_share_one_forward(world: Path) -> N
     assert (count.last, count.first - count.last) == (1, 1)
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize(
     ("recipe", "baseline", "off"),
     [

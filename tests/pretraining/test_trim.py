@@ -84,6 +84,7 @@ def test_links_stay(tmp_path: Path, corpus: str) -> None:
     assert [pair.score for pair in after] == pytest.approx([pair.score for pair in before], abs=1e-6)
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_states_and_logits_stay(family: str, tied: bool, tmp_path: Path, corpus: str) -> None:
@@ -108,6 +109,7 @@ def test_states_and_logits_stay(family: str, tied: bool, tmp_path: Path, corpus:
         torch.testing.assert_close(other.logits, one.logits[..., kept], rtol=0, atol=1e-6)
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_tied_tables_stay_tied_and_an_encoder_without_head_stays_without(
     family: str, tmp_path: Path, corpus: str

@@ -253,6 +253,7 @@ def ancestors(marked: str) -> dict[str, set[str]]:
     return held
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("linked", [1.0, 0.7])
 def test_a_linked_word_is_inside_all_that_held_it(linked: float) -> None:
     """Wherever the words of elements go, as long as those of one stay together."""

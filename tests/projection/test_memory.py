@@ -76,6 +76,7 @@ def test_memory_is_unchanged_but_for_tags_in_its_translations(tmp_path: Path) ->
     assert again.read_text(encoding="utf-8") == out.read_text(encoding="utf-8")
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_memory_is_filtered_and_projected_by_commands(tmp_path: Path, encoding: str) -> None:
     path = memory(tmp_path)

@@ -22,6 +22,7 @@ class Elsewhere(WorkPool):
         super().__init__(1, setup, settings)
 
 
+@pytest.mark.slow
 def test_a_stopped_projection_goes_on(tmp_path: Path, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tiny_aligned(700, seed=7)
     tags = ("NOUN", "VERB", "ADJ")

@@ -41,6 +41,7 @@ def lit(driver: Any) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "width", [1280, *(pytest.param(narrow, marks=pytest.mark.slow) for narrow in (768, 390)), 320]
 )
@@ -51,6 +52,7 @@ def test_the_page_never_scrolls_sideways_and_logs_nothing(show: Show, demo_page:
     assert driver.execute_script("return performance.getEntriesByType('resource').length") == 0
 
 
+@pytest.mark.slow
 def test_pointing_at_a_word_lights_its_links_in_their_colours(show: Show, demo_page: Path) -> None:
     driver = show(demo_page)
     ActionChains(driver).scroll_to_element(word(driver, "müssen")).move_to_element(

@@ -120,6 +120,7 @@ def test_right_to_left_is_told_from_the_language_or_the_letters(tmp_path: Path) 
     assert directions == [["rtl", "ltr"], ["rtl", "rtl"]]
 
 
+@pytest.mark.slow
 def test_a_report_loads_no_torch() -> None:
     code = "import sys; import isoglot.reports.render; raise SystemExit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

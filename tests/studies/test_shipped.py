@@ -62,7 +62,7 @@ def test_every_cell_is_planned_or_says_why_not(paper: str, scale: str) -> None:
             assert there == {(row, column) for row in rows for column in columns}, own.study.name
 
 
-@pytest.mark.parametrize("scale", ["tiny", SCALES[1], "paper"])
+@pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_recipe_task_and_option_exists(paper: str, scale: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ``--dry-run`` checks: no data are needed for it."""

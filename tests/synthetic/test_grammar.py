@@ -31,6 +31,7 @@ def reaches_root(heads: list[int]) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_trees_are_well_formed_and_projective(trees: list[dict]) -> None:
     for tree in trees:
         heads, relations = tree["heads"], tree["deprels"]

@@ -159,6 +159,7 @@ def test_paraphrases_share_their_words() -> None:
     assert np.mean(shares) > 0.85 and min(shares) > 0.4
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("method", ["nli", "paws"])
 def test_splits_share_no_sentence_and_rows_are_reproducible(method: str) -> None:
     found = {}

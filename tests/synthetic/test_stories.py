@@ -81,6 +81,7 @@ def test_scenes_answer_their_questions(scene: Scene) -> None:
         assert question.answer in sentences[question.sentence]
 
 
+@pytest.mark.slow
 def test_stories_are_reproducible_and_splits_disjoint() -> None:
     assert story_patterns(20, 1) == story_patterns(20, 1) != story_patterns(20, 2)
     one = WORLD.qa(200).to_list()

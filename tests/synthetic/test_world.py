@@ -58,6 +58,7 @@ def test_word_frequencies_are_zipfian() -> None:
     assert counts.most_common(1)[0][0] == "the"
 
 
+@pytest.mark.slow
 def test_topics_make_words_keep_company() -> None:
     """Ships are found near water more often than chance has it: there is something to learn beside syntax."""
 

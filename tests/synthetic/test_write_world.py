@@ -60,6 +60,7 @@ def test_tasks_read_what_the_world_made(made: Made, split: str) -> None:
     assert asked.to_list() == WORLD.qa(SMALL.rows("qa", split), split=split).to_list()
 
 
+@pytest.mark.slow
 def test_trees_are_those_of_the_text_and_of_the_names(made: Made) -> None:
     def rows(name: str) -> list[dict[str, object]]:
         return list(read_rows([str(made.path / name)], "treebank", languages=("en",), options={}))
@@ -117,6 +118,7 @@ def test_write_world_writes_only_what_is_asked_for(tmp_path: Path) -> None:
     assert line == World().text(5)["text"][0]
 
 
+@pytest.mark.slow
 def test_write_world_skips_finished_output_and_refuses_to_overwrite(made: Made, tmp_path: Path) -> None:
     assert write_world(made.path, SMALL) == (made.files, False)
     other = SMALL.model_copy(update={"seed": 4})

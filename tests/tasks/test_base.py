@@ -50,6 +50,7 @@ def test_what_a_task_will_read_is_known_before(tmp_path: Path) -> None:
         check_locations(tags, [("de", "test"), ("sw", "test"), ("fr", "dev")])
 
 
+@pytest.mark.fast_variants(16)
 @pytest.mark.parametrize("task", ROWS)
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "memory"])
 @pytest.mark.parametrize("column", ["split", "partition"])

@@ -77,6 +77,7 @@ def test_a_frozen_encoder_is_learned_from_saved_measured_and_predicts(encoder: P
     np.testing.assert_allclose(loaded._table[number].numpy(), vectors, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_vectors_of_a_function_are_computed_once(tmp_path: Path) -> None:
     small_laser.CALLS.clear()
     run = tuned("small_laser:SmallLaser", tmp_path / "run", seed=1)

@@ -101,6 +101,7 @@ def half_precision() -> Iterator[None]:
         yield
 
 
+@pytest.mark.fast_variants(8)
 @pytest.mark.parametrize(("family", "name"), CASES)
 def test_forward_and_backward_in_half_precision(family: str, name: str) -> None:
     model, objective = build(family, name)
@@ -141,6 +142,7 @@ def below(model: Any, batch: Any, view: str, layer: int | None = None) -> set[st
     return reached(model, torch.stack([s.square().sum() for s in states]).sum())
 
 
+@pytest.mark.fast_variants(10)
 @pytest.mark.parametrize(("family", "name"), CASES)
 def test_gradients_reach_exactly_what_they_should(family: str, name: str) -> None:
     model, objective = build(family, name)

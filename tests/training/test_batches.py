@@ -57,7 +57,7 @@ def padded(mixture: Mixture, options: BatchOptions, batch: range) -> int:
         st.builds(BatchOptions, tokens=st.integers(20, 600)),
     ),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_no_position_lost_or_doubled(
     size: int, bucket: int | None, world: int, accumulation: int, options: BatchOptions
 ) -> None:
@@ -80,7 +80,7 @@ def test_no_position_lost_or_doubled(
     world=st.integers(1, 3),
     bucket=st.sampled_from([None, 30]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_budget_holds(size: int, budget: int, world: int, bucket: int | None) -> None:
     mixture = mixture_of(size, bucket=bucket)
     options = BatchOptions(

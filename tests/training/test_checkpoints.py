@@ -80,6 +80,7 @@ def test_resume_after_damage_ends_with_the_same_weights(run: Path, finished: tup
     assert checkpoints.newest(checkpoints.checkpoints_in(run)) == run / "checkpoint-9"  # written anew
 
 
+@pytest.mark.slow
 def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
     tmp_path: Path, run: Path, caplog: pytest.LogCaptureFixture, finished: tuple[Path, Any]
 ) -> None:
@@ -92,6 +93,7 @@ def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
         make_trainer(run).train(resume_from_checkpoint=str(run / "checkpoint-6"))
 
 
+@pytest.mark.slow
 def test_another_plan_is_warned_of(run: Path, caplog: pytest.LogCaptureFixture) -> None:
     make_trainer(run, epochs=1, examples=72, gradient_accumulation_steps=2).train(resume_from_checkpoint=True)
     assert "not be bit-identical" in caplog.text

@@ -24,6 +24,7 @@ def same(one: Any, two: Any) -> None:
 PLAIN = {"queue": False, "normalisation": "token"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [pytest.param(False, marks=pytest.mark.slow), True], ids=["known-items", "own-links"]
 )

@@ -100,6 +100,7 @@ def whole_checkpoint(family: str, folder: Path) -> dict[str, torch.Tensor]:
     return {**tensors, **more}
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_exported_encoder_has_the_tensors_it_came_with(family: str, tmp_path: Path) -> None:
     before = whole_checkpoint(family, tmp_path / "before")
@@ -161,6 +162,7 @@ def test_a_checkpoint_without_pooler_stays_without(tmp_path: Path) -> None:
     assert sorted(after) == sorted(before)
 
 
+@pytest.mark.slow
 def test_trained_stopped_and_resumed_the_pooler_is_there(tmp_path: Path) -> None:
     source = tmp_path / "before"
     pooler = {

@@ -116,6 +116,7 @@ def test_positions_outside_the_run() -> None:
     assert len(endless) == 3 and endless[1000]["position"] == 1000
 
 
+@pytest.mark.slow
 @given(
     a=st.integers(1, 40),
     b=st.integers(1, 40),

@@ -39,6 +39,7 @@ def moved(before: dict[str, torch.Tensor], trainer: AlignmentTrainer) -> set[str
     return {part for part, prefixes in PREFIXES.items() if any(n.startswith(prefixes) for n in changed)}
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("frozen", [*PREFIXES, "encoder embeddings", "head objectives"])
 def test_frozen_parts_do_not_move_and_cost_nothing(tmp_path: Path, frozen: str) -> None:
     parts = PartsSection(**dict.fromkeys(frozen.split(), 0.0))
@@ -80,6 +81,7 @@ def test_each_part_has_its_rate_and_layers_decay(tmp_path: Path) -> None:
     assert {h["learning_rate"] for h in trainer.state.log_history if "loss" in h} == {1e-3}
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize(("given", "frozen"), [
     (0, set()), (2, {1, 2}), (-1, {3}), (3, {1, 2, 3}), ([2], {2}), ([0, 1], {0, 1}), ([-1, 0], {0, 3}),
 ])  # fmt: skip

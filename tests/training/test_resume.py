@@ -54,6 +54,7 @@ FROZEN_LAYER = PartsSection(freeze_layers=1, head=2)
 LORA = AdapterOptions(rank=2, dropout=0.1)
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize(
     "settings",
     [

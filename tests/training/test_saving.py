@@ -14,6 +14,7 @@ from isoglot.runs.listed import add_to_list
 from isoglot.training import checkpoints
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("file", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
 def test_a_pickle_in_a_checkpoint_is_an_error_and_not_loaded(run: Path, tmp_path: Path, file: str) -> None:
     checkpoint, left = run / "checkpoint-6", tmp_path / "left"

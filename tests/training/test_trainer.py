@@ -70,6 +70,7 @@ def test_saving_by_epoch_of_the_primary_stream(tmp_path: Path) -> None:
     assert [p.name for p in checkpoints.checkpoints_in(tmp_path)] == ["checkpoint-5", "checkpoint-10"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [pytest.param({activation_checkpointing.NAME: True}, marks=pytest.mark.slow), {"bf16": True}]
 )

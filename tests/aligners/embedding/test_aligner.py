@@ -63,6 +63,7 @@ def test_batched_links_equal_one_pair_at_a_time(model, tokenizer, pairs, method)
         assert 0 <= pair.score <= 1
 
 
+@pytest.mark.fast_variants(6)
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "pointer"])
 @pytest.mark.parametrize("level", ["piece", "word"])
 def test_windows_batches_and_order_change_nothing(model, tokenizer, pairs, method, level):
@@ -123,6 +124,7 @@ def test_odd_lines_keep_their_place_and_are_named(model, tokenizer):
     assert [number for number, _ in warnings] == [1, 4]
 
 
+@pytest.mark.slow
 def test_a_pair_that_is_too_long_is_reported_before_it_is_encoded(model, tokenizer, pairs):
     told = []
     own = EmbeddingAligner(

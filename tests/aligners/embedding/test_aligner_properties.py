@@ -45,6 +45,7 @@ def base():
     return lambda **options: aligner.with_options(EmbeddingOptions.build(**{"layer": 2, **options}))
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("method", SYMMETRIC)
 @quick
 @given(bitext=bitexts)
@@ -65,6 +66,7 @@ def test_exchanged_sides_exchange_the_directions(base, method, bitext):
         assert there.links == sorted((i, j) for j, i in turned.links)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("method", ["itermax", "softmax", "match", "ot"])
 @quick
 @given(bitext=bitexts, data=st.data())
@@ -92,6 +94,7 @@ def test_links_stay_inside_their_sentences_and_have_probabilities(base, bitext):
             assert 0 <= found.score <= 1
 
 
+@pytest.mark.fast_variants(6)
 @pytest.mark.parametrize("method", WITHOUT_POINTER)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_two_runs_are_the_same_to_the_last_bit(method, dtype):

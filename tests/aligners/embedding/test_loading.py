@@ -86,6 +86,7 @@ def test_loading_says_nothing_and_leaves_the_library_as_it_was(tmp_path, capfd):
             library.disable_progress_bar()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_model_object_stays_as_it_is(half, tokenizer, pairs):
     model = tiny_model("bert").train()

@@ -48,6 +48,7 @@ def test_a_sentence_of_an_unknown_script_gets_no_links(family: str, script: str,
     assert [warning.filename for warning in caught] == [__file__]
 
 
+@pytest.mark.fast_variants(40)
 @pytest.mark.parametrize("encode", ["separate", "joint"])
 @pytest.mark.parametrize("level", ["piece", "word"])
 @pytest.mark.parametrize("way", WAYS, ids=str)

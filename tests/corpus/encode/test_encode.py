@@ -82,6 +82,7 @@ def test_slow_tokenizers_and_wrong_columns(tmp_path):
         encode_stream(Dataset.from_dict({"text": ["a"]}), tiny_tokenizer(), cache_dir=tmp_path)
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.skipif("ISOGLOT_DATA" not in os.environ, reason="needs ISOGLOT_DATA")
 @pytest.mark.parametrize("language", ["de", "zh", "hi"])
 def test_real_bitext(language, tmp_path):

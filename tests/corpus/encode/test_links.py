@@ -38,6 +38,7 @@ def sentences(draw):
     return sides[0], sides[1], draw(st.lists(pairs, max_size=6))
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("subword", ["all", "first", "last", "monotone"])
 @given(batch=st.lists(sentences(), min_size=1, max_size=4))
 def test_projection_equals_the_loop(subword, batch):

@@ -15,6 +15,7 @@ UKRAINIAN = "Сьогодні парламент відхилив спробу �
 BULGARIAN = "Днес парламентът отхвърли опита да се отмени членът от закона."
 
 
+@pytest.mark.slow
 def test_ukrainian_and_bulgarian_are_found_among_russian() -> None:
     pytest.importorskip("lingua")
     likely = LanguageIdentifier("rus_Cyrl", ["en"]).likelihoods([RUSSIAN, UKRAINIAN, BULGARIAN, "1990", ""])
