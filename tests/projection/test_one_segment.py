@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import isoglot as iso
+from isoglot.aligners.api import align
 from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.formats.sentence_pair import SentencePair
 
 
 def test_project_tags_returns_the_problems_too() -> None:
@@ -39,6 +41,20 @@ def test_project_tags_refuses_options_of_files(
 ) -> None:
     with pytest.raises((ConfigurationError, InputError), match=message):
         iso.project_tags(*arguments, **options)
+
+
+def test_project_tags_gives_the_option_links_to_the_aligner(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, Any]] = []
+
+    def recording_align(source: list[str], target: list[str], **options: Any) -> SentencePair:
+        given.append(options)
+        return align(source, target, **options)
+
+    monkeypatch.setattr("isoglot.projection.one_segment.align", recording_align)
+    iso.project_tags(
+        "<b>Save</b> it", "Es sichern", method="ot", links="forward", gap=2, languages=("en", "de")
+    )
+    assert given == [{"method": "ot", "links": "forward"}]
 
 
 def test_align_many_warns_once_of_tags_in_text(caplog: pytest.LogCaptureFixture) -> None:

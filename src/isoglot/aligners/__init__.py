@@ -23,7 +23,10 @@ The words of this room, each for one thing:
 - *word mode*: how text is cut into words, ``whitespace`` (tokenised text) or ``unicode`` (running text). The option and
   the attribute of an aligner that name it are called ``words``, the argument of functions that cut text ``mode``.
 - *window*: so many consecutive pairs that are linked at a time, to save memory. A *block* is a window of pairs whose
-  links are kept beside the output, so that a stopped run can go on.
+  links are kept beside the output, so that a stopped run can go on. The store (``Parts``), the option ``part_pairs``
+  and the name ``in_parts.py`` call a block a *part*; in ``statistical/`` a part is something else.
+- *corpus*: a ``datasets.Dataset``, or its folder. BITEXT has the columns of pairs without links, ALIGNED those with
+  words and links (``formats/schema.py``).
 - *direction*: an alignment in which one side's words are linked to at most one word of the other side each.
 - *table*: the links of many pairs as flat arrays, a ``LinkTable``.
 - *request*: an aligner and its options, checked, and nothing loaded (``options.py``).

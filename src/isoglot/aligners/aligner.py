@@ -63,9 +63,11 @@ class Use:
     How text is cut into words, the *word mode*, is decided by the first of these that names one:
 
     1. The user, with the option ``words``: ``word_mode``.
-    2. A saved model, whose text was cut so, or an aligner of the user's own: the attribute ``words`` of either.
+    2. A saved model, whose text was cut so (``whitespace`` if its record names no mode), or an aligner of the user's
+       own: the attribute ``words`` of either.
     3. The verb: ``default_word_mode``.
-    4. The aligner that is loaded.
+    4. The kind of aligner: ``unicode`` for an encoder or a user's class; for an aligner that learns ``whitespace`` if
+       all pairs come with words, else ``unicode``.
     """
 
     word_mode: WordMode | None = None

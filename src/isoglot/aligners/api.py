@@ -62,7 +62,8 @@ def align(  # noqa: PLR0913 - the face names what users look for
         tokenizer: Tokenizer of a loaded encoder.
         layer: Hidden states to compare: 0 is the embeddings, negative counts from the end; by default the
             layer that the model keeps, else 8.
-        threshold: Probability above which softmax, entmax, ot and statistical aligners link.
+        threshold: Probability above which softmax, entmax and statistical aligners (with
+            ``symmetrisation="agreement"``) link.
         max_tokens: Padded tokens of one batch: 2048 on a CPU, 32768 elsewhere.
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or a ``torch.device``; by default the fastest.
         dtype: ``float32``, ``bfloat16``, ``float16`` or a ``torch.dtype``.

@@ -59,5 +59,9 @@ class LexiconOptions(Options):
 
     @property
     def counts_links(self) -> bool:
-        """Whether the lexicon is counted from links. As TSV a statistical model writes its own word probabilities."""
+        """Whether a statistical model's lexicon must be counted from links.
+
+        As TSV the model writes its own word probabilities. Not asked of an encoder, whose lexicon is always
+        counted from links.
+        """
         return self.lexicon is not None and self.lexicon_format not in (None, "tsv")

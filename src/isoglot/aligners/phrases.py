@@ -131,8 +131,9 @@ class PairCounts:
         self._counts.clear()
 
     def rows(self) -> Iterator[tuple[str, str, int, float, float]]:
-        """Yield source, target, count, p(target | source) and p(source | target) of each pair added without ``links``.
+        """Yield source, target, count, p(target | source) and p(source | target) of each pair.
 
+        Only for counts whose pairs were all added without ``links``: otherwise a pair has a row for each of its forms.
         Sorted by source; the pairs of one source by count, the most frequent first.
         """
         self._store()
@@ -144,6 +145,7 @@ class PairCounts:
     def by_word(self, given: Literal["source", "target"]) -> Iterator[tuple[str, str, int, int]]:
         """Yield source, target, count of the pair and count of its ``given`` side.
 
+        Only for counts whose pairs were all added without ``links``, as for :meth:`rows`.
         Sorted by the given side; the pairs of one given word by count, the most frequent first.
         """
         self._store()

@@ -293,7 +293,8 @@ class Readings:
             else:
                 read = frozenset((i + shift, j + shift) for i, j in links)
             self._others[exchanged, shift] += score_pair(read, gold)
-        # A shift leaves one gold sentence without links: the first one here, the last one in `hint`.
+        # Moving the sentences by one leaves one gold sentence without links: the first one here, the last one in
+        # `hint`.
         if self._last is None:
             self._against_gold_behind += score_pair(_NO_LINKS, gold)
         else:

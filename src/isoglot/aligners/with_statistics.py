@@ -76,7 +76,10 @@ class _Learner(Aligner):
 
     @abstractmethod
     def learn(self, text: _Text) -> Iterator[LinkTable]:
-        """Learn from a text; yields the links of the pairs to be aligned, a window of pairs at a time."""
+        """Learn from a text before the method returns (so it must be no generator).
+
+        The iterator that is returned gives the links of the pairs to be aligned, a window of pairs at a time.
+        """
 
     @property
     def writes_model(self) -> bool:
@@ -236,7 +239,7 @@ def kept_or_learned(learner: _Learner, text: _Text, kept_links: Parts) -> Iterat
     if any(kept_links.kept(number, content) is None for number in numbers):
         began = time.monotonic()
         learned = learner.learn(text)
-        # `learn` has done its work when it returns: it is a function, and only the tables come one by one.
+        # `learn` is no generator: all learning is done when it returns, so the time until here is that of learning.
         if time.monotonic() - began < SECONDS_OF_WORK:
             yield from learned
             return

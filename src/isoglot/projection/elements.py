@@ -98,7 +98,7 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
     """Share the words of a parent among its children, if they fill it in the source; else return nothing.
 
     ``<p><b>Save</b> <i>the file</i></p>`` leaves no word of ``<p>`` outside ``<b>`` and ``<i>``, so its translation
-    must not either. The unclaimed words between two neighbours are divided where the left one ends
+    must not either. The unclaimed words between two neighbours are divided at the new end of the left one
     (:func:`_end_of_left_neighbour`): words before that go to the left neighbour; the others go to a child that
     was lost in projection and follows the left one in the source, else to the right neighbour.
 

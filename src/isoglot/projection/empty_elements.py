@@ -245,6 +245,7 @@ def chosen(line: LinkedLine, empty: EmptyElement, votes: Votes, candidates: Rang
     if not follows_mark:
         return first
     # The translation of the mark may have no link: the tag stays behind marks that close.
+    # Rule 4 may have left one boundary, the end of a sentence; there closing marks may go beyond it.
     limit = empty.parent_target_range[1] if empty.follows_sentence else last
     behind = line.target.behind_closing_marks(first, limit)
     return behind if empty.is_free(behind) else first

@@ -216,5 +216,8 @@ class LabelKind(ABC):
 
 
 def _without_spaces(words: Sequence[str]) -> list[str]:
-    """The words for an aligner, to which a space ends a word: ``10 000`` of a treebank becomes ``10000``."""
+    """The words for an aligner, to which a space ends a word: ``10 000`` of a treebank becomes ``10000``.
+
+    A word of spaces alone becomes ``_``, so that later words keep their numbers.
+    """
     return [_SPACE.sub("", word) or "_" for word in words]

@@ -98,6 +98,7 @@ class InlineTags(LabelKind):
             if change in ("lost", "split", "moved"):
                 opening = marked.elements[number].opening
                 self._report(pair, change, marked.tags[opening].xml)
+        # Text inside a code (TMX's `<sub>`, a subflow) is not carried; a person has to translate it.
         for tag in marked.tags:
             if without_subflows(tag) != tag:
                 self._report(pair, "untranslated", tag.xml)
@@ -117,7 +118,8 @@ class TranslationMemory(InlineTags):
     def _units(self) -> Iterator[LabelledPair]:
         for pair in self._corpus.pairs():
             (marked,) = parsed(_marked_source, [(pair.line, pair)], self.labels_path)
-            yield cut_marked(pair, marked, "", self.cut)
+            # Nothing is escaped: `carried` writes text and tags, not a line of markup.
+            yield cut_marked(pair, marked, escaped="", cut=self.cut)
 
     def carried(self, pair: LabelledPair) -> LabelledPair:
         """Write the unit with the tags in both segments."""

@@ -3,12 +3,13 @@
 from typing import Any, NamedTuple
 
 from isoglot.aligners.api import align
-from isoglot.aligners.options import Encoder
+from isoglot.aligners.options import Encoder, aligner_options
 from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.options import option_names
 from isoglot.formats.markup_lines import parse_markup, unescaped
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.markup import InlineTags, cut_marked
-from isoglot.projection.options import project_options
+from isoglot.projection.options import ProjectOptions, project_options
 
 
 class TagProblem(NamedTuple):
@@ -59,7 +60,8 @@ def project_tags(source: str, target: str, **options: Any) -> TaggedTranslation:
     marked = parse_markup(source)
     text, escaped = unescaped(target)
     pair = cut_marked(SentencePair((marked.text, text)), marked, escaped, kind.cut)
-    own = {*type(chosen).model_fields, "languages"}
+    # `links` is both a field of ProjectOptions and an option of ot and pointer: what a caller gives is the option.
+    own = (option_names(ProjectOptions) - aligner_options()) | {"languages"}
     aligner = {name: value for name, value in options.items() if name not in own}
     for first, target_first, window_pair in kind.window_pairs(pair):
         linked = align(list(window_pair.source_words), list(window_pair.target_words), **aligner)

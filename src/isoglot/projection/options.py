@@ -1,4 +1,7 @@
-"""Options of `isoglot project`: a field is an argument in Python and a flag."""
+"""Options of `isoglot project`: a field is an argument in Python and a flag.
+
+In messages ``[[name=value]]`` is an option; each interface writes it in its own way, such as ``--name value``.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -125,6 +128,8 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     """
     suffix = bare_suffix(str(labels))
     languages = options.pop("languages", None)
+    # `links` that a caller gives is the option of ot and pointer; the field `links` is built below. So names that both
+    # have belong to the aligner.
     of_links = aligner_options() | option_names(ReadyLinks)
     own = option_names(ProjectOptions) - of_links
     known = own | of_links

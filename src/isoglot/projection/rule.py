@@ -236,9 +236,9 @@ def _heaviest_piece(
         return ProjectedSpan(None, "lost")
 
     def weight(piece: list[int]) -> tuple[int, int, float]:
-        links_of_words = sum(words[word].links for word in piece if word not in marks)
+        links_without_marks = sum(words[word].links for word in piece if word not in marks)
         links = sum(words[word].links for word in piece)
-        return links_of_words, links, sum(words[word].probability for word in piece)
+        return links_without_marks, links, sum(words[word].probability for word in piece)
 
     kept = max(pieces, key=weight)  # of equal ones the first
     dropped = []

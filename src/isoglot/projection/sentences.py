@@ -15,7 +15,7 @@ from itertools import pairwise, product
 from isoglot.projection.rule import Range
 
 _BEHIND = r"[\"'”’»«)\]）」』]*"
-"""Marks behind the end of a sentence that belong to it; tags go by :mod:`isoglot.projection.punctuation`."""
+"""Marks behind the end of a sentence that belong to it; markup has a rule of its own (``punctuation.py``)."""
 _END = re.compile(rf"[.!?…؟۔।॥]{_BEHIND}(?=\s|$)|[。！？｡]{_BEHIND}")
 """A sentence ends at a mark before white space, in Chinese and Japanese at any."""
 _VARIANCE = 6.8

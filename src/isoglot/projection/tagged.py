@@ -31,6 +31,7 @@ class TaggedWords(LabelKind):
             self.labels_path, language=options.source_language, name=options.format, surface=options.written
         )
         for (_, rows), target_words in self.paired(zip_longest(sentences, self._translations())):
+            # `rows` has for each word its line and (word, tag); `each` passes the second to the function.
             each(lambda row: check_tag(row[1], allowed), rows, self.labels_path)
             words, tags = zip(*(row for _, row in rows), strict=True)
             yield LabelledPair(words=(words, target_words), line=rows[0][0], labels=tags)

@@ -43,7 +43,7 @@ class TagGroup(NamedTuple):
     tags: list[Tag]
     spaces: list[Spaces]  # beside the tags in the source
     # For each tag, the number of its element if that has no words in the source (`<br/>`, `<b></b>`); else None.
-    wordless: list[int | None]
+    wordless_elements: list[int | None]
     boundary: int
     is_inside_word: bool
     text: str  # the whole translation
@@ -66,9 +66,9 @@ class TagGroup(NamedTuple):
         return self.text[self.end : self.end + 1]
 
     @property
-    def stands_alone(self) -> list[bool]:
-        """For each tag, whether it stands alone, or with only tags between it and its end."""
-        return [element is not None for element in self.wordless]
+    def is_wordless(self) -> list[bool]:
+        """For each tag, whether its element is wordless; False for codes that cross elements."""
+        return [element is not None for element in self.wordless_elements]
 
 
 def translation_parts(placed: Placements) -> Iterator[Part]:
@@ -101,7 +101,7 @@ def _tag_groups(placed: Placements) -> Iterator[TagGroup]:
         yield TagGroup(
             tags=[line.marked.tags[number] for number in numbers],
             spaces=[spaces[number] for number in numbers],
-            wordless=[wordless.get(number) for number in numbers],
+            wordless_elements=[wordless.get(number) for number in numbers],
             boundary=word,
             is_inside_word=characters > 0,
             text=text,
@@ -113,9 +113,9 @@ def _tag_groups(placed: Placements) -> Iterator[TagGroup]:
 def _wordless_elements(placed: Placements) -> dict[int, int]:
     """Find the element of each tag that has no words between it and its end in the source.
 
-    ``a <b>c</b> <i><br/></i>`` has the elements ``<b>`` (0), ``<i>`` (1) and ``<br/>`` (2). The tags of ``<b>`` are not
-    in the result; the three tags from ``<i>`` to ``</i>`` have the element 1. Nor are codes of pairs that cross
-    elements, which are placed one by one but do have words between them.
+    ``a <b>c</b> <i><br/></i>`` has the elements ``<b>`` (0), ``<i>`` (1) and ``<br/>`` (2). The three tags from ``<i>``
+    to ``</i>`` have the element 1. The tags of ``<b>`` are left out, and so are codes of pairs that cross elements:
+    they are placed one by one but have words between them.
     """
     marked = placed.line.marked
     crossing: set[int] = set()
@@ -179,9 +179,9 @@ def spaces_around(line: LinkedLine, group: TagGroup) -> list[Space]:
        each tag keeps its own: ``a<br/> c`` becomes ``A<br/> C``.
     2. *Once.* Else the white space of the translation is written once, where the source has some
        (:func:`_slot_of_translation`).
-    3. *Glued.* It goes where the source has none on either side, and the tags touch a word as there: ``Save.<br/>Then``
-       becomes ``Sichern.<br/>Dann`` (:func:`_is_glued`).
-    4. *More.* Beside tags that stand alone, white space of the source is added where the translation has none:
+    3. *Glued.* It is left out where the source has none on either side, and the tags touch a word as there:
+       ``Save.<br/>Then`` becomes ``Sichern.<br/>Dann`` (:func:`_is_glued`).
+    4. *More.* Beside wordless tags, white space of the source is added where the translation has none:
        ``File <ph/> could`` becomes ``Datei <ph/> konnte`` (:func:`_added_spaces`).
     """
     if group.is_inside_word:
@@ -204,7 +204,8 @@ def spaces_around(line: LinkedLine, group: TagGroup) -> list[Space]:
 def source_slots(group: TagGroup) -> list[str | None]:
     """The white space in each slot of a group as the source has it; None where the source says nothing.
 
-    It says nothing about a slot between two tags that did not stand together there.
+    It says nothing about a slot where neither tag had text on that side: they stood directly together, or each beside
+    another tag or an end of the line.
     """
     between = []
     for (left, left_spaces), (right, right_spaces) in pairwise(zip(group.tags, group.spaces, strict=True)):
@@ -255,8 +256,8 @@ def _is_glued(line: LinkedLine, group: TagGroup, slots: Sequence[str | None]) ->
 
     Not between two letters, where words would grow together.
     """
-    first, last = group.wordless[0], group.wordless[-1]
-    if first is None or last is None or not all(group.stands_alone):
+    first, last = group.wordless_elements[0], group.wordless_elements[-1]
+    if first is None or last is None or not all(group.is_wordless):
         return False
     touches_both_sides = slots[0] == "" and slots[-1] == ""
     if not touches_both_sides or any(slots):
@@ -274,8 +275,8 @@ def _slot_of_translation(group: TagGroup, slots: Sequence[str | None]) -> int:
     """Rule 2: the slot of the translation's white space.
 
     That is the slot behind the ends of elements and before the beginnings, if the source has space there; else the
-    first slot where the source has space. Where it has none at all, it says nothing (None) about some slots of tags
-    that stand alone, and these count instead.
+    first slot where the source has space. If the source has no space in any slot, the slots about which it says nothing
+    (None) take their place in a group with a wordless tag.
     """
     outside_elements = len(group.tags)
     for number, tag in enumerate(group.tags):
@@ -283,7 +284,7 @@ def _slot_of_translation(group: TagGroup, slots: Sequence[str | None]) -> int:
             outside_elements = number
             break
     possible = [number for number, slot in enumerate(slots) if slot]
-    if not possible and any(group.stands_alone):
+    if not possible and any(group.is_wordless):
         possible = [number for number, slot in enumerate(slots) if slot is None]
     if not possible or outside_elements in possible:
         return outside_elements
@@ -293,16 +294,16 @@ def _slot_of_translation(group: TagGroup, slots: Sequence[str | None]) -> int:
 def _added_spaces(
     group: TagGroup, slots: Sequence[str | None], chosen: int | None
 ) -> Iterator[tuple[int, str]]:
-    """Rule 4: yield slots and the white space of the source for them, one on each side of a tag that stands alone.
+    """Rule 4: yield slots and the white space of the source for them, one on each side of a wordless tag.
 
     None is added behind an opening bracket or before a closing mark, where the translation begins or ends, in text
     without spaces, or on the side of the slot ``chosen``, which has the translation's white space.
     """
-    if not any(group.stands_alone) or _is_unspaced(group):
+    if not any(group.is_wordless) or _is_unspaced(group):
         return
-    behind_alone = [number for number, alone in enumerate(group.stands_alone, 1) if alone]
-    for first, stop in pairwise([0, *behind_alone, len(slots)]):
-        side = range(first, stop)  # the slots between two tags that stand alone
+    behind_wordless = [slot for slot, is_wordless in enumerate(group.is_wordless, 1) if is_wordless]
+    for first, stop in pairwise([0, *behind_wordless, len(slots)]):
+        side = range(first, stop)  # the slots between two wordless tags
         spaced = next((number for number in side if slots[number]), None)
         if spaced is None or chosen in side:
             continue

@@ -36,7 +36,7 @@ class Vocabulary(tuple[str, ...]):
 
 
 Vocabularies = tuple[Vocabulary, Vocabulary]
-"""The words of the conditioning and of the generated side of a direction."""
+"""The words of two sides: source and target of a model, conditioning and generated side of a direction."""
 
 
 class FlatSide(NamedTuple):

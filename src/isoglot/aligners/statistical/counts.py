@@ -149,14 +149,14 @@ class SlotClasses(NamedTuple):
         return cls(np.zeros(0, np.int32), 0)
 
     @classmethod
-    def of(cls, table: PairTable, classes: PairTable, condition: Words, generated: Words) -> SlotClasses:
-        """Find the pair of classes of each slot of ``table``, as a slot of ``classes``.
+    def of(cls, table: PairTable, class_table: PairTable, condition: Words, generated: Words) -> SlotClasses:
+        """Find the pair of classes of each slot of ``table``, as a slot of ``class_table``.
 
         ``condition``, ``generated``: The class of each word of either side.
         """
         of_slot = np.zeros(len(table.key), np.int32)
-        _locate(table.flat, classes.flat, condition, generated, of_slot)
-        return cls(of_slot, len(classes.key))
+        _locate(table.flat, class_table.flat, condition, generated, of_slot)
+        return cls(of_slot, len(class_table.key))
 
 
 class LinkSums(NamedTuple):
@@ -167,26 +167,26 @@ class LinkSums(NamedTuple):
     class_links: Doubles  # of the pair of classes of each slot; empty without classes
 
     @classmethod
-    def of(cls, links: Doubles, table: PairTable, words: int, classes: SlotClasses) -> LinkSums:
+    def of(cls, links: Doubles, table: PairTable, words: int, slot_classes: SlotClasses) -> LinkSums:
         """Sum the expected ``links`` of the slots; ``words``: Number of generated words."""
         condition, generated = np.zeros(len(table.size)), np.zeros(words)
-        by_class = np.zeros(classes.size)  # of each pair of classes
-        _add_up(links, table.flat, classes.of_slot, (condition, generated, by_class))
-        return cls(condition, generated, _spread(by_class, classes.of_slot))
+        by_class = np.zeros(slot_classes.size)  # of each pair of classes
+        _add_up(links, table.flat, slot_classes.of_slot, (condition, generated, by_class))
+        return cls(condition, generated, _spread(by_class, slot_classes.of_slot))
 
 
 @compiled
-def _locate(table, classes, condition, generated, of_slot):
-    """Write the slot in ``classes`` of each slot's pair of classes; empty slots keep 0."""
+def _locate(table, class_table, condition, generated, of_slot):
+    """Write the slot in ``class_table`` of each slot's pair of classes; empty slots keep 0."""
     for row in range(len(table.size)):
         for slot in range(table.start[row], table.start[row + 1]):
             if table.key[slot] != EMPTY:
-                pair = find(classes.start, classes.key, condition[row], generated[table.key[slot]])
+                pair = find(class_table.start, class_table.key, condition[row], generated[table.key[slot]])
                 of_slot[slot] = np.int32(pair)
 
 
 @compiled
-def _add_up(links, table, classes, sums):
+def _add_up(links, table, class_of_slot, sums):
     """Add the links of each slot to the sums of its conditioning word, its generated word and its pair of classes."""
     condition, generated, by_class = sums
     for row in range(len(table.size)):
@@ -195,14 +195,14 @@ def _add_up(links, table, classes, sums):
             if count > 0.0:  # most are 0, among them those of empty slots
                 condition[row] += count
                 generated[table.key[slot]] += count
-                if len(classes):
-                    by_class[classes[slot]] += count
+                if len(class_of_slot):  # words have classes
+                    by_class[class_of_slot[slot]] += count
 
 
 @compiled
-def _spread(by_class, classes):
+def _spread(by_class, class_of_slot):
     """Return for each slot the sum of its pair of classes."""
-    spread = np.empty(len(classes))
-    for slot in range(len(classes)):
-        spread[slot] = by_class[classes[slot]]
+    spread = np.empty(len(class_of_slot))
+    for slot in range(len(class_of_slot)):
+        spread[slot] = by_class[class_of_slot[slot]]
     return spread

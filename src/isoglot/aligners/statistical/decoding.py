@@ -68,6 +68,7 @@ class BestWords(NamedTuple):
         if not reverse:
             # Links must be sorted by source word, but come sorted by generated, that is target word. Sort by the place
             # of the source word in the text, then of the target word: both as one number, source · tokens + target.
+            # No link leaves its sentence by this sort, so `sentence` stays right.
             source_token = condition.offsets[sentence] + self.word[linked]
             linked = np.sort(source_token * len(self.word) + linked) % len(self.word)
         condition_words = self.word[linked]

@@ -2,14 +2,14 @@
 
     p(a_j = i | m, n) ∝ exp(−λ · |i/n − j/m|),   p(a_j = null) = p0,   p(f_j | e_i) = t(f_j | e_i)
 
-with source positions ``i`` in 1…n, target positions ``j`` in 1…m and the tension λ. These details of the program are
-not in its paper, and the links depend on them:
+with conditioning positions ``i`` in 1…n, generated positions ``j`` in 1…m and the tension λ. These details of the
+program are not in its paper, and the links depend on them:
 
 1. The feature's empirical expectation counts ``j`` from 0, the model's from 1 (``diagonal.py``).
 2. The derivative of log Z divides by a Z computed with ``n`` and ``m`` exchanged, in which an unsigned difference wraps
    around so that its power term vanishes (``positions.py``).
 3. The last of the iterations decodes and does not update.
-4. Of equally probable links null wins, then the first source word.
+4. Of equally probable links null wins, then the first conditioning word.
 
 Only the order of the program's sums is not kept. So where one word stands twice, equally far from the diagonal, the
 link may go to the other occurrence.

@@ -191,8 +191,9 @@ class StatisticalAligner:
         keep: bool = True,
         start: StatisticalAligner | None = None,
     ) -> SentenceAlignments:
-        """Estimate the model and align the same text, in numbers, in lower case where ``lowercase`` asks for it.
+        """Estimate the model and align the same text.
 
+        ``source``, ``target``: Word numbers; if ``lowercase`` is set, the caller has lowercased the words already.
         Without ``keep`` the model is not there afterwards, which takes less time and memory. ``start``: As in
         :meth:`fit`.
         """

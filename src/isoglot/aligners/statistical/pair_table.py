@@ -193,7 +193,10 @@ def _occurrences(ids, offsets, cursor, sentences):
 
 
 def word_ranges(first: Ints) -> list[tuple[int, int]]:
-    """Cut the conditioning words into ranges of about as many :func:`occurrences`; very frequent words stand alone."""
+    """Cut the conditioning words into ranges that have about equally many tokens each.
+
+    A very frequent word is a range of its own. ``first``: Of :func:`occurrences`.
+    """
     cuts = np.searchsorted(first, np.linspace(0, first[-1], _RANGES + 1))
     return list(pairwise(np.unique([0, *cuts.tolist(), len(first) - 1]).tolist()))
 

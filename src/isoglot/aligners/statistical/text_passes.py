@@ -263,18 +263,18 @@ def visit(
         # Views of the batch's own contributions: what is written to them is written to `contributed`.
         first_entry = contributed.entries[batch.sentences.start]
         end_entry = contributed.entries[batch.sentences.stop]
-        links = contributed.links[first_entry:end_entry]
-        null = BothDirections(
+        contributed_links = contributed.links[first_entry:end_entry]
+        contributed_null = BothDirections(
             contributed.null.forward[batch.target_tokens], contributed.null.reverse[batch.source_tokens]
         )
-        posteriors = _probabilities(batch, slots, learned, links, null)
+        posteriors = _probabilities(batch, slots, learned, contributed_links, contributed_null)
         log_likelihood = np.zeros(len(batch.source.offsets) - 1)
         for k, (condition, generated, _) in enumerate(batch.directions):
             forward_backward(
                 condition, generated, *posteriors[k], jumps[k], expected.jumps[k], log_likelihood
             )
             require_possible(log_likelihood)
-            _keep_null(condition, generated, posteriors[k].null, null[k])
+            _keep_null(condition, generated, posteriors[k].null, contributed_null[k])
         # Compiled loops run in threads side by side, so only one at a time adds to the shared links.
         with expected.adding:
             _combine(
@@ -283,7 +283,7 @@ def visit(
                 slots,
                 posteriors.forward.links,
                 posteriors.reverse.links,
-                links,
+                contributed_links,
                 expected.links,
             )
 
