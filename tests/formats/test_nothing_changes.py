@@ -296,3 +296,26 @@ def test_a_carriage_return_in_a_cell_and_a_mark_at_the_start_of_a_text_survive(t
     run("filter", table, "--aligner", "none", "--out", tmp_path / "b.jsonl")
     (row,) = map(json.loads, (tmp_path / "b.jsonl").read_text().splitlines())
     assert row["source"] == "\ufeffa"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        (
+            "a.tsv",
+            "en\tde\n\ufeffHello\tHallo\n",
+            ["--header", "--column", "source=en", "--column", "target=de"],
+        ),
+        ("a.csv", "sep=;\n\ufeffHello;Hallo\n", []),
+        ("a.csv", "\ufeff\ufeffHello,Hallo\n", []),
+        ("a.tsv", "\ufeff\ufeffHello\tHallo\n", []),
+    ],
+    ids=["header", "preamble", "mark and mark", "mark without a form"],
+)
+def test_a_mark_at_the_start_of_the_first_row_is_doubled_only_at_the_start_of_the_file(
+    tmp_path: Path, name: str, text: str, options: list[str]
+) -> None:
+    path, out = tmp_path / name, tmp_path / f"out_{name}"
+    path.write_text(text)
+    run("filter", path, *options, "--aligner", "none", "--out", out)
+    assert out.read_text() == text

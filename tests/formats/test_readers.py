@@ -13,7 +13,7 @@ from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats import line_files as streams
-from isoglot.formats.readers import read
+from isoglot.formats.readers import read, source_pairs
 from isoglot.formats.sources import Source, resolve_format, sources_from
 
 
@@ -175,12 +175,25 @@ TWICE = "one column .*two fields"
         ("a.jsonl", '{"x": "a"}\n', {"columns": {"source": "x", "target": "x"}}, TWICE),
         ("a.tsv", "a\tb\n", {"columns": {"source": -1}}, r'-1 .*set columns=\{"source": NUMBER\}'),
         ("a.csv", "source,source,target\na,b,c\n", {"header": True}, "2 columns .*'source'"),
+        (
+            "a.tsv",
+            "en\tde\na\tb\n",
+            {"header": True, "columns": {"source": 0, "target": 5}},
+            r"a\.tsv:1: got column 5 for the target, but the header has 2",
+        ),
     ],
 )
 def test_columns_that_cannot_be_meant(tmp_path, name, text, options, named):
     path = write(tmp_path, name, text)
     with pytest.raises(InputError, match=named):
         list(read(Source(path=str(path), source_language="en", target_language="de", **options)))
+
+
+def test_a_column_behind_the_header_is_refused_for_whole_rows_too(tmp_path):
+    path = write(tmp_path, "a.tsv", "en\tde\na\tb\n")
+    source = Source(path=path, format="tsv", header=True, columns={"source": 0, "target": 5})
+    with pytest.raises(InputError, match="got column 5 for the target"):
+        list(source_pairs(source))
 
 
 def test_aligned_three_ways(tmp_path):

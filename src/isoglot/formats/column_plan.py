@@ -82,7 +82,12 @@ def _outermost(column: str, names: Sequence[str], *, nested: bool = True) -> str
 def _column_problem(column: int | str, role: str, names: Sequence[str] | None, *, nested: bool) -> str:
     """Why a column cannot be read; empty if it can."""
     if isinstance(column, int):
-        return f"got column {column} for the {role}, but columns count from 0" if column < 0 else ""
+        if column < 0:
+            return f"got column {column} for the {role}, but columns count from 0"
+        # In records (`nested`), a number is the name of a column: 5 is "5".
+        if not nested and names is not None and column >= len(names):
+            return f"got column {column} for the {role}, but the header has {len(names)}, counted from 0"
+        return ""
     if names is None:
         return f"column {column!r} is a name, but the file has no header (if it has: [[header=True]])"
     name = _outermost(column, names, nested=nested)

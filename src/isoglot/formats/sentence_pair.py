@@ -263,8 +263,8 @@ class SentencePair(Tabular):
         """
         row = given.row_with_texts(self.texts)
         added: dict[str, Any] = {}
-        # A row that has the words as a list, whatever the column is called, does not need them twice.
-        if any(self.words) and list(self.source_words) not in row.values():
+        # A row that has the words of both sides as lists, whatever the columns are called, does not need them twice.
+        if any(words and list(words) not in row.values() for words in self.words):
             added |= self._word_columns()
         values = self.row_values()
         for name in ("source_language", "target_language"):

@@ -84,6 +84,7 @@ class TableWriter:
         self._comma = comma
         self._moses = len(paths) == 2
         self._form: TableForm | None = None  # of the output, once its head is written
+        self._head = ""  # everything that was written before the first row
         self._width = -1  # cells of each row without our values; -1 before the first row
         self._has_warned = False  # of values for which the file has no room
         self._with_ends = 0  # cells in which a tab or line end became a space
@@ -100,9 +101,10 @@ class TableWriter:
         before = self.head(pair, list(values))
         if self._width < 0:
             self._width = len(cells)
-            # A reader drops a byte order mark at the start of a file. If the first text begins with one, and nothing
-            # stands before it, another one is written, which is dropped in its place.
-            if cells[0].startswith(_MARK) and not before:
+            # A reader drops a byte order mark at the start of a file. If the first text begins with one, and no head
+            # stands before the text, another mark is written, which is dropped instead. The head may be here, in
+            # `before`, or in the file already.
+            if cells[0].startswith(_MARK) and not self._head:
                 before = _MARK
         first_names = self._form.names if self._form is not None else None
         if len(cells) != self._width or names != first_names:
@@ -127,10 +129,11 @@ class TableWriter:
         if self._moses or self._form is not None:
             return ""
         self._form = self._form_of(pair.given.table if pair.given is not None else None)
-        if self._form.names is None:
-            return self._form.preamble
-        header = list(self._form.names)
-        return self._form.preamble + self._line([*header, *FreeNames(self._path)(names, header)])
+        self._head = self._form.preamble
+        if self._form.names is not None:
+            header = list(self._form.names)
+            self._head += self._line([*header, *FreeNames(self._path)(names, header)])
+        return self._head
 
     def warn(self) -> None:
         """Report in how many cells tabs and line ends became spaces."""
