@@ -12,6 +12,7 @@ from tuned_models import TAGGED, TOPICS, tuned
 
 import isoglot as iso
 from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.results.confusion import Confusion, ConfusionMatrix
 
 
 def test_three_ways_to_the_same_counts(tmp_path: Path) -> None:
@@ -75,3 +76,12 @@ def test_words_without_a_tag_and_rows_without_a_label_do_not_count() -> None:
     assert iso.confusion(tagged).to_dict() == {"all": {"NOUN": {"NOUN": 1}}}
     labelled = [{"label": "a", "prediction": "b"}, {"label": None, "prediction": "c"}]
     assert iso.confusion(labelled).to_dict() == {"all": {"a": {"a": 0, "b": 1}, "b": {"a": 0, "b": 0}}}
+
+
+def test_counts_of_several_splits_are_refused(tmp_path: Path) -> None:
+    matrix = ConfusionMatrix.of(["a", "b"], ["a", "a"])
+    for split in ("dev", "test"):
+        about = {"task": "xnli", "split": split, "checkpoint_hash": "1"}
+        Confusion({"de": matrix}, about).write(tmp_path / f"{split}-de.confusion.json")
+    with pytest.raises(ConfigurationError, match="predictions of several models, tasks or splits"):
+        iso.confusion(tmp_path)

@@ -53,6 +53,16 @@ def test_rows_that_name_their_split_are_learned_from_or_chosen_by(tmp_path: Path
     assert sorted([*train["text"], *held_out["de"]["text"]]) == [*"012345"], "rows of the test set stay out"
 
 
+@pytest.mark.parametrize("select", ["source", "last"])
+def test_no_share_is_held_out_beside_rows_that_are_named_dev(tmp_path: Path, select: str) -> None:
+    names = ["train"] * 8 + ["dev"] * 2
+    rows = [{"text": str(n), "label": "ab"[n % 2], "split": split} for n, split in enumerate(names)]
+    task = build_task("text_classification", [json_lines(tmp_path / "a.jsonl", *rows)])
+    options = FinetuneOptions.build(dev_fraction=0.25, select=select)
+    train, held_out = training_rows(task, ["de"], options, seed=1)
+    assert (train["text"][:], held_out["de"]["text"][:]) == ([*"01234567"], [*"89"])
+
+
 def test_held_out_groups_stay_whole() -> None:
     data = Dataset.from_dict({"first": list("aabbccddee"), "n": list(range(10))})
     kept, held = hold_out(data, 0.4, together="first", seed=1)

@@ -91,3 +91,22 @@ def test_rows_without_a_label_and_untranslated_ones_are_left_out(tmp_path: Path)
         ConfigurationError, "fr.jsonl", "'maybe'", "entailment, neutral, contradiction, contradictory"
     ):
         XNLI(wrong).load("fr", "test")
+
+
+@pytest.mark.parametrize(
+    ("labels", "label"),
+    [
+        (["entailment", "neutral", "contradictory"], "contradictory"),
+        (["LABEL_0", "LABEL_1", "LABEL_2"], "LABEL_1"),
+    ],
+)
+def test_the_labels_of_a_trained_model_stay_as_they_are(
+    tmp_path: Path, labels: list[str], label: str
+) -> None:
+    table = json_lines(tmp_path / "table.jsonl", {"first": "a", "second": "b", "label": label})
+    own_format = tmp_path / "xnli.tsv"
+    own_format.write_text(f"a\tb\t{label}\n")
+    for path in (table, str(own_format)):
+        task = XNLI(DataSource([path]))
+        task.know(labels)
+        assert task.load("de", "test")["label"][:] == [label]

@@ -104,7 +104,7 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
 
 
 def _read(folder: Path) -> Confusion:
-    """Read the counts that lie below a folder of predictions, which must be of one model and task."""
+    """Read the counts that lie below a folder of predictions, which must be of one model, task and split."""
     if folder.is_dir():
         files = sorted(folder.rglob(f"*{ENDING}"))
     elif folder.is_file():
@@ -124,7 +124,7 @@ def _read(folder: Path) -> Confusion:
     if len(identities) > 1:
         folders = ", ".join(map(str, dict.fromkeys(file.parent for file in files)))
         raise ConfigurationError(
-            f"{folder}: predictions of several models or tasks, in {folders}; name one folder"
+            f"{folder}: predictions of several models, tasks or splits, in {folders}; name one folder"
         )
     languages: dict[str, ConfusionMatrix] = {}
     for counts in found:

@@ -116,10 +116,11 @@ def evaluate(
             announce(rows[language])
         else:
             dataset = datasets.pop(language)
-            # Rows that a column of splits chose were not in training, though the model may have learned from other
-            # rows of the same file.
-            has_split_column = split != "train" and split_column(dataset) is not None
-            was_trained_on = not has_split_column and _trained_on(about, language, content[language])
+            # A column of splits keeps the rows of dev and test out of training, though the model may have learned
+            # from other rows of the same file.
+            has_split_column = split_column(dataset) is not None
+            is_kept_out = has_split_column and split != "train"
+            was_trained_on = not is_kept_out and _trained_on(about, language, content[language])
             remark = " (training data of this model)" if was_trained_on else ""
             report.note(f"{name} {split}{remark}")
             scores, predictions = measure(dataset, language=language, progress=partial(report.progress, name))
@@ -175,7 +176,7 @@ def _evaluations(
     """
     changed = options.model_dump(include=_CHANGE_FIGURES, exclude_defaults=True)
     inherited = inherited_options(task, about) if isinstance(task, TrainableTask) else {}
-    shared = {
+    fields_of_all_languages = {
         "run": options.run or str(about["run"]),
         "task": task.name,
         "split": split,
@@ -186,7 +187,7 @@ def _evaluations(
         "changes": Result.in_order(changes_of(checkpoint, about)),
     }
     inputs = {
-        "checkpoint": shared["checkpoint_hash"],
+        "checkpoint": fields_of_all_languages["checkpoint_hash"],
         "task": describe_task(task),
         "precision": options.precision,
         "language_ids": options.language_ids,
@@ -196,7 +197,7 @@ def _evaluations(
     evaluations = {}
     for language, data in content.items():
         evaluations[language] = Evaluation(
-            {**shared, "language": language},
+            {**fields_of_all_languages, "language": language},
             {**inputs, "language": language, "data": data},
             key_of({"data": data}),
         )

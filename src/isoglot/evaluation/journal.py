@@ -83,13 +83,16 @@ class Evaluation:
 
 
 def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) -> None:
-    """Refuse a folder in which another model, or this model with other options, has predictions of the same data.
+    """Refuse a folder in which another model has predictions of the same task, language and split.
+
+    This model with other options counts as another one.
 
     Raises:
         ConfigurationError: The predictions would be overwritten.
     """
     stem = evaluation.stem(folder, task)
-    # The same model may write again, and so may an evaluation that is equal in everything.
+    # The owner may write again. The key is compared too, for an entry whose owner is missing, or was made when the
+    # model had another card: the options in an owner leave out those that the card has.
     key, _, owner = _noted(folder, evaluation.place).partition(" ")
     if submission.written(stem) and owner != evaluation.owner and key != evaluation.key:
         raise ConfigurationError(

@@ -141,6 +141,7 @@ def _frame_of(rows: RowTable, results: Mapping[str, list[Any]], samples: Mapping
     """Return the user's data with the results as more columns; the frame of a :class:`ResultList`.
 
     ``samples``: A possible value of each result, by which a column without rows gets its type.
+    The last argument, the list of results that a :class:`ResultList` passes, is not needed.
     """
     return rows.with_columns(results, samples)
 

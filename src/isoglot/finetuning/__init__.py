@@ -12,8 +12,10 @@ The words of this room:
 
 - *run*: one fine-tuning with one seed, in one folder. A *sweep* makes several runs, reported one by one.
 - *grid*: the combinations of settings with several values, within one run; the best is kept.
-- *row*: one input of the model. A long question becomes several rows.
-- *group*: rows that share a batch: the code-switched copies of one original, else a single row.
+- *row*: a row of the data, one example; once it is encoded (``train.py``, ``selection.py``, and ``grouped`` and
+  ``LengthOrder`` of ``data.py``), one input of the model. A long question has one row of the data, several encoded.
+- *group*: encoded rows that share a batch: the code-switched copies of one original, else a single row. ``task.group``
+  is something else: columns whose equal values stay together when data are divided.
 - *item*: what the mean of a loss is over: a word with a label in tagging, a row in classification.
 - *step*: one update of the weights, from one forward pass or, with ``gradient_accumulation``, from several.
 - *selection*: the development score by which the checkpoint is kept.

@@ -93,8 +93,8 @@ def training_rows(
     1. Code-switching: each row is matched with its original in the language ``pivot``, before any row is held out.
     2. Development rows of the data themselves: a column may name the split of each row, ``train`` or ``dev``. Those of
        ``dev`` are the development data; the reader of the training data has left them out.
-    3. Else, with ``dev_fraction``, a random share of the rows is held out, unless there are development data. It is
-       held out with ``select="last"`` too, where nothing reads it.
+    3. Else, with ``dev_fraction``, a random share of the rows is held out, unless there are development data. With
+       ``select="last"`` nothing reads the share, but it is held out too, so that the training rows are the same.
     4. Code-switching: each training row becomes its copies.
     5. ``max_train_examples`` is shared among the languages: each gives its first rows.
 
@@ -117,7 +117,9 @@ def training_rows(
                 )
             rows, originals = with_ids(rows, load_rows(task, options.pivot, "train"))
         dev = None
-        if options.select != "last" and split_column(rows) is not None:  # 2
+        # With `select="last"` the development rows matter only because no share is held out beside them.
+        needs_dev = options.select != "last" or options.dev_fraction > 0
+        if needs_dev and split_column(rows) is not None:  # 2
             dev = _dev_by_column(task, code)
         if dev is not None:
             held_out[code] = dev

@@ -85,7 +85,8 @@ class FineTuning:
     ) -> None:
         """Take the arguments of :func:`isoglot.finetune`, with a task and settings that are made already.
 
-        ``train``: The settings; ``checkpoint`` is kept as a folder, or as the name on the hub or of a function.
+        ``checkpoint``: Kept as a folder, or as the name on the hub or of a function.
+        ``train``: The settings.
         ``swept``: Values of a sweep. Reports name the run by them, even by a value that is the default.
         """
         if not isinstance(task, TrainableTask):
@@ -144,6 +145,7 @@ class FineTuning:
                 return self.folder / CHECKPOINT
             require_writable(self.folder, folder=True)  # 2
             require_own(self.folder / CHECKPOINT)
+            # `keep`: the folder itself stays if it was there before.
             if is_main and state == "new" and existed:
                 clear(self.folder, keep=True)
             try:

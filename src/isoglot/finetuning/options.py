@@ -71,7 +71,7 @@ class FinetuneOptions(Options):
     setting: Literal["zero_shot", "translate_train", "code_switch", "code_switch_and_originals"] = option(
         "zero_shot",
         "Experimental setup, recorded with the run; code_switch mixes translations with their originals, "
-        "code_switch_and_originals also keeps the translations.",
+        "code_switch_and_originals also keeps the translations as they were (the originals in its name).",
     )
     pivot: str = option(
         "en",
@@ -155,7 +155,7 @@ class FinetuneOptions(Options):
         """Number of rows that one training example becomes; all of them share a batch.
 
         Without code-switching it is the row itself. ``code_switch`` makes two rows of a translation and its original,
-        mixed each way; ``code_switch_and_originals`` adds a third.
+        mixed each way; ``code_switch_and_originals`` adds the translation itself.
         """
         return {"code_switch": 2, "code_switch_and_originals": 3}.get(self.setting, 1)
 

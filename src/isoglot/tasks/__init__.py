@@ -14,6 +14,7 @@ its facts (:class:`TaskFacts`) and has a line in :data:`TASKS`. ``metrics/`` has
 - *heads*: kinds that can use each other's fine-tuned models have equal ``heads``: ``xquad`` and ``mlqa``.
 - *gold*: the right labels, answers or links, as the data give them.
 - *card*: what a checkpoint was made from, read from the files beside it (``cards.py``).
+- *[[name]]*, *[[name=value]]* in a message: an option, shown as the caller writes it, ``--name`` or ``name=``.
 """
 
 from __future__ import annotations

@@ -128,9 +128,10 @@ def split_pair(language: str) -> tuple[str, str]:
     if subtags[0].islower():  # 1
         while count < len(subtags) and _SCRIPT_OR_REGION.fullmatch(subtags[count]):
             count += 1
-    if subtags[count : count + 1] in ([], ["x"]):  # 2
+    rest = subtags[count:]
+    if not rest or rest[0] == "x":  # 2, or nothing follows
         return language, ""
-    return "-".join(subtags[:count]), "-".join(subtags[count:])
+    return "-".join(subtags[:count]), "-".join(rest)
 
 
 def locations_of(task: Task, language: str, split: str) -> list[Location]:

@@ -104,9 +104,9 @@ class ClassificationTask(HeadTask):
     ) -> list[EncodedRow]:
         """Encode each example as one row, with the special tokens of the tokenizer's own template.
 
-        A label that the model does not have gets the number 0. Only development data have such labels: they are loaded
-        before there is a model, whose labels :meth:`load` would require. Their numbers are read by no score, which
-        compares the labels themselves.
+        A label that the model does not have gets the number 0. Only development data can have such labels: they are
+        loaded before there is a model, when :meth:`load` cannot refuse them yet. No score reads the number: scores
+        compare the labels themselves.
         """
         del training
         number_of = {label: number for number, label in enumerate(model_labels(model))}

@@ -84,7 +84,10 @@ class HeadTask:
         self.know(None)
 
     def know(self, labels: Sequence[str] | None) -> None:
-        """Take the labels of the head; after this, data with other labels are refused."""
+        """Take the labels of the head; after this, data with other labels are refused.
+
+        ``None``, at the start, names no labels: a classifier then takes any, a tagger those it ``allowed`` already.
+        """
 
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
         """Copy the task, with the values that the model was fine-tuned with for options that were not given.
@@ -113,17 +116,20 @@ class HeadTask:
 
         A place may be asked for in part only, such as the last fifth of its rows as development data.
         """
-        tag = self.language_of(language)
+        row_language = self.language_of(language)
         parts = []
         for location in self.data.find(language, split):
             path = location.path
             if location.on_hub:
+                # The name of a configuration on the hub may need the whole pair: `MLQA.{context}.{question}`.
                 rows = read_hub(location, self.hub, self.schema, language=language, split=split)
             elif location.rows is not None or self.is_table(path):
                 role = f"{self.name} data"
-                rows = read_table(path, self.schema, language=tag, split=split, role=role, rows=location.rows)
+                rows = read_table(
+                    path, self.schema, language=row_language, split=split, role=role, rows=location.rows
+                )
             else:
-                rows = self.read_file(location, tag, split)
+                rows = self.read_file(location, row_language, split)
             rows = rows_of_split(rows, split, source=f"{self.name}: {path}")
             if not location.whole:
                 rows = take_part(rows, location.start, location.stop, group=group_column(rows, self.group))

@@ -34,11 +34,12 @@ class PairTask(ClassificationTask):
         1. Rows without a label are left out.
         2. Rows of PAWS-X with an untranslated sentence are left out, unless the option ``untranslated`` keeps them.
         3. Labels are replaced by the task's spelling, ``contradictory`` by ``contradiction``. The labels of a trained
-           model stay as they are, even if the task has no such label (``LABEL_0`` of a model on the hub).
+           model stay as they are, even if the task spells them otherwise (``contradictory`` of a model on the hub) or
+           has no such label (``LABEL_0``).
         """
         dataset = super().load(language, split)
         labels = list(dataset["label"])
-        spelling_of = {label: label for label in self._allowed or ()} | dict(self.spellings)  # 3
+        spelling_of = self._spelling_of()  # 3
         unknown = set(labels) - set(spelling_of) - {NO_LABEL}
         if unknown:
             raise ConfigurationError(
@@ -68,10 +69,14 @@ class PairTask(ClassificationTask):
         return read_pairs(
             location.path,
             language=language,
-            labels=self.spellings,
+            labels=self._spelling_of(),
             allowed=self._allowed,
             untranslated=self._untranslated_text,
         )
+
+    def _spelling_of(self) -> dict[str, str]:
+        """Return each label that data may have, with the label of the head that it means."""
+        return dict(self.spellings) | {label: label for label in self._allowed or ()}
 
     @property
     def _untranslated_text(self) -> str | None:

@@ -210,6 +210,7 @@ class QuestionTask(HeadTask):
             # MLQA's rules are those of the language, whatever the script: `zh` of `zh-Hant`.
             return answer_score(gold, predicted, mlqa_language=code.partition("-")[0])
         scores = answer_score(gold, predicted)
+        # Only the plain codes have MLQA scores beside SQuAD's: `zh-Hant` has none.
         if code not in MLQA_LANGUAGES:
             return scores
         mlqa_scores = answer_score(gold, predicted, mlqa_language=code)

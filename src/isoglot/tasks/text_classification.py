@@ -43,6 +43,7 @@ class TextClassification(ClassificationTask):
     schema = LABELLED
     texts = ("text",)
     group: ClassVar[tuple[str, ...]] = ("id",)
+    """Rows of one id, such as versions of one text, stay together when data are split."""
     hub = HubSpec("mteb/amazon_massive_intent", "{language}", {"label": "label_text"})
     presets: ClassVar = {"xtreme": {**XTREME, "epochs": 5}}
 
@@ -92,7 +93,7 @@ class TextClassification(ClassificationTask):
         for name in _COLUMNS:
             values = [row.get(name) for row in rows]
             if name == "language":  # 2
-                values = [tag or language for tag in values]
+                values = [row_language or language for row_language in values]
             if None not in values or (name == SPLIT and any(values)):  # 3
                 columns[name] = values
         return Dataset.from_dict(columns, features=Features({name: _COLUMNS[name] for name in columns}))

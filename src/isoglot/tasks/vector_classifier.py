@@ -320,4 +320,4 @@ def tokenizer_for(checkpoint: str | Path) -> Any:
 
 
 Frozen = Literal["vectors"]
-"""Values of the option ``frozen``: the parts of an encoder that are not trained."""
+"""Values of the option ``frozen``; with ``vectors`` only a classifier of sentence vectors is trained, no encoder."""

@@ -25,7 +25,7 @@ from isoglot.tasks.features import StepProgress
 
 _WINDOW = 256
 """Sentence pairs that are aligned at a time, after which progress is reported."""
-_GOLD = Features(
+_GOLD_COLUMNS = Features(
     {**{name: ALIGNED[name] for name in ("source_words", "target_words")},
      **dict.fromkeys(("sure", "possible"), ALIGNED["links"])}
 )  # fmt: skip
@@ -43,7 +43,7 @@ class WordAlignmentTask:
             encoder, else itermax.
         layer: Number of the layer whose vectors are compared; by default what ``isoglot tune`` chose, else the
             method's.
-        base: Number of the first word of a sentence in the file.
+        base: Number of the first word of a sentence in the file, 0 or 1; by default that of the file's format.
         aligner: Further options of :class:`isoglot.aligners.embedding.aligner.EmbeddingAligner`; a method or layer here
             counts more than the ones above.
 
@@ -57,7 +57,7 @@ class WordAlignmentTask:
     base: int | None = None
     aligner: dict[str, Any] | None = None
     primary_metric: ClassVar[str] = "aer"
-    schema: ClassVar[Features] = _GOLD
+    schema: ClassVar[Features] = _GOLD_COLUMNS
 
     def __post_init__(self) -> None:
         """Refuse options that the aligner does not take, before anything is measured."""
@@ -78,7 +78,7 @@ class WordAlignmentTask:
         source, target = split_pair(language)
         languages = (source, target) if target else None
         pairs = gold_pairs(path, limit=None, languages=languages, base=self.base)
-        columns: dict[str, list[Any]] = {name: [] for name in _GOLD}
+        columns: dict[str, list[Any]] = {name: [] for name in _GOLD_COLUMNS}
         for pair in pairs:
             columns["source_words"].append(list(pair.source_words))
             columns["target_words"].append(list(pair.target_words))
@@ -96,7 +96,7 @@ class WordAlignmentTask:
                 f"got base {self.base}, but links of data in memory count words from 0; leave it out"
             )
         if "possible" not in rows.features:
-            rows = rows.add_column("possible", [[] for _ in rows], feature=_GOLD["possible"])
+            rows = rows.add_column("possible", [[] for _ in rows], feature=_GOLD_COLUMNS["possible"])
         gold = _gold(rows)
         require_sure(any(links.sure for links in gold), self.data.describe())
         words = zip(rows["source_words"], rows["target_words"], strict=True)
