@@ -22,7 +22,7 @@ from isoglot.cli.spelling import FlagSpelling
 from isoglot.core.checks import shortened
 from isoglot.core.errors import ConfigurationError, InputError, Problem
 from isoglot.core.named_options import spelled, spelled_by
-from isoglot.core.options import Options, OutputFile, option
+from isoglot.core.options import FileName, Options, OutputFile, option
 from isoglot.tasks import TASKS, task_options
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -93,6 +93,7 @@ class Cut(Options):
     limits: dict[str, int] = option({}, "Longest word of each language.", flags=None)
     unit: str | None = option(None, "Unit of the limits.", only_with="limits")
     out: OutputFile | None = option(None, "File to write.")
+    key: FileName | None = option(None, "Part of a file's name.")
 
 
 def test_errors_and_their_problems_are_shown_by_the_front_end_that_they_leave() -> None:
@@ -146,6 +147,9 @@ def test_brackets_of_a_user_stay_as_they_are() -> None:
         ({"limits": {"longest": "x"}}, "`limits`: got 'x'; it should be a valid integer"),
         ({"out": ""}, "`out`: '' names a folder; name a file to write, for example out.txt"),
         ({"out": "runs/"}, "`out`: runs/ names a folder; name a file to write, for example runs/out.txt"),
+        ({"out": "[[a]]/"}, "`out`: [[a]]/ names a folder; name a file to write, for example [[a]]/out.txt"),
+        ({"out": f"[[a]]{'x' * 255}"}, "`out`: [[a]]xxx"),
+        ({"key": "[[a]]/b"}, "`key`: got '[[a]]/b', which names a file or folder"),
         ({"out": 5}, "`out`: got 5; it should be a path"),
         ({"out": ["a"]}, "`out`: got ['a']; it should be a path"),
         (

@@ -187,13 +187,14 @@ def test_a_dry_run_refuses_labels_that_the_papers_table_does_not_have() -> None:
         value = partial(add_sum, lab, "one", os.devnull, 1)
         lab.cell("weam:Table2", row="weaam", column="de", value=value)
         lab.cell("weam:Table2", row="weam", column="fr", value=value)
+        lab.cell("WEAM:Table2", row="nope", column="de", value=value)
         lab.cell("weam:Table9", row="weam", column="de", value=value)
         lab.cell("weam:Table2", row="weam", column="de", value=value)
 
     with pytest.raises(ConfigurationError) as raised:
         inspect_programs([_one_cell(measure)])
-    assert len(raised.value.problems) == 3
-    for text in ("mine/table: weam:Table2: row 'weaam'", "column 'fr'", "'weam:Table9'"):
+    assert len(raised.value.problems) == 4
+    for text in ("mine/table: weam:Table2: row 'weaam'", "row 'nope'", "column 'fr'", "'weam:Table9'"):
         assert text in str(raised.value)
 
 

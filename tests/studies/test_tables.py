@@ -328,6 +328,22 @@ def test_a_cell_with_a_mistake_leaves_the_tables_of_the_other_cells(tmp_path: Pa
             inspect_programs([program])
 
 
+def test_a_cell_without_a_place_in_the_papers_table_leaves_the_tables_of_the_other_cells(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "log").touch()
+
+    def table(lab: Lab) -> None:
+        for row in ("weam", "nope"):
+            value = partial(add_sum, lab, row, str(tmp_path / "log"), 70)
+            lab.cell("weam:Table2", row=row, column="de", value=value)
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
+    made(program)
+    folder = write_study(program, even_without_numbers=False).folder
+    assert [(cell.row, cell.value) for cell in read_cells(folder / "cells.jsonl")] == [(("weam",), 70)]
+
+
 def test_a_number_that_no_step_measured_is_a_cell_and_no_result(tmp_path: Path) -> None:
     (tmp_path / "log").touch()
 

@@ -329,7 +329,8 @@ def _nested(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) 
     1. A field that is given by its own name takes its value unchanged, even where a model could be filled.
     2. Otherwise a field that holds a model takes those values that the outer model does not have: a name that both
        have belongs to the outer model.
-    3. A field that holds a union takes the model that the tag among the values names, or else the first one.
+    3. A field that holds a union takes the model that the user's tag names, or else the first one. Only a tag that is
+       declared as an ``option`` can be given: an ``internal`` tag among the values is refused as an unknown key.
     4. A model without values is left out, so that the field's default applies; a required field gets an empty model,
        which is filled with its own defaults.
     """

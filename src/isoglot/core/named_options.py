@@ -108,7 +108,10 @@ def yaml_text(value: Any) -> str:
 
 
 def _is_plain_yaml(text: str) -> bool:
-    """Whether a recipe reads a text in a list without quotes as this text; ``no`` is one, by YAML 1.2."""
+    """Whether a text needs no quotes: a recipe reads ``[text]`` as a list of exactly this text.
+
+    ``no`` needs none, because YAML 1.2 does not read it as false.
+    """
     from ruamel.yaml import YAML  # noqa: PLC0415 - for few messages
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 

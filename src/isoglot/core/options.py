@@ -1,5 +1,7 @@
 """Options of verbs, declared once: a field of a model is a flag, a recipe key, a line of help and a row in the docs.
 
+A verb is a function of ``isoglot`` with the command of the same name, such as ``align``.
+
 The first half has the types that fields share (`Count`, `OutputFile`), then come `Options` and `option`, which declare
 a model, and last the functions that read a declared model, for flags, suggestions and pages of reference.
 """
@@ -34,8 +36,8 @@ def one_component(name: str) -> str:
     """Return the name if it can be one component of a path, and raise a ValueError otherwise."""
     if name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > _LONGEST_COMPONENT:
         raise ValueError(
-            f"got {name!r}, which names a file or folder: leave out / and \\0, and do not use . or .. alone "
-            f"or more than {_LONGEST_COMPONENT} bytes"
+            f"got {literal(repr(name))}, which names a file or folder: leave out / and \\0, and do not use . or "
+            f".. alone or more than {_LONGEST_COMPONENT} bytes"
         )
     return name
 
@@ -48,10 +50,11 @@ def file_path(path: str | Path) -> Path:
     # The path of an empty text is the current folder, and so is that of a dot.
     if str(path).endswith("/") or Path(path) == Path():
         example = Path(path) / "out.txt"
-        raise ValueError(f"{path or repr('')} names a folder; name a file to write, for example {example}")
+        named, example_text = literal(str(path)) or repr(""), literal(str(example))
+        raise ValueError(f"{named} names a folder; name a file to write, for example {example_text}")
     if (size := len(os.fsencode(Path(path).name))) > LONGEST_NAME:
         raise ValueError(
-            f"{path} has a name of {size} bytes, and {LONGEST_NAME} are possible; choose a shorter one"
+            f"{literal(str(path))} has a name of {size} bytes, and {LONGEST_NAME} are possible; choose a shorter one"
         )
     return Path(path)
 
@@ -201,9 +204,9 @@ def option(
     ``group``: Heading in `--help` under which the flag stands.
     ``metavar``: Placeholder of the value in `--help`, where the type does not say enough.
     ``commas``: Several values are written with commas in one flag (``--seed 1,2,3``) instead of by repeating it.
-    ``needs``: Words for a choice that the option needs and no field of this model holds: a transformation (``"trans"``)
-        or kinds of data (``"bitext and aligned"``). The model does not check it;
-        :mod:`isoglot.derivation.idle_options` does.
+    ``needs``: What else must be chosen for the option to have an effect, if no field of this model holds that choice,
+        in words: a transformation (``"trans"``) or kinds of data (``"bitext and aligned"``). The model does not check
+        it; :mod:`isoglot.derivation.idle_options` does.
     ``only_with``: The option of the same model that must be set too (``"phrases"``), or the values of it with which
         this option works (``"engine=ray"``, ``"kind=nli|paws"``). Without them the model refuses the option.
     ``bounds``: More arguments of pydantic's ``Field``: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``, ``exclude``.

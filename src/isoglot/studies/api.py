@@ -58,6 +58,7 @@ def study(  # noqa: PLR0913 - the face names what it takes
     several = [names] if isinstance(names, str) else list(names)
     given = {
         "scale": scale,
+        # The user's changes of sizes.
         "settings": dict(sizes or {}),
         "only": [only] if isinstance(only, str) else only,
         "seeds": [seeds] if isinstance(seeds, int) else seeds,

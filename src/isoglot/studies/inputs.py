@@ -25,9 +25,9 @@ class Input(NamedTuple):
         """Look for a file, a folder, or files that fit a pattern.
 
         1. A text with a variable that is not set is not there.
-        2. A text that begins like a path (``/``, ``.``, ``~``), or has a slash once its variables are filled in, is
-           looked for on the disk.
-        3. Any other text counts as there: ``xlm-roberta-base`` may be on the hub.
+        2. A text that begins like a path (``/``, ``.``, ``~``), or that has a variable and, once this is filled in, a
+           slash, is looked for on the disk.
+        3. Any other text counts as there, even with a slash: ``facebook/xlm`` may be on the hub.
         """
         if unset_in(path):  # 1
             return cls(path, there=False)

@@ -83,7 +83,7 @@ class Lab:
         # Filled while the function of one cell runs, emptied before the next one (`StudyPart.ask`). The dictionaries
         # serve as sets that keep the order in which the cell asked.
         self.steps: dict[Work, None] = {}  # all steps that the cell asked for, finished or not
-        self.guesses: dict[Work, None] = {}  # unfinished steps of which the cell read a number
+        self.guesses: dict[Work, None] = {}  # unfinished steps of which the cell read a value or a fact
         self.sources: list[NumberSource] = []  # numbers that the cell read
         self.read_stand_in = False  # whether the cell read a fact of an unfinished step
         # Kept over all cells.

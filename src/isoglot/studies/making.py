@@ -153,7 +153,7 @@ class Schedule:
             for work in todo:
                 for need in _all_needs(work):
                     waiting[need].add(work)
-                can_be_made = not unfinished & {*work.needs, *work.guessed_from}
+                can_be_made = unfinished.isdisjoint([*work.needs, *work.guessed_from])
                 if work.folder not in self._handed_out and can_be_made:
                     ready.setdefault(work, number)
 

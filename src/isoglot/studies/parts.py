@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoglot.core.errors import IsoglotError
-from isoglot.reports.papers import PAPERS, paper_table
+from isoglot.core.errors import ConfigurationError, IsoglotError
+from isoglot.reports.papers import PAPERS, paper_key, paper_table
 from isoglot.studies.step import Step, UnavailableError
 from isoglot.studies.training_steps import Evaluate
 
@@ -36,7 +36,7 @@ class Work:
     lab: Lab = field(compare=False, repr=False)
     # Folders of other steps that the step reads.
     needs: Sequence[Work] = field(default=(), compare=False, repr=False)
-    # Unfinished steps of which the cell read a number before it asked for this one.
+    # Unfinished steps of which the cell read a value or a fact before it asked for this one.
     guessed_from: Sequence[Work] = field(default=(), compare=False, repr=False)
 
     def __truediv__(self, path: str) -> str:
@@ -154,7 +154,7 @@ class StudyPart:
         """
         row_names = [" / ".join(self.row), *self.row]
         column_names = [" / ".join(self.column), ".".join(self.column)]
-        if self.table.partition(":")[0] not in PAPERS:
+        if paper_key(self.table) not in PAPERS:
             return row_names, [*column_names, *self.column]
         table = paper_table(self.table)
         if self.is_added:
@@ -163,6 +163,15 @@ class StudyPart:
         address = table.address(row)
         row_names = [address, *address.split(" / "), *row.labels, *row_names]
         return row_names, [column.id, *column.labels, *column_names]
+
+    @property
+    def has_place(self) -> bool:
+        """Whether the cell's table has the cell's row and column; only a paper's table may lack them."""
+        try:
+            _ = self.names
+        except ConfigurationError:
+            return False
+        return True
 
     @property
     def title(self) -> str:

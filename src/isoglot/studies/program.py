@@ -180,7 +180,8 @@ def inspect_programs(
         programs: The programs.
         encoders: ``(2, 8)`` keeps the cells of the second of eight parts of the encoders. The eight parts do not
             overlap and cover all encoders, so eight machines can share a study.
-        check: Whether mistakes are raised. Without it, cells with mistakes in their labels or steps are left out.
+        check: Whether mistakes are raised. Without it, cells that cannot be asked are left out, and all other mistakes
+            are ignored.
 
     Raises:
         ConfigurationError: Every mistake in recipes, tasks, settings, analyses and labels of the papers' tables.

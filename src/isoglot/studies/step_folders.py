@@ -84,14 +84,15 @@ class StepFolders:
         return StepInFolder(step, self._folder_of(name, step), step.model_dump_json())
 
     def _folder_of(self, name: str, step: Step) -> Path:
-        """Return the folder of a step, ``KIND/NAME-KEY``: ``data/pairs-3f6c0a1b9d2e4875``.
+        r"""Return the folder of a step, ``KIND/NAME-KEY``: ``data/pairs-3f6c0a1b9d2e4875``.
 
         1. The key is a hash of the step's class and fields. Fields that have their default, and the step's ``unhashed``
            fields, are left out of the hash.
         2. The order of fields, and of names inside a field, does not count: two :class:`Derive` steps with the same
            inputs in another order share the folder of the step that is made first.
-        3. Paths below the root are hashed without the root, so that the whole root can be moved. JSON has the ö of the
-           root ``/runs/jörg`` as an escape. Earlier releases did not find such a root, so their keys contain it.
+        3. Paths below the root are hashed without the root, so that the whole root can be moved. JSON writes the ö of a
+           root such as ``/runs/jörg`` as ``\u00f6``, so the root is looked for in that form. Earlier releases looked
+           for ``ö``, did not find it and hashed the root too: that is ``former_key``.
         4. If a folder with this key exists, the step has this folder, whatever its name: equal steps with two names
            share one folder. A folder with the key of an earlier release is kept as well.
         """

@@ -147,6 +147,7 @@ class Derive(Step):
 
     def check(self) -> Any:
         """Check the options of each input, and return them as those of ``isoglot derive``."""
+        # Without the tokenizer: the check is of options, and the tokenizer may be a folder that no step has made yet.
         return [self._request(fields, None) for fields in self.inputs.values()]
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:

@@ -70,8 +70,8 @@ def run_studies(
     Args:
         names: Studies, papers or files: ``["weam/table1"]``.
         out: Folder of the studies.
-        request: Scale, changes of sizes, selected cells and engine. Without ``workers`` there is a process per core,
-            and at most one per encoder.
+        request: Scale, changes of sizes, selected cells and engine. There are as many processes as ``workers``, by
+            default one per core; in both cases at most one per encoder.
         progress: Gets lines and bars.
 
     Raises:
@@ -120,7 +120,7 @@ def write_study(program: Program, *, even_without_numbers: bool = True) -> Study
             except IsoglotError as error:
                 # A mistake in this cell alone, such as a fact that no step recorded: the other cells are written.
                 part.unavailable = str(error)
-    in_tables = [part for part in all_parts if part.table]
+    in_tables = [part for part in all_parts if part.table and part.has_place]
     cells, results = _cells_and_results(program, in_tables)
     tables = tables_beside_papers(cells)
     # A folder of an earlier call is written again, even if its numbers are known no more.
@@ -352,14 +352,14 @@ def _write_figure(part: StudyPart, folder: Path) -> None:
         return
     content = {} if part.unavailable else part.content
 
-    def known(value: Any) -> Any:
+    def none_if_unknown(value: Any) -> Any:
         """Return None for a number that is not known: NaN, or the stand-in for a fact."""
         is_unmeasured = isinstance(value, float) and not isfinite(value)
         # Not isinstance: True and False are integers too.
         is_stand_in = type(value) is int and value in part.lab.unknown
         return None if is_unmeasured or is_stand_in else value
 
-    values = with_leaves(content, known)
+    values = with_leaves(content, none_if_unknown)
     for key, entries in values.items():
         if isinstance(entries, list):
             values[key] = [e for e in entries if not (isinstance(e, dict) and None in e.values())]  # 1

@@ -168,7 +168,10 @@ def _hours(manifest: Mapping[str, Any]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class External:
-    """A checkpoint that the study does not train, or one that it does train, under another name in results."""
+    """A checkpoint with a name for results.
+
+    The study does not train it, or does train it and results shall call it by another name.
+    """
 
     name: str  # in results
     path: str  # a folder, or a name on the hub
