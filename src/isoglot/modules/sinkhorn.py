@@ -41,8 +41,8 @@ def sinkhorn(
 
     Returns:
         π, the matrix after the last division of rows, and ξ, the matrix after the last division of columns. One ends
-        the last iteration (π for ``official``, ξ for ``paper``), the other is the half-way state of that iteration. Both
-        are 0 outside the mask.
+        the last iteration (π for ``official``, ξ for ``paper``), the other is the half-way state of that iteration.
+        Both are 0 outside the mask.
 
     **Shape**: similarity and mask (batch, n, m); results the same, in float64.
     """
