@@ -11,7 +11,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
-from isoglot.modules.isolation import isolated_precision, isolated_state
+from isoglot.modules.isolation import isolated_computation, isolated_state
 
 
 def _global_state() -> tuple[object, ...]:
@@ -61,7 +61,7 @@ def test_gradients_can_be_taken(block: Callable[[], AbstractContextManager[objec
     assert weight.grad is not None and not torch.is_inference_mode_enabled()
 
 
-@pytest.mark.parametrize("own", [isolated_precision, isolated_state])
+@pytest.mark.parametrize("own", [isolated_computation, isolated_state])
 def test_a_callers_autocast_is_left_aside(own: Callable[[], AbstractContextManager[object]]) -> None:
     table = torch.ones(2, 2)
     with torch.autocast("cpu", torch.bfloat16):
@@ -70,7 +70,7 @@ def test_a_callers_autocast_is_left_aside(own: Callable[[], AbstractContextManag
         assert (table @ table).dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize("own", [isolated_precision, isolated_state])
+@pytest.mark.parametrize("own", [isolated_computation, isolated_state])
 @pytest.mark.parametrize("allowed", [True, False])
 def test_attention_is_not_planned_for_each_shape(
     own: Callable[[], AbstractContextManager[object]], allowed: bool

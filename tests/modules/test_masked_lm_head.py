@@ -81,7 +81,7 @@ def test_holding_a_head_registers_nothing(build_model):
 def test_a_copy_starts_equal_and_trains_apart(family, build_model):
     model = build_model(family)
     head = masked_lm_head(model)
-    twin = head.copy()
+    twin = head.copied_transform()
     hidden = torch.randn(5, 16)
     torch.testing.assert_close(twin(hidden), head.transform(hidden))
     assert not {id(p) for p in twin.parameters()} & {id(p) for p in model.parameters()}

@@ -48,5 +48,7 @@ def test_language_id_names_the_missing_language():
 
 
 def test_a_packed_block_without_a_mask_is_all_tokens():
-    found = packed_instance({"input_ids": [1, 2, 3], "attention_mask": None}, language_ids=None, max_length=8)
+    found = packed_instance(
+        {"input_ids": [1, 2, 3], "attention_mask": None}, id_of_language=None, max_length=8
+    )
     assert found.attention is not None and found.attention.tolist() == [1, 1, 1]

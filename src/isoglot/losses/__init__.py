@@ -16,6 +16,8 @@ batch and passes them to these classes.
   ``link_ids`` (batch, links, 2), positions in the inputs, −1 pads; as ``LinkedPositions``, the same without padding; as
   a boolean matrix of the pieces of each pair; or as links of words, (links, 3): batch row, query word, key word.
 - *flat position*: a position counted through the whole batch, ``row * length + position``.
+- *labels*: the ids of masked tokens. To *label* a pair, by the method ``label``, is something else: to find its links
+  in the encoder's own states.
 - *masked*: selected for prediction, whatever token stands there now.
 - *item*: a summand of the loss: a masked token, a link, a sentence pair.
 - *rank*: a process of distributed training.

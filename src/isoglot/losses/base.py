@@ -97,6 +97,8 @@ class OptionsModule(nn.Module):
 
     def settle(self) -> None:
         """Initialise the ``nn.Module`` and check the options; first call of a subclass's ``__post_init__``."""
+        # The options are attributes already, set before `nn.Module` was initialised; so no option may be a module or a
+        # parameter.
         super().__init__()
         require_options(self)
 

@@ -102,6 +102,7 @@ class KeyQueueContrast(Loss):
     @property
     def head(self) -> ProjectionHead:
         """The projection of the query, whose momentum copy projects the key."""
+        # `_modules`, because `self.projection` is the option in a subclass that gives the option another default.
         return cast(ProjectionHead, self._modules["projection"])
 
     def measure(self, queries: Tensor, keys: Tensor, source_ids: Tensor | None = None) -> LossOutput:

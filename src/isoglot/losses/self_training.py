@@ -76,7 +76,8 @@ class SelfTraining(Loss):
         self.settle()
         # `_threshold` is the number in use.
         if self.compare == "cosine":
-            # The option stays None: a loss made with the same options would refuse a number.
+            # The option stays None: with 0.4 written in, `check_options` would refuse these options when they are used
+            # again.
             self._threshold = _COSINE_THRESHOLD
         else:
             self._threshold = _DOT_THRESHOLD if self.threshold is None else self.threshold

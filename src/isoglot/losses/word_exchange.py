@@ -97,7 +97,7 @@ class WordExchange(Loss):
         if self.head == "literal":
             self.transform: nn.Module = literal_transform(model).copy(share_linear=self.share_linear)
         else:
-            self.transform = models_head.copy(share_norm=self.share_linear)
+            self.transform = models_head.copied_transform(share_norm=self.share_linear)
             if models_head.bias is not None:
                 self.bias = nn.Parameter(models_head.bias.detach().clone())
 

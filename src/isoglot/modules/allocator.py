@@ -1,8 +1,8 @@
-"""Keep the memory of long runs small, by settings of glibc's allocator and of oneDNN's cache of kernels.
+"""Keep the memory of long runs small, and let training on a CPU reuse freed memory at once.
 
-Both keep some memory for each new length of sentences. Over 8,000 pairs, multilingual-e5-small in bfloat16 grew by 145
-MB after its first window; with few cached kernels and with freed memory returned, by 34 MB, most of it within the first
-thousands, at the same speed.
+The means are settings of glibc's allocator and of oneDNN's cache of kernels. By default both keep some memory for each
+new length of sentences. Over 8,000 pairs, multilingual-e5-small in bfloat16 grew by 145 MB after its first window; with
+few cached kernels and with freed memory returned, by 34 MB, most of it within the first thousands, at the same speed.
 
 Other C libraries are left alone, and so are settings in the user's environment.
 """

@@ -206,13 +206,13 @@ def new_weights(model: PreTrainedModel) -> set[str]:
 
 def _silence() -> Restore:
     """Turn the library's messages and progress bars off; return the function that restores them."""
-    report = logging.getLogger("transformers")
-    level, bars = report.level, is_progress_bar_enabled()
-    report.setLevel(logging.ERROR)
+    logger = logging.getLogger("transformers")
+    level, bars = logger.level, is_progress_bar_enabled()
+    logger.setLevel(logging.ERROR)
     disable_progress_bar()
 
     def restore() -> None:
-        report.setLevel(level)
+        logger.setLevel(level)
         if bars:
             enable_progress_bar()
 

@@ -91,7 +91,7 @@ def key_queue_loss(
         if positive_in_denominator:
             losses = torch.cat([positive, scores], 1).logsumexp(1) - positive[:, 0]
         else:
-            # A score of NaN stays NaN, and is found by the trainer.
+            # A row with a NaN is not `without_negatives`: its loss stays NaN, for the trainer to find.
             without_negatives = (scores == -torch.inf).all(1)
             # logsumexp of −inf alone has a gradient of NaN, which masking the result would not remove; so such rows
             # get finite scores first.

@@ -276,7 +276,10 @@ def _looking_words_up_in(model: PreTrainedModel, table: SharedTable | None) -> I
 
 
 def _forward_arguments(
-    model: PreTrainedModel, inputs: Mapping[str, Tensor], languages: nn.Embedding | None, stack: ExitStack
+    model: PreTrainedModel,
+    inputs: Mapping[str, Tensor],
+    language_embeddings: nn.Embedding | None,
+    stack: ExitStack,
 ) -> dict[str, Any]:
     """The keyword arguments of the base model.
 
@@ -299,9 +302,9 @@ def _forward_arguments(
     if documents is not None and positions is None:
         positions = restarted_positions(documents)
     if "language_ids" not in inputs:
-        languages = None
+        language_embeddings = None
     if "position_ids" in accepted:
-        positions = _positions(model, inputs, positions, explicit=languages is not None)
+        positions = _positions(model, inputs, positions, gets_embeddings=language_embeddings is not None)
         if positions is not None:
             arguments["position_ids"] = positions
     longest = max_length(model)
@@ -312,9 +315,10 @@ def _forward_arguments(
         )
 
     # Language embeddings: the model gets embeddings instead of ids.
-    if languages is not None:
+    if language_embeddings is not None:
         embedded = input_embeddings(model)(input_ids)
-        arguments["inputs_embeds"] = add_language_embeddings(embedded, inputs["language_ids"], languages)
+        embedded = add_language_embeddings(embedded, inputs["language_ids"], language_embeddings)
+        arguments["inputs_embeds"] = embedded
         arguments["input_ids"] = None
 
     # Packed rows: attention confined to documents.
@@ -334,14 +338,14 @@ def _forward_arguments(
 
 
 def _positions(
-    model: PreTrainedModel, inputs: Mapping[str, Tensor], positions: Tensor | None, *, explicit: bool
+    model: PreTrainedModel, inputs: Mapping[str, Tensor], positions: Tensor | None, *, gets_embeddings: bool
 ) -> Tensor | None:
     """Position ids as the family counts them; ``None`` leaves them to the library.
 
     1. BERT and others that count from 0: ``positions`` unchanged.
     2. RoBERTa and others that count from padding id + 1: that is added, and padding has the padding id.
     3. Without ``positions``, such a family counts the tokens that are not padding. The library does so itself from the
-       ids. If it gets embeddings instead (``explicit``), it cannot see the padding, and the same is done here.
+       ids. If it gets embeddings instead (``gets_embeddings``), it cannot see the padding, and the same is done here.
     """
     table = _position_table(model)
     offset = 0 if table is None else _position_offset(table)
@@ -352,7 +356,7 @@ def _positions(
         has_mask = "attention_mask" in inputs
         real = inputs["attention_mask"].bool() if has_mask else inputs["input_ids"] != padding
         return torch.where(real, positions + offset, padding)
-    if explicit:  # 3
+    if gets_embeddings:  # 3
         real = inputs["input_ids"] != padding
         return torch.where(real, real.cumsum(dim=1) + padding, padding)
     return None

@@ -66,7 +66,7 @@ class Encodings:
 
         One forward usually serves :meth:`last` and every inner layer. Another one, with other dropout, is run for a
         layer that the first did not keep: a layer above ``top``, or an inner layer where the first ran without gradient
-        or compiled.
+        or compiled, or where layers are not separate modules (ALBERT).
 
         **Shape**: (batch, length, hidden).
         """

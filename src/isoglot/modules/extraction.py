@@ -49,17 +49,24 @@ def backward_links(similarity: Tensor, mask: Tensor) -> Tensor:
     return _chosen(similarity.masked_fill(~mask, -torch.inf), dim=1) & mask
 
 
-def intersection_links(similarity: Tensor, mask: Tensor, columns: Tensor | None = None) -> Tensor:
+def intersection_links(similarity: Tensor, mask: Tensor, by_column: Tensor | None = None) -> Tensor:
     """Links that both directions choose: SimAlign's Argmax; with two matrices XLM-Align's released aligner.
 
-    ``similarity`` (batch, n, m) is searched by row (π of a Sinkhorn plan), ``columns`` (ξ) or itself by column.
+    Rows choose in ``similarity``; columns choose in ``by_column`` if given, else in ``similarity``. Of a Sinkhorn plan,
+    these are π and ξ.
+
+    **Shape**: all (batch, n, m).
     """
-    return forward_links(similarity, mask) & backward_links(similarity if columns is None else columns, mask)
+    if by_column is None:
+        by_column = similarity
+    return forward_links(similarity, mask) & backward_links(by_column, mask)
 
 
-def union_links(similarity: Tensor, mask: Tensor, columns: Tensor | None = None) -> Tensor:
+def union_links(similarity: Tensor, mask: Tensor, by_column: Tensor | None = None) -> Tensor:
     """Links that one direction chooses or the other; arguments as :func:`intersection_links`."""
-    return forward_links(similarity, mask) | backward_links(similarity if columns is None else columns, mask)
+    if by_column is None:
+        by_column = similarity
+    return forward_links(similarity, mask) | backward_links(by_column, mask)
 
 
 def itermax_links(
@@ -198,9 +205,9 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
 
     .. math:: p_i = \left[\tfrac{x_i}{2} - \tau\right]_+^2, \qquad \sum_i p_i = 1
 
-    For a support of the k largest values with mean μ and summed squared deviation s the root is
-    :math:`\tau = \mu - \sqrt{(1 - s)/k}`; the support is the largest k for which τ does not exceed the k-th
-    value.
+    For a support of the k largest of the values x_i / 2, with mean μ and summed squared deviation s, the root is
+    :math:`\tau = \mu - \sqrt{(1 - s)/k}`; the support is the largest k for which τ does not exceed the k-th of these
+    values.
 
     ``mask``: real entries, of the shape of ``scores``; the others get 0. A slice without a real entry is all
     0.
@@ -210,22 +217,22 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
         x = x.masked_fill(~mask, -torch.inf)
     best = x.amax(dim, keepdim=True)
     best = best.masked_fill(best == -torch.inf, 0.0)
-    # With the maximum at 0 the root lies in [-1, 0), so a score below -1 has probability 0, however far below it is.
-    # Clamping such scores to -1 keeps the sums below well conditioned and takes care of the mask's -inf.
-    x = ((x - best) / 2).clamp(min=-1.0)
-    ordered = x.sort(dim, descending=True).values
-    size = x.shape[dim]
-    shape = [1] * x.dim()
+    # With the maximum at 0 the root lies in [-1, 0), so a half below -1 has probability 0, however far below it is.
+    # Clamping such halves to -1 keeps the sums below well conditioned and takes care of the mask's -inf.
+    half = ((x - best) / 2).clamp(min=-1.0)
+    ordered = half.sort(dim, descending=True).values
+    size = half.shape[dim]
+    shape = [1] * half.dim()
     shape[dim] = size
-    k = torch.arange(1, size + 1, device=x.device, dtype=x.dtype).view(shape)
+    k = torch.arange(1, size + 1, device=half.device, dtype=half.dtype).view(shape)
     mean = ordered.cumsum(dim) / k
     deviation = k * ((ordered**2).cumsum(dim) / k - mean**2)
     tau = mean - ((1.0 - deviation) / k).clamp(min=0.0).sqrt()
     support = (tau <= ordered).sum(dim, keepdim=True)
     root = tau.gather(dim, support - 1)
     # Rounding can leave the root a little below an entry outside the support: those are 0, not 1e-7.
-    outside = (x < ordered.gather(dim, support - 1)) | (x <= -1.0)
-    probabilities = ((x - root).clamp(min=0.0) ** 2).masked_fill(outside, 0.0)
+    outside = (half < ordered.gather(dim, support - 1)) | (half <= -1.0)
+    probabilities = ((half - root).clamp(min=0.0) ** 2).masked_fill(outside, 0.0)
     return probabilities if mask is None else probabilities.masked_fill(~mask, 0.0)
 
 

@@ -39,8 +39,12 @@ def _prepare_forks() -> None:
 
 
 @contextmanager
-def isolated_precision() -> Iterator[None]:
-    """Compute in the types that the options name inside the block, whatever ``torch.autocast`` the caller is in."""
+def isolated_computation() -> Iterator[None]:
+    """Compute in the types that the options name inside the block, whatever ``torch.autocast`` the caller is in.
+
+    Attention uses torch's own kernels there. Processes that are forked later, also after the block, compute with one
+    thread.
+    """
     _prepare_forks()
     accelerator = torch.accelerator.current_accelerator()
     kinds = {"cpu", "cpu" if accelerator is None else accelerator.type}
@@ -64,7 +68,7 @@ def isolated_state() -> Iterator[None]:
         without_library_bars(),
         torch.inference_mode(mode=False),
         torch.enable_grad(),
-        isolated_precision(),
+        isolated_computation(),
     ):
         yield
 

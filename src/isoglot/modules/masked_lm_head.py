@@ -73,7 +73,7 @@ class MaskedLMHead:
         """All logits of some positions: (N, hidden) → (N, V)."""
         return nn.functional.linear(self.transform(hidden), self.weight, self.bias)
 
-    def copy(self, *, share_norm: bool = False) -> nn.Module:
+    def copied_transform(self, *, share_norm: bool = False) -> nn.Module:
         """A copy of the transform (WEAM's second head); ``share_norm`` keeps the model's own LayerNorms in it."""
         # deepcopy keeps the objects that its memo names, instead of copying them.
         memo: dict[int, Any] = {}

@@ -44,7 +44,9 @@ class KeyQueue(nn.Module):
     """The last ``size`` keys, in float32; random unit vectors at first, as in MoCo. Its buffers are saved."""
 
     keys: Tensor  # (size, dimension), a ring: the next key overwrites the oldest
-    source_ids: Tensor  # (size,), an id that all translations of one sentence share, −1 where unknown
+    # (size,), an id that all translations of one sentence share, −1 where unknown. A stream's column of the same name
+    # has something else: the pieces of the source.
+    source_ids: Tensor
     pointer: Tensor  # scalar, the row of the oldest key, where the next key goes
 
     def __init__(

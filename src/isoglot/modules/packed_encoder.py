@@ -22,8 +22,8 @@ _WORDS = "embeddings.word_embeddings.weight"
 class PackedEmbedding(nn.Module):
     """A table of embeddings of 4 or 8 bits per value; a lookup gives bit for bit the rows of the unpacked table.
 
-    8 bits: value = code · scale of the row. 4 bits: two codes in a byte, value = (code − 8) · scale of the block, with
-    the low halves of a block's bytes before the high ones.
+    8 bits: value = code · scale of the row. 4 bits: value = (code − 8) · scale of the block, and two codes in a byte:
+    byte k of a block holds the code of value k in its low half, and that of value k + BLOCK / 2 in its high half.
 
     **Shape**: (any) -> (any, hidden).
     """

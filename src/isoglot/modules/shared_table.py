@@ -72,7 +72,10 @@ class SharedTable:
         return cast(Tensor, rows)
 
     def dense_slot(self) -> tuple[Tensor, ...]:
-        """The slot to which a reader returns its whole (V, h) gradient; none where no gradient is needed."""
+        """The slot to which a reader returns its whole (V, h) gradient; none where no gradient is needed.
+
+        The slot is the tail itself, which does not move on: autograd adds this gradient to that of the later readers.
+        """
         return (self._tail,) if self.trained else ()
 
     def product_slots(self, count: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
@@ -109,7 +112,8 @@ class _Rows(torch.autograd.Function):
         ctx: Any, tail: Tensor, weight: Tensor, ids: Tensor, padding: int | None
     ) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
-        # Not among the saved tensors: a backward that only passes by would free those.
+        # Kept as attributes: a separate backward of a later reader's loss runs through this node too, and would free
+        # saved tensors before the backward of these rows.
         ctx.ids, ctx.padding, ctx.dtype, ctx.shape = ids, padding, tail.dtype, tail.shape
         return _slot(tail, tail.shape, _sum_dtype(tail.dtype)), weight.index_select(0, ids)
 

@@ -40,9 +40,9 @@ def sinkhorn(
     a copy that it then ignores), so that the plan keeps the signs of the similarities. It takes μ = 1.
 
     Returns:
-        π, whose rows were normalised last, and ξ, whose columns were normalised last. The plan of the last half of the
-        last iteration is π for ``official`` and ξ for ``paper``; the other one is half an iteration older. Both are 0
-        outside the mask.
+        π, the matrix after the last division of rows, and ξ, the matrix after the last division of columns. One ends
+        the last iteration (π for ``official``, ξ for ``paper``), the other is the half-way state of that iteration.
+        Both are 0 outside the mask.
 
     **Shape**: similarity and mask (batch, n, m); results the same, in float64.
     """

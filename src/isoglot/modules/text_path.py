@@ -34,7 +34,8 @@ def near_path(scores: Tensor, mask: Tensor, *, longer_than: int) -> Tensor:
 
     ``longer_than``: a pair is long if its longer side has more pieces than this.
 
-    **Shape**: scores to be exponentiated, and mask (batch, n, m) -> (batch, n, m).
+    **Shape**: scores to be exponentiated, and mask (batch, n, m) -> (batch, n, m). The real rows and columns of the
+    mask stand in front, padding behind.
     """
     sizes = torch.stack([mask.any(2).sum(1), mask.any(1).sum(1)], dim=1).tolist()
     long = [pair for pair, size in enumerate(sizes) if max(size) > longer_than and min(size) > 0]

@@ -72,7 +72,8 @@ def vocabulary_loss(
         chunk = max(1, _LOGITS.get(kind, _LOGITS["cuda"]) // max(1, shared.weight.shape[0]))
     grad = torch.is_grad_enabled()
     rows, width = states.shape
-    keeps_factors = rows <= width  # factors of N × (V + h) numbers are then no more than V × h
+    # Factors of N × (V + h) numbers are then at most h² more than V × h.
+    keeps_factors = rows <= width
     slots = shared.product_slots(rows, states.dtype) if keeps_factors else shared.dense_slot()
     table = shared.values(states.dtype)
     result = _Loss.apply(states, labels, bias, shared.weight.detach(), table, chunk, grad, *slots)  # type: ignore[no-untyped-call]

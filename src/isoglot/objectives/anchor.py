@@ -35,8 +35,9 @@ class AnchorObjective(Objective):
     Args:
         model: encoder with its masked-LM head; its base is copied when the objective is made, before any step.
         view: a ``sentence_pair`` view that does not shuffle.
-        side: the side of the pivot language (the view's option ``pivot``, the source by default): ``query`` if the view
-            has ``order: source_is_query``.
+        side: the side of the pivot language. ``query`` where the pivot is the query: the view has ``pivot: source``
+            (the default) and ``order: source_is_query``, or ``pivot: target`` and ``order: target_is_query``. Else
+            ``key``.
         reduction: ``mean`` over the dimensions or ``sum``.
 
     **Batch**: ``query_input_ids``, ``query_attention_mask``, ``query_word_ids`` (``key_*`` with ``side: key``) and, if

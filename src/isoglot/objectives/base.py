@@ -116,6 +116,7 @@ class LayerObjective(Objective):
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         super().__post_init__()
+        # Both are the number in use. The option's type allows None, so code reads `top_layer`.
         self.layer = self.top_layer = chosen_layer(model, self.layer, share=self.usual_depth)
 
     def states(self, encodings: Encodings, side: str | None = None) -> Tensor:

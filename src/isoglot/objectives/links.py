@@ -65,6 +65,7 @@ class LinkObjective(LayerObjective):
 
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Count the step, which decides when ``corpus_then_self`` changes."""
+        # In place of the loss's `advance`: that of `DenoisingWordAlignment` counts the same buffer.
         self.step += 1
 
     def from_corpus(self) -> bool:

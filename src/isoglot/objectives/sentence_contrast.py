@@ -78,10 +78,10 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         if self.mixup:
             encodings = self._mixed(encodings)
         queries = self.pooled(encodings, "query", self.pooling)
-        source_ids = None
+        pivot_keys = None
         if self.mask_duplicates == "same_source_id":
-            source_ids = tensor_of(batch, self.view, "source_key_ids").flatten()
-        return self.measure(queries, self._keys(encodings), source_ids)
+            pivot_keys = tensor_of(batch, self.view, "source_key_ids").flatten()
+        return self.measure(queries, self._keys(encodings), pivot_keys)
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs, or of mixed pairs."""

@@ -62,7 +62,10 @@ class Teacher:
         self, texts: Sequence[str], model: Any, tokenizer: PreTrainedTokenizerBase
     ) -> NDArray[np.float32]:
         """Encode each text, cut to ``max_length`` tokens, as one vector. **Shape**: (texts, hidden)."""
-        longest = min(self.max_length, max_length(model) or self.max_length)
+        longest = self.max_length
+        models_limit = max_length(model)
+        if models_limit is not None:
+            longest = min(longest, models_limit)
         vectors = np.zeros((len(texts), model.config.hidden_size), np.float32)
         # Texts of similar length share a batch, so that little of it is padding.
         by_length = sorted(range(len(texts)), key=lambda row: len(texts[row]))

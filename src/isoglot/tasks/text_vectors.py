@@ -27,7 +27,7 @@ from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
-from isoglot.modules.isolation import isolated_precision
+from isoglot.modules.isolation import isolated_computation
 from isoglot.modules.word_vectors import mean_rows
 from isoglot.recipe.spec import require_options
 from isoglot.tasks.features import RowCollator, StepProgress, device_batches
@@ -127,7 +127,7 @@ class TextEncoder:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
         return vectors.cpu().numpy()
 
-    @isolated_precision()
+    @isolated_computation()
     @torch.inference_mode()
     def __call__(
         self,

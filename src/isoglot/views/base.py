@@ -20,8 +20,8 @@ class View(Protocol):
     a property where the options decide. Further columns (``links``, ``document_ids``, ``position_ids``) are read where
     the stream has them.
 
-    **Keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix. A view with
-    two inputs prefixes the keys of each with its side: ``query_input_ids`` and ``key_input_ids``.
+    **Batch keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix. A
+    view with two inputs prefixes the batch keys of each with its side: ``query_input_ids`` and ``key_input_ids``.
 
     **Constructor**. Its signature is the schema of the view's section in a recipe: name, default and type of each
     option, with choices (``Literal``) and bounds (``Annotated``). The tokenizer is the first argument. Filled in by
@@ -63,16 +63,16 @@ def require_view(kind: type, name: str) -> None:
         raise ConfigurationError(f"{name}: {kind.__name__} is not a view, which has `columns` and `build`")
 
 
-def padding_value(key: str, *, pad_token_id: int) -> int:
-    """The value that pads the tensors of a key, by the key's suffix alone; a ValueError for another suffix."""
-    if key.endswith("labels"):
+def padding_value(batch_key: str, *, pad_token_id: int) -> int:
+    """The value that pads the tensors of a batch key, by its suffix alone; a ValueError for another suffix."""
+    if batch_key.endswith("labels"):
         return IGNORE_INDEX
-    if key.endswith("_mask"):
+    if batch_key.endswith("_mask"):
         return 0
-    if key.endswith("link_ids"):  # positions, of which 0 is one
+    if batch_key.endswith("link_ids"):  # positions, of which 0 is one
         return -1
-    if key.endswith(("input_ids", "original_ids")):
+    if batch_key.endswith(("input_ids", "original_ids")):
         return pad_token_id
-    if key.endswith("_ids"):
+    if batch_key.endswith("_ids"):
         return 0
-    raise ValueError(f"batch key {key!r}: keys end in '_ids', '_mask' or 'labels'; rename it")
+    raise ValueError(f"batch key {batch_key!r}: keys end in '_ids', '_mask' or 'labels'; rename it")

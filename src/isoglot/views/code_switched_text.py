@@ -55,7 +55,7 @@ class CodeSwitchedText(TextOptions):
     **Columns**: ``input_ids`` (or ``<side>_ids``), the language (unless the lexicon is one for any language); packed
     or not.
 
-    **Keys**: those of :class:`~isoglot.views.masked_text.MaskedText`.
+    **Batch keys**: those of :class:`~isoglot.views.masked_text.MaskedText`.
 
     Raises:
         ConfigurationError: not exactly one lexicon, none of its entries can be used, or an option out of range.

@@ -26,7 +26,7 @@ class Instance:
     ids: IntArray  # with special tokens
     word_ids: IntArray | None = None  # the word of each token, −1 for tokens of no word
     attention: IntArray | None = None  # 1 for tokens, 0 for padding; None: no padding
-    # Further keys of the batch, not changed by masking.
+    # Further batch keys, not changed by masking.
     extras: dict[str, IntArray] = field(default_factory=dict)
 
 
@@ -60,13 +60,13 @@ def is_packed(example: Mapping[str, Any]) -> bool:
 def packed_instance(
     example: Mapping[str, Any],
     *,
-    language_ids: Mapping[str, int] | None,
+    id_of_language: Mapping[str, int] | None,
     max_length: int,
 ) -> Instance:
     """A packed block as an instance: several documents, or XLM's two halves with padding inside.
 
-    ``language_ids``: id of each language, to be written over the whole block from the example's ``language``. A
-    ``language_ids`` column of the stream takes precedence.
+    ``id_of_language``: the option ``language_ids`` of a view. The id of the example's ``language`` is written over the
+    whole block, unless the stream has a column ``language_ids``.
     """
     ids = as_array(example["input_ids"])
     if ids.size > max_length:
@@ -89,11 +89,11 @@ def packed_instance(
     if words is not None and documents is not None:
         words = np.where(words >= 0, words + documents * _DOCUMENT_STRIDE, words)
 
-    # The other columns become keys of the batch.
+    # The other columns become batch keys.
     if "position_ids" in columns:
         columns["position_ids"] = np.where(attention > 0, columns["position_ids"], 0)
-    if language_ids is not None and "language_ids" not in columns:
-        number = language_id(language_ids, example.get("language"))
+    if id_of_language is not None and "language_ids" not in columns:
+        number = language_id(id_of_language, example.get("language"))
         columns["language_ids"] = np.full(ids.size, number, dtype=np.int64)
     return Instance(ids, words, attention, columns)
 

@@ -57,10 +57,10 @@ class MaskedPair(MaskingOptions):
     **Columns**: ``source_ids``, ``target_ids``; with ``whole_word`` their word ids; with ``language_ids`` their
     languages; ``links`` where present. Or a packed block (XLM's 256 + 256 tokens): ``input_ids`` with special tokens,
     ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), and ``side_ids``, which say where its
-    second half begins. The order and the positions of a packed block are the stream's; so are its language ids, unless
-    the option ``language_ids`` is set and the stream names its languages.
+    second half begins. The source's half stands first in every packed block, and positions are the stream's; so are
+    language ids, unless the option ``language_ids`` is set and the stream names its languages.
 
-    **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``side_ids`` (1
+    **Batch keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``side_ids`` (1
     source, 2 target, 0 special tokens and padding), ``token_type_ids`` unless ``none``, ``position_ids`` if they
     restart, ``language_ids`` if asked for, and with links ``link_ids``, **Shape** (links, 2): positions of the source
     and the target in the sequence.
@@ -165,14 +165,15 @@ class MaskedPair(MaskingOptions):
 
     def _packed(self, example: Mapping[str, Any]) -> Instance:
         """A packed block of many pairs, with the languages and segments of its halves."""
-        instance = packed_instance(example, language_ids=None, max_length=self._limit)
+        instance = packed_instance(example, id_of_language=None, max_length=self._limit)
         extras = instance.extras
         if "side_ids" not in extras:
             raise ConfigurationError(
                 "masked_pair: the packed stream has no 'side_ids'; pack it with `pack: {mode: xlm_pairs}`"
             )
         second_half = _second_half(instance)
-        # The numbers of the option replace those of the block, if the block names its languages.
+        # The option's numbers are written if the block has none, or if it names both languages; unlike in
+        # `packed_instance`, they then replace the block's own.
         names = [example.get(f"{side}_language") for side in ("source", "target")]
         if self.language_ids is not None and ("language_ids" not in extras or None not in names):
             languages = [language_id(self.language_ids, name) for name in names]
@@ -189,6 +190,7 @@ def _second_half(instance: Instance) -> IntArray:
 
     ``<s> a b </s> <pad> <s> x y </s>`` is ``0 0 0 0 0 1 1 1 1``. Only pieces have a side (``0 1 1 0 0 0 2 2 0``),
     special tokens and padding have none, so the half begins at the special token before *x* at which positions restart.
+    The source's half stands first in every packed block (``pack: {mode: xlm_pairs}``).
     """
     second = np.maximum.accumulate(instance.extras["side_ids"]) == 2  # from the first target piece on
     if "position_ids" in instance.extras and second.any():

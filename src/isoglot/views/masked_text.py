@@ -79,7 +79,7 @@ class TextOptions(MaskingOptions):
     def instance(self, example: Mapping[str, Any], coin: bool) -> Instance:
         """The text with its special tokens, cut to the limit, or a packed block; nothing is masked yet."""
         if is_packed(example):
-            return packed_instance(example, language_ids=self.language_ids, max_length=self._limit)
+            return packed_instance(example, id_of_language=self.language_ids, max_length=self._limit)
         prefix = self.prefix(coin)
         room = self._limit - self._template.size
         ids = as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]
@@ -109,7 +109,7 @@ class MaskedText(TextOptions):
     **Columns**: ``input_ids``, or ``<side>_ids``; with ``whole_word`` the word ids; with ``language_ids`` the
     language. A packed block (it has ``document_ids`` or ``attention_mask``) has its special tokens already.
 
-    **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``language_ids`` if
+    **Batch keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``language_ids`` if
     asked for; of a packed block also ``document_ids`` and ``position_ids`` where the stream has them.
 
     Source: Devlin et al. 2019 (BERT), §3.1.

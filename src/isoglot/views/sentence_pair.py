@@ -36,11 +36,11 @@ class SentencePairView:
     **Columns**: ``source_ids``, ``target_ids``; with ``language_ids`` the languages; ``links`` and the word ids
     where present.
 
-    **Keys** of each side, with the prefix ``query_`` or ``key_``: ``input_ids``; ``attention_mask``; ``side_ids`` (1
-    source, 2 target, 0 special tokens); ``word_ids`` where the stream has them (words counted from 1; 0 for special
+    **Batch keys** of each side, with the prefix ``query_`` or ``key_``: ``input_ids``; ``attention_mask``; ``side_ids``
+    (1 source, 2 target, 0 special tokens); ``word_ids`` where the stream has them (words counted from 1; 0 for special
     tokens, padding and pieces of no word); ``language_ids`` if asked for.
 
-    **Keys** of the pair: ``query_is_source_mask`` (1: the source is the query), ``query_is_pivot_mask`` and
+    **Batch keys** of the pair: ``query_is_source_mask`` (1: the source is the query), ``query_is_pivot_mask`` and
     ``source_key_ids`` (:func:`~isoglot.corpus.encode.pieces.piece_key` of the pivot side, to mask duplicates in a key
     queue and to find a teacher's vector), each of **Shape** (1,); with links ``link_ids``, **Shape** (links, 2): query
     and key position.

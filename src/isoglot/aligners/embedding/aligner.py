@@ -38,7 +38,7 @@ from isoglot.modules.allocator import return_free_memory
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
-from isoglot.modules.isolation import isolated_precision
+from isoglot.modules.isolation import isolated_computation
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -230,7 +230,7 @@ class EmbeddingAligner:
         )
         return states, pieces
 
-    @isolated_precision()
+    @isolated_computation()
     @torch.inference_mode()
     def extract(self, states: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
         """Return the links that each layer gives, with probabilities.

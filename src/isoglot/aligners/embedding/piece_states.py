@@ -23,7 +23,7 @@ from isoglot.corpus.encode.templates import single_template
 from isoglot.corpus.encode.unknown import KnownPieces
 from isoglot.modules.encoder import base_of, dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
-from isoglot.modules.isolation import isolated_precision
+from isoglot.modules.isolation import isolated_computation
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -95,7 +95,7 @@ def cut_known_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequ
     return pieces
 
 
-@isolated_precision()
+@isolated_computation()
 def layer_states(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
