@@ -34,7 +34,7 @@ _KIND_OF_COLUMNS = (
     ({"source", "target"}, "bitext"),
     ({"text"}, "text"),
 )
-"""Columns of JSON lines, and the kind that they show; the first line whose columns are all there is taken."""
+"""Sets of columns, and the kind of data that has them; the first set that a file's JSON lines have in full decides."""
 _KIND_OF_SUFFIX = {
     ".txt": "text",
     ".conllu": "treebank",

@@ -33,6 +33,8 @@ class TransformOptions(Options):
     overlap: float = _trans(0.0, "Share of the vocabulary that both languages have, 0 to 1.", ge=0, le=1)
     with_replacement: bool = _trans(False, "Sample that share as the paper's code does: 22.1 % for 0.25.")
     level: Literal["word", "token"] = _inv("word", "inv: units that change places; token needs --tokenizer.")
+    # In the record of a folder the key is `split` (as for `split_sentences` below): with another key, a folder that was
+    # derived before would not be recognised.
     sentence_by_sentence: bool = internal(
         False, validation_alias=AliasChoices("sentence_by_sentence", "split"), serialization_alias="split"
     )
@@ -59,7 +61,7 @@ class TransformOptions(Options):
     )
     ud_labels: Literal["ud2", "literal"] = _syn("ud2", _LABELS)
     oversize: Literal["skip", "keep"] = _syn(
-        "skip", "Sentences of a head with over six dependents: skip, or keep their order."
+        "skip", "Sentences that have a head with over six dependents: skip them, or keep that head's order."
     )
     best: bool = _syn(False, "Take the most probable order, not a sampled one.")
 

@@ -112,11 +112,12 @@ class Inversion:
             return self._inverted_pieces(sentence, self._backend)
         if self.literal:
             return _literal(words)
+        # All words are one sentence; its last word is a final mark only if it looks like one.
         if not self.sentence_by_sentence:
             return self._inverted(words)
         derived: list[str] = []
         origin: list[int] = []
-        for start, stop in _parts_to_reorder(sentence, self.sentence_by_sentence, self.end_marks):
+        for start, stop in _parts_to_reorder(sentence, sentence_by_sentence=True, marks=self.end_marks):
             ends_with_mark = sentence.sentence_ends is not None and stop - 1 in sentence.sentence_ends
             part = self._inverted(words[start:stop], ends_with_mark=ends_with_mark)
             derived.extend(part.words)

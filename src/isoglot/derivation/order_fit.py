@@ -165,16 +165,16 @@ def fit(observed: ObservedOrders, *, l2: float = 1.0, iterations: int = 200) -> 
         method="L-BFGS-B",
         options={"maxiter": iterations, "maxcor": 10},
     )
-    group_count = sum(orders.total() for orders in observed.values())
+    observed_count = sum(orders.total() for orders in observed.values())
     loss_before, _ = objective(zero, designs, l2)  # with all weights 0, all orders are equally probable
     loss = result.fun - l2 / 2 * float(result.x @ result.x)  # without the penalty
-    per_bit = np.log(2) * group_count  # losses are natural logarithms of all orders together
+    per_bit = np.log(2) * observed_count  # losses are natural logarithms of all orders together
     return OrderFit(
         model=OrderModel(dict(zip(feature_ids, result.x.tolist(), strict=True))),
-        groups=group_count,
+        groups=observed_count,
         bits_before=float(loss_before / per_bit),
         bits=float(loss / per_bit),
-        slope=float(np.abs(result.jac).max()) / group_count,
+        slope=float(np.abs(result.jac).max()) / observed_count,
     )
 
 
@@ -254,7 +254,7 @@ def objective(
     loss = l2 / 2 * float(theta @ theta)
     gradient = l2 * theta
     for design in designs:
-        group_count = design.observed.shape[1]
+        group_count = design.observed.shape[1]  # groups of the same members are one here
         column_weights = (design.features @ theta).reshape(group_count, -1)  # (groups, columns)
         scores = design.orders_of_columns.T @ column_weights.T  # (n!, groups)
         greatest = scores.max(axis=0)  # taken out of the exponents, so that none overflows

@@ -49,7 +49,7 @@ class Deriver:
 
     transform: Transform
     name: str  # ends the code of the derived language: ``inv`` makes ``en-x-inv`` of ``en``
-    language: str | None = None  # the code of the derived language, instead of one made from the name
+    derived_code: str | None = None  # the code of the derived language, instead of one made from the name
     options: DeriverOptions = field(default_factory=DeriverOptions)
     parse: Callable[[str], Sentence] | None = None  # finds the tree of a raw sentence, for syn
     counts: Counter[str] = field(default_factory=Counter)  # derived rows; rows or answers dropped, by reason
@@ -79,12 +79,12 @@ class Deriver:
 
         ``others``: Further languages of the row. A given code must be different from these and from ``language``.
         """
-        if self.language in (language, *others):
+        if self.derived_code in (language, *others):
             raise ConfigurationError(
-                f"[[derived_language='{self.language}']]: is another language of the corpus; give a tag of its "
+                f"[[derived_language='{self.derived_code}']]: is another language of the corpus; give a tag of its "
                 "own, such as qaa"
             )
-        return self.language or f"{language}-x-{self.name}"
+        return self.derived_code or f"{language}-x-{self.name}"
 
     def _lines_of(self, row: Row) -> Iterator[Row]:
         """Yield the rows that a row of text becomes.
@@ -117,9 +117,9 @@ class Deriver:
             out, pair = self._with_derived_side(row, self.options.side, key)
             return out, [pair]
         # One side after the other, as both move the same links. Each side has random numbers of its own.
-        if self.language is not None:
+        if self.derived_code is not None:
             raise ConfigurationError(
-                f"[[derived_language='{self.language}']]: is one code, but [[side='both']] derives two languages; "
+                f"[[derived_language='{self.derived_code}']]: is one code, but [[side='both']] derives two languages; "
                 "leave it out"
             )
         half_derived, source_pair = self._with_derived_side(row, "source", 2 * key)
@@ -144,7 +144,9 @@ class Deriver:
     def _treebank(self, row: Row, key: int) -> DerivedRow:
         sentence = Sentence.of_row(row)
         derived = self._reordered(sentence, key)
-        if self.options.labels == "first_match":  # tags alone: heads and relations are not looked up by form
+        if self.options.labels == "first_match":
+            # The words are looked up among themselves: a word that occurs twice gets the tag of its first occurrence.
+            # Heads and relations are not looked up by form.
             sentence = sentence._replace(upos=tags_by_form(sentence.words, sentence.words, sentence.upos))
         pair = self._gold_pair(sentence, derived, row["language"])
         tree = with_derived_words(sentence, derived)
@@ -159,6 +161,7 @@ class Deriver:
             sentence = self.parse(" ".join(labelled))
             tags = tags_of_parse(sentence.words, labelled, tags, by_form=by_form)
         elif by_form:
+            # Looked up among themselves: a word that occurs twice gets the tag of its first occurrence.
             tags = tags_by_form(labelled, labelled, tags)
         derived = self._reordered(sentence, key)
         pair = self._gold_pair(sentence, derived, row["language"])

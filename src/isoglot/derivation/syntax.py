@@ -129,8 +129,8 @@ class Syntax:
     ``P(order) ∝ exp(((1 − λ) θ_super + λ θ_sub) · counts)`` over all orders. Heads of other classes keep their order.
     The distribution of each kind of group is computed once.
 
-    A sentence of a head with over six dependents is skipped, as by the original, or that head's order is kept
-    (``oversize``).
+    A sentence that has a head with over six dependents is skipped, as by Wang and Eisner's program, or the order of
+    that head's group is kept (``oversize``).
 
     Args:
         models: By class of head (``N``, ``V``), mixed already: see :meth:`load`.
@@ -203,8 +203,8 @@ class Syntax:
             return sorted([head, *dependents])
         # Sorted by name, so that groups of the same names share one distribution. Dependents of one name keep their
         # order here, which changes nothing: any order of them is as probable.
-        members = [head, *sorted(dependents, key=lambda word: (upos[word], deprels[word]))]
-        names = (f"@{upos[head]}&@", *(f"{upos[word]}&{deprels[word]}" for word in members[1:]))
+        words = [head, *sorted(dependents, key=lambda word: (upos[word], deprels[word]))]
+        names = (f"@{upos[head]}&@", *(f"{upos[word]}&{deprels[word]}" for word in words[1:]))
         if names not in self._known:
             self._known[names] = self._probable_orders(head_class, names)
         orders, cumulated = self._known[names]
@@ -213,7 +213,7 @@ class Syntax:
         else:  # 3
             rank = bisect_right(cumulated, generator.random() * cumulated[-1])
             rank = min(rank, len(orders) - 1)  # rounding can make the product equal to the last sum
-        return [members[member] for member in orders[rank]]
+        return [words[member] for member in orders[rank]]
 
     def _probable_orders(
         self, head_class: str, names: tuple[str, ...]

@@ -202,7 +202,7 @@ def _option_problems(
     """
     options = section.options
     # An option that takes a corpus, such as the lexicon of an objective, is written as the name of a stream.
-    for option in options.corpora & options.model_fields_set:
+    for option in options.corpus_options & options.model_fields_set:
         stream = getattr(options, option)
         if stream is not None and stream not in known["streams"]:
             hint = did_you_mean(stream, known["streams"])
@@ -324,7 +324,10 @@ def try_encoder(
     for location, section in sections.items():
         if not isinstance(section, ObjectiveSection):
             continue
-        if section.options.takes("tokenizer") or section.options.corpora & section.options.model_fields_set:
+        if (
+            section.options.takes("tokenizer")
+            or section.options.corpus_options & section.options.model_fields_set
+        ):
             continue
         # torch raises RuntimeError if an objective reads weights of the meta device: it cannot be tried.
         with suppress(RuntimeError), collected(problems, *location):

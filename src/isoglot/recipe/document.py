@@ -59,7 +59,9 @@ class Document:
 
     values: dict[str, Any] = field(default_factory=dict)  # environment variables expanded, overrides applied
     origins: dict[Location, Origin] = field(default_factory=dict)  # of each value
-    raw: dict[Location, str] = field(default_factory=dict)  # strings in which a variable was expanded
+    raw: dict[Location, str] = field(
+        default_factory=dict
+    )  # the texts with variables, as written: ${NAME}/file
     problems: list[Problem] = field(default_factory=list)
 
     def origin(self, location: Location) -> Origin:
@@ -165,6 +167,7 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
        nothing else has the type of its value: with ``STEPS=100``, ``steps: ${STEPS}`` is the number 100.
     """
     line = node.start_mark.line + 1
+    # In a mapping the line of the key is recorded already, and stays.
     document.origins.setdefault(location, Origin(file, line))
     # 1. `location` grows with each level, and `origins` with each value.
     if len(location) > _DEEPEST:
@@ -224,8 +227,8 @@ def unset_in(text: str) -> list[str]:
 def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Document:
     """Lay one document over another.
 
-    1. Mappings merge: ``train: {fp16: true}`` over ``train: {warmup: 10}`` has both keys. At the location ``replaced``
-       a mapping replaces the other one, too: that is the value of an override.
+    1. Mappings merge: ``train: {fp16: true}`` over ``train: {warmup: 10}`` has both keys. The value of an
+       override, which stands at the location ``replaced``, is not merged: it replaces a mapping as a whole.
     2. Everything else replaces what is below, lists too.
     3. Null deletes an entry that is below; where there is none, null stays.
     4. A key deletes its alternative (``steps`` deletes ``epochs``), unless both are in the upper document.

@@ -135,7 +135,7 @@ class PortableSection(Section):
 
 
 def _portable_text(location: Location, written: str) -> str | None:
-    """Return the text that stands in the recipe's hash for one that begins with a folder of this machine, else None.
+    """Return what the hash has in place of a text that begins with a folder of this machine; None for any other text.
 
     1. ``${DATA}/en-${PAIR}.tsv``: the variable before the first slash says where this machine keeps its files, and
        stays. Later variables are part of the name, and are expanded: ``${DATA}/en-de.tsv``.

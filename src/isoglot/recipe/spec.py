@@ -38,7 +38,7 @@ class Spec(Options):
     maker: ClassVar[Any] = None
     # Names of the parameters that isoglot passes itself; a recipe cannot set them.
     supplied_names: ClassVar[tuple[str, ...]] = ()
-    corpora: ClassVar[frozenset[str]] = frozenset()
+    corpus_options: ClassVar[frozenset[str]] = frozenset()
     """Options whose parameter takes a corpus. A recipe gives the name of a stream; :meth:`make` gives its corpus."""
 
     @classmethod
@@ -71,10 +71,11 @@ class Spec(Options):
             name: Name of the maker in messages.
             *first: Positional arguments.
             corpora: Corpora of the streams by name.
-            **supplied: Further arguments, as far as the maker takes them; options come before them.
+            **supplied: Further arguments, as far as the maker takes them; an option wins over a supplied argument of
+                its name.
         """
         options = {option: getattr(self, option) for option in self.model_fields_set}
-        for option in self.corpora & options.keys():
+        for option in self.corpus_options & options.keys():
             options[option] = None if options[option] is None else (corpora or {})[options[option]]
         taken = {key: value for key, value in supplied.items() if self.takes(key)}
         try:
@@ -104,14 +105,14 @@ def spec_of(maker: Any, *supplied_names: str) -> type[Spec]:
     left_out = supplied_names or (*first, "tokenizer")
     hints, meanings = _hints(maker), argument_docs(maker)
     fields: dict[str, Any] = {}
-    corpora = set()
+    corpus_options = set()
     for parameter in parameters:
         name = parameter.name
         if parameter.kind not in _NAMED or name in left_out:  # 1
             continue
         hint = hints.get(name, Any)
         if _mentions(hint, Dataset):  # 2
-            corpora.add(name)
+            corpus_options.add(name)
             hint = str if parameter.default is parameter.empty else str | None
         default = ... if parameter.default is parameter.empty else parameter.default
         try:
@@ -123,7 +124,8 @@ def spec_of(maker: Any, *supplied_names: str) -> type[Spec]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an option may have the name of a model's method
         model: Any = create_model(maker.__name__, __base__=_OpenSpec if is_open else Spec, **fields)
-    model.maker, model.supplied_names, model.corpora = maker, supplied_names, frozenset(corpora)
+    model.maker, model.supplied_names = maker, supplied_names
+    model.corpus_options = frozenset(corpus_options)
     model.__doc__ = summary_of(maker)
     return model  # type: ignore[no-any-return]
 
@@ -145,7 +147,7 @@ def require_options(subject: Any, **values: Any) -> None:
     maker: Any = type(subject) if is_object else subject
     if is_object:
         spec = spec_of(maker)
-        options = spec.model_fields.keys() - spec.corpora
+        options = spec.model_fields.keys() - spec.corpus_options
         values = {name: getattr(subject, name) for name in options if hasattr(subject, name)}
     # The other parameters have values that no recipe could give, such as an encoder. If there are none, a name that no
     # parameter has stands for "none": `spec_of` without names would leave out the first parameter.

@@ -150,8 +150,9 @@ def comparisons() -> Family:
 def counts() -> Family:
     """Counts: bounds from above and below, of a class and of the class above it.
 
-    A model is (count of N, count of all of its hypernym, N among them). The two numbers of a statement, K.low and
-    K.high, make five stretches: 0 below the low number, 1 the low number, 2 between, 3 the high number, 4 above.
+    The two numbers of a statement, K.low and K.high, make five stretches: 0 below the low number, 1 the low number,
+    2 between, 3 the high number, 4 above. A model is (n, h): the stretch of the count of N, and the stretch of the
+    count of all of its hypernym, N among them.
     """
     variables = {"X": "name.first", "V": "verb.handle", "N": "noun.thing", "K": "number.pair"}
     models = {(n, h) for n in range(5) for h in range(n, 5)}
@@ -183,6 +184,7 @@ def coordination() -> Family:
     family = Family("coordination", variables, models, balances_one_sided_words=False)
     for (x, i), (y, j) in permutations(zip("XYZ", range(3), strict=True), 2):
         of_both = f"(nmod of {x}.form (conj and {y}.form))"
+        # This also closes the "(nsubj" that the lines below open.
         together = f"(conj and {y}.form)) V.past ."
         neither = {did for did in models if did[i] + did[j] == 0}
         single = {did for did in models if did[i] + did[j] == 1}

@@ -41,29 +41,29 @@ class Question(NamedTuple):
 class Scene:
     """A template for several sentences that mirror each other.
 
-    A mirror such as ``"X Y T D"`` becomes one sentence: its words fill ``{0}``, ``{1}`` … of a wording. So the mirrors
-    ``"X Y T D"`` and ``"Y X U E"`` become *X met Y near T on D* and *Y met X near U on E*.
+    A filling such as ``"X Y T D"`` makes one sentence: its words fill ``{0}``, ``{1}`` … of a wording. So the fillings
+    ``"X Y T D"`` and ``"Y X U E"`` make *X met Y near T on D* and *Y met X near U on E*.
     """
 
     variables: str
     """Variables with their pools, ``T=name.town``, separated by spaces. People are those of the story."""
-    mirrors: tuple[tuple[str, ...], ...]
-    """Possible lists of mirrors, each in the order of telling; a story takes one of these lists."""
+    fillings: tuple[tuple[str, ...], ...]
+    """Possible lists of fillings, one filling a sentence, in the order of telling; a story takes one of these lists."""
     wordings: tuple[str, ...]
     """Wordings of every sentence; one is drawn for each."""
     questions: tuple[tuple[str, str], ...] = ()
-    """Questions with their answers, both with places for the words of a mirror; they are asked about every sentence."""
+    """Questions with their answers, both with places for the words of a filling; they are asked about every sentence."""
     single_questions: tuple[Question, ...] = ()
-    """Questions about one sentence."""
+    """Questions that are asked once; each says which sentence has its answer."""
     ordered: bool = False
-    """Whether sentences must stand in the order of the mirrors."""
+    """Whether sentences must stand in the order of the fillings."""
 
     def tell(self, random: Random) -> tuple[list[str], list[Question]]:
         """Draw sentences, each in one of its wordings; return them and the questions about them."""
-        mirrors = [mirror.split() for mirror in random.choice(self.mirrors)]
-        sentences = [random.choice(self.wordings).format(*words) for words in mirrors]
+        fillings = [filling.split() for filling in random.choice(self.fillings)]
+        sentences = [random.choice(self.wordings).format(*words) for words in fillings]
         questions = []
-        for number, words in enumerate(mirrors):
+        for number, words in enumerate(fillings):
             for question, answer in self.questions:
                 questions.append(Question(question.format(*words), answer.format(*words), number))
         return sentences, [*questions, *self.single_questions]
@@ -153,7 +153,7 @@ SCENES = (
 class _ToldScene(NamedTuple):
     """A scene in the variables of its story."""
 
-    sentences: list[str]  # the wording of each, in the order of the mirrors
+    sentences: list[str]  # the wording of each, in the order of the fillings
     questions: list[Question]
 
 

@@ -163,7 +163,7 @@ class World:
 
         A row is left out if
 
-        1. two of its variables are the same word ("Anna met Anna" is not English, and spoils labels),
+        1. two of its variables are the same lexeme ("Anna met Anna" is not English, and spoils labels),
         2. one of its sentences belongs to another split, or
         3. it is a story that belongs to another split as a whole; single sentences of it may do so.
 
