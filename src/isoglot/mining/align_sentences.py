@@ -256,7 +256,7 @@ def _span_vectors(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
     request: SentenceAlignRequest,
-    unknown: OnUnknownText,
+    on_unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
     """Compute the vectors of the spans of lines of one side.
 
@@ -267,7 +267,7 @@ def _span_vectors(
         For each part, and in it for 1, 2, … ``max_size - 1`` lines, the unit vectors of its spans.
     """
     if request.joined == "sum":
-        return _summed_span_vectors(encoder, parts, request, unknown)
+        return _summed_span_vectors(encoder, parts, request, on_unknown)
     # texts_of_parts[part][size - 1] has for each line the text of the span of `size` lines that ends there.
     texts_of_parts: list[list[list[str]]] = []
     for part in parts:
@@ -283,7 +283,7 @@ def _span_vectors(
     for texts_of_size in zip(*texts_of_parts, strict=True):
         for text in chain(*texts_of_size):
             row_of_text.setdefault(text, len(row_of_text))
-    table = unit_vectors(encoder, list(row_of_text), unknown).numpy()
+    table = unit_vectors(encoder, list(row_of_text), on_unknown).numpy()
 
     vectors_of_parts = []
     for texts_of_part in texts_of_parts:
@@ -299,11 +299,11 @@ def _summed_span_vectors(
     encoder: SentenceEncoder,
     parts: Sequence[Sequence[str]],
     request: SentenceAlignRequest,
-    unknown: OnUnknownText,
+    on_unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
     """Compute the vectors of :func:`_span_vectors` as sums: those of the lines of each span, weighted by length."""
     texts = list(chain(*parts))
-    vectors = raw_vectors(encoder, texts, unknown)
+    vectors = raw_vectors(encoder, texts, on_unknown)
     lengths = torch.tensor([float(len(text)) for text in texts])
     weighted = (vectors * lengths[:, None]).double()
     vectors_of_parts = []

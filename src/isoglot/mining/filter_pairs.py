@@ -202,7 +202,7 @@ def filter_files(
 ) -> FilterReport:
     """Filter a bitext: kept pairs to ``out``, the others with their reasons to ``dropped``, counts to ``report``.
 
-    Encoder and aligner are loaded when the inputs have been checked. ``resume``: Go on from the finished parts
+    Encoder and aligner are loaded when the inputs have been checked. ``resume``: Use the finished results
     that a stopped run has left beside the output.
     """
     inputs = [path for corpus_input in corpus.inputs for path in corpus_input.source.files()]

@@ -200,20 +200,22 @@ def _mined(
     progress = partial(report, "encoding")
     with stored_vectors(encoder, texts, counters, encoding=encoding, progress=progress) as stored:
         unknown.warn()
-        # Sentences without a vector are left out: number n of `sources` is vector n of `source_vectors`.
-        (source_vectors, source_numbers), (target_vectors, target_numbers) = stored
-        sources, targets = [texts[0][i] for i in source_numbers], [texts[1][j] for j in target_numbers]
+        # Sentences without a vector are left out: number n of `sources` is row n of `source_vectors`.
+        (source_vectors, source_with_vector), (target_vectors, target_with_vector) = stored
+        sources = [texts[0][i] for i in source_with_vector]
+        targets = [texts[1][j] for j in target_with_vector]
         if not sources or not targets:
             return []
         forward, backward = _nearest(source_vectors, target_vectors, request, partial(report, "searching"))
     copies = None
     if request.drop_copies:
-        number_of_target = {text: number for number, text in enumerate(targets)}
-        copies = np.array([number_of_target.get(text, -1) for text in sources])
+        row_of_target = {text: row for row, text in enumerate(targets)}
+        copies = np.array([row_of_target.get(text, -1) for text in sources])
     scores, i, j = best_pairs(forward, backward, request, copies=copies)
+    # i and j are rows of source_vectors and target_vectors, so of sources and targets.
     return [
-        (score, source[sources[source_number]], target[targets[target_number]])
-        for score, source_number, target_number in zip(scores.tolist(), i.tolist(), j.tolist(), strict=True)
+        (score, source[sources[source_row]], target[targets[target_row]])
+        for score, source_row, target_row in zip(scores.tolist(), i.tolist(), j.tolist(), strict=True)
     ]
 
 

@@ -164,7 +164,8 @@ class FilterRules(RowRules):
     )
     placeholder: tuple[Annotated[str, AfterValidator(_expression)], ...] = option(
         (),
-        "Also compare what this regular expression matches: '@@\\w+'; repeatable.",
+        "Compare placeholders, as `placeholders` does, and with them what this regular expression matches: '@@\\w+'; "
+        "repeatable.",
         metavar="REGEX",
         group=DROPPING,
     )

@@ -1,4 +1,6 @@
-"""Windows of pairs with the rules that drop them and their scores, made here or on a Ray cluster, and stored as parts.
+"""Windows of pairs with the rules that drop them and their scores, made here or on a Ray cluster.
+
+Results are kept for a run that is resumed.
 
     with scores:    pairs ─> chunks: rules, in this process ─> windows ─> scores, in workers
     rules alone:    pairs ─> chunks ─> rules, in workers
@@ -42,8 +44,8 @@ _NO_SCORE = {"engine", "workers", "duplicates", "min_cosine", "min_margin", "min
 class RuledPair(NamedTuple):
     """A pair and the rules that drop it.
 
-    In a chunk, the rules are not applied yet: the texts are those of the pair, and the only reason is
-    :data:`MISSING_LANGUAGE`.
+    In a chunk that :func:`_chunks` made, the rules are not applied yet: the texts are those of the pair, and the only
+    reason is :data:`MISSING_LANGUAGE`.
     """
 
     pair: SentencePair  # as it was given

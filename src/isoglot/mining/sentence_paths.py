@@ -31,7 +31,8 @@ from isoglot.aligners.alignment import starts_and_end
 from isoglot.aligners.compiled import compiled
 
 Vectors = NDArray[np.float32]
-Lengths = NDArray[np.float32]
+Floats = NDArray[np.float32]
+"""A value for each line or span: a length or a distance."""
 Numbers = NDArray[np.int64]
 Step = tuple[int, int, int, int, float]
 """A step of a path: first source line, first target line, how many lines of each, and the cost."""
@@ -69,8 +70,8 @@ class Spans(NamedTuple):
     """The spans of k neighbouring lines of one side, for one k. Span number i ends with line i."""
 
     vectors: Vectors  # unit vectors. Shape: (lines, hidden)
-    random_distance: Lengths  # mean of 1 − cosine with samples of the other side. Shape: (lines)
-    lengths: Lengths  # in units that both sides share. Shape: (lines)
+    random_distance: Floats  # mean of 1 − cosine with samples of the other side. Shape: (lines)
+    lengths: Floats  # in units that both sides share. Shape: (lines)
     present: NDArray[np.bool_]  # False: the vector is null, and the span pairs with nothing. Shape: (lines)
 
     def ending_in(self, start: int, stop: int) -> "Spans":
@@ -79,7 +80,7 @@ class Spans(NamedTuple):
         return Spans(self.vectors[rows], self.random_distance[rows], self.lengths[rows], self.present[rows])
 
 
-def _spans_of_side(vectors: Sequence[Vectors], samples: Vectors, lengths: Lengths) -> list[Spans]:
+def _spans_of_side(vectors: Sequence[Vectors], samples: Vectors, lengths: Floats) -> list[Spans]:
     """Compute the random distances and lengths of the spans of 1, 2, … lines of a side.
 
     ``vectors``: For 1, 2, … lines, the vectors of the spans. ``samples``: Lines of the other side. ``lengths``: Length
@@ -98,7 +99,7 @@ def _spans_of_side(vectors: Sequence[Vectors], samples: Vectors, lengths: Length
     return spans
 
 
-def _random_distance(vectors: Vectors, samples: Vectors) -> Lengths:
+def _random_distance(vectors: Vectors, samples: Vectors) -> Floats:
     """The mean of 1 − cosine of each vector with samples of the other side, without the nearest sample."""
     if len(samples) < 2:
         return np.ones(len(vectors), np.float32)
@@ -113,7 +114,7 @@ def cheapest_groups(
     max_size: int,
     skip: float,
     samples: tuple[Vectors, Vectors] | None = None,
-    lengths: tuple[Lengths, Lengths] | None = None,
+    lengths: tuple[Floats, Floats] | None = None,
     length_weight: float = 0.0,
 ) -> list[Step]:
     """Find the cheapest path; returns its steps, in the order of the documents. Each skipped line is a step of its own.
@@ -186,7 +187,7 @@ def usual_skip(source: Vectors, target: Vectors, pairs: tuple[Numbers, Numbers])
     return _SKIP + _SKIP_SHARE * float(np.median(costs))
 
 
-def length_ratio(source: Lengths, target: Lengths, pairs: tuple[Numbers, Numbers]) -> float:
+def length_ratio(source: Floats, target: Floats, pairs: tuple[Numbers, Numbers]) -> float:
     """Estimate how many times as long source lines are as target lines: the median of mutual lines (``pairs``).
 
     If these are few, the total lengths decide, which are wrong where one document lacks a chapter.

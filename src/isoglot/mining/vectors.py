@@ -66,15 +66,15 @@ def unknown_word_counter(unknown: UnknownWords, side: str, lines: Mapping[str, i
 
 
 def raw_vectors(
-    encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None = None
+    encoder: SentenceEncoder, texts: Sequence[str], on_unknown: OnUnknownText | None = None
 ) -> Tensor:
     """Encode texts; the vector of a text without a known word is null.
 
-    ``unknown`` receives unknown words; by default the encoder warns of them.
+    ``on_unknown`` receives unknown words; by default the encoder warns of them.
 
     **Shape**: (texts, hidden), float32, on the CPU.
     """
-    batches = [_encoded(encoder, batch, unknown) for batch in _batches(texts)]
+    batches = [_encoded(encoder, batch, on_unknown) for batch in _batches(texts)]
     return torch.cat(batches) if batches else torch.zeros(0, 1)
 
 
@@ -82,13 +82,13 @@ def _batches(texts: Sequence[str]) -> list[Sequence[str]]:
     return [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
 
 
-def _encoded(encoder: SentenceEncoder, batch: Sequence[str], unknown: OnUnknownText | None) -> Tensor:
+def _encoded(encoder: SentenceEncoder, batch: Sequence[str], on_unknown: OnUnknownText | None) -> Tensor:
     """Encode the texts of a batch, and check what the encoder returns."""
-    if unknown is None or not isinstance(encoder, TextEncoder):
+    if on_unknown is None or not isinstance(encoder, TextEncoder):
         vectors = torch.as_tensor(encoder(batch)).detach()
     else:
         # A TextEncoder reports unknown words by the number of their text.
-        vectors = torch.as_tensor(encoder(batch, unknown=partial(_by_text, batch, unknown))).detach()
+        vectors = torch.as_tensor(encoder(batch, unknown=partial(_by_text, batch, on_unknown))).detach()
     if vectors.dim() != 2 or len(vectors) != len(batch):
         raise ConfigurationError(
             f"model: expected one vector per text, got shape {tuple(vectors.shape)} for {len(batch)} texts"
@@ -97,10 +97,10 @@ def _encoded(encoder: SentenceEncoder, batch: Sequence[str], unknown: OnUnknownT
 
 
 def _by_text(
-    texts: Sequence[str], unknown: OnUnknownText, number: int, words: Sequence[str], is_unknown: bool
+    texts: Sequence[str], on_unknown: OnUnknownText, number: int, words: Sequence[str], is_unknown: bool
 ) -> None:
     """Report unknown words by their text in place of its number, which counts from 1."""
-    unknown(texts[number - 1], words, is_unknown)
+    on_unknown(texts[number - 1], words, is_unknown)
 
 
 class _VectorWorker:
@@ -121,13 +121,14 @@ def encode_batch(texts: Sequence[str]) -> BlockResult:
 
 def _vectors_and_unknown(encoder: SentenceEncoder, texts: Sequence[str]) -> BlockResult:
     """Encode a batch; return its vectors, and its unknown words as a report."""
-    unknown: list[tuple[str, list[str], bool]] = []
+    reports: list[tuple[str, list[str], bool]] = []
 
     def note(text: str, words: Sequence[str], is_unknown: bool) -> None:
-        unknown.append((text, list(words), is_unknown))
+        reports.append((text, list(words), is_unknown))
 
     vectors = _encoded(encoder, texts, note)
-    return BlockResult({"vectors": vectors.numpy()}, {"vectors": "vectors"}, {"unknown": unknown})
+    kinds = {"vectors": "vectors"}  # the kind of each column, as finished results are stored
+    return BlockResult({"vectors": vectors.numpy()}, kinds, {"unknown": reports})
 
 
 @dataclass(frozen=True)
@@ -164,17 +165,17 @@ class EncodingPlan:
 
 
 def unit_vectors(
-    encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None = None
+    encoder: SentenceEncoder, texts: Sequence[str], on_unknown: OnUnknownText | None = None
 ) -> Tensor:
     """Encode texts as :func:`raw_vectors`, and give each vector that is not null the length 1."""
-    return unit(raw_vectors(encoder, texts, unknown))
+    return unit(raw_vectors(encoder, texts, on_unknown))
 
 
 @contextmanager
 def stored_vectors(
     encoder: SentenceEncoder,
     sides: Sequence[Sequence[str]],
-    unknown: Sequence[OnUnknownText],
+    on_unknown: Sequence[OnUnknownText],
     *,
     encoding: EncodingPlan,
     progress: Progress | None = None,
@@ -188,13 +189,13 @@ def stored_vectors(
         vectors are files that are mapped into memory. The files have no name, so that the system takes them back
         however the process ends.
 
-    ``unknown``: For each side, the function that receives its unknown words.
+    ``on_unknown``: For each side, the function that receives its unknown words.
     """
     total, done, hidden = sum(map(len, sides)), 0, 0
     with full_disk_named(tempfile.gettempdir()), ExitStack() as stack:
         stored = []
         batches = encoding.batches(encoder, sides)
-        for texts, receive in zip(sides, unknown, strict=True):
+        for texts, receive in zip(sides, on_unknown, strict=True):
             file = stack.enter_context(tempfile.TemporaryFile())
             has_vector = [np.zeros(0, bool)]  # of each sentence, batch by batch
             for _, found in islice(batches, len(_batches(texts))):
