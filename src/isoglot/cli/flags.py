@@ -177,7 +177,8 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     if extra_of(field).get("commas"):
         return str | None, COMMAS
     kind, optional = without_none(field.annotation)
-    # The functions by which the model checks the value.
+    # The functions by which the model checks the value. Pydantic keeps them in `metadata` for `Annotated[...]`, but
+    # inside the type for `Annotated[...] | None`.
     validators = [getattr(mark, "func", None) for mark in (*field.metadata, *get_args(kind)[1:])]
     if file_path in validators:
         # A Path would have lost the slash at its end.
@@ -190,11 +191,11 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     if origin in (tuple, list, Sequence):
         value = _without_bounds(get_args(kind)[0])
         return list[str if get_origin(value) is Literal else value], "VALUE"  # type: ignore[misc]
-    if kind is Any:  # Python also takes objects
+    if kind is Any:  # for callers in Python, who may pass objects; a flag takes text
         kind, optional = str, field.default is None
     if origin in (Union, types.UnionType, Literal):
         kind = str  # the model tells the types apart, and refuses others with what was perhaps meant
-    return kind | None if optional else kind, None
+    return (kind | None if optional else kind), None
 
 
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:

@@ -144,10 +144,11 @@ def _show_values(plan: Plan) -> None:
     """Print each step once, with all values that it will use."""
     from isoglot.recipe.document import dump_yaml
 
-    steps: list[Any] = []
+    # `part.steps` are works: a step with its lab and title.
+    works: list[Any] = []
     for part in plan.parts:
-        steps += part.steps
-    for work in dict.fromkeys(steps):
+        works += part.steps
+    for work in dict.fromkeys(works):
         typer.echo(f"# {work.title}\n{dump_yaml(work.lab.shown(work.step.explicit()))}")
 
 
