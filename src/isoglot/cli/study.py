@@ -162,9 +162,13 @@ def _show_counts(program: Program, parts: Sequence[StudyPart]) -> None:
     if figures:
         counted.append(_counted(figures, "figures", "drawn"))
     typer.echo(f"{program.study.name}, {program.lab.scale}: {'. '.join(counted)}")
-    reasons = Counter(part.unavailable for part in parts if part.unavailable)
-    for reason, count in reasons.items():
-        typer.echo(f"  unavailable: {reason} ({count} {'cells' if cells else 'figures'})")
+    for reason in dict.fromkeys(part.unavailable for part in parts if part.unavailable):
+        counts = []
+        for group, what in ((cells, "cells"), (figures, "figures")):
+            count = sum(part.unavailable == reason for part in group)
+            if count:
+                counts.append(f"{count} {what}")
+        typer.echo(f"  unavailable: {reason} ({', '.join(counts)})")
 
 
 def _counted(parts: Sequence[StudyPart], what: str, done: str) -> str:
