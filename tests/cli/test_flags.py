@@ -204,6 +204,15 @@ def test_values_are_typed_as_in_a_recipe() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [('"a,b"', "a,b"), ("'a,b'", "a,b"), ('"a,b",c', ("a,b", "c")), ('c, "a,b"', ("c", "a,b")), ('"a",b', ("a", "b")),
+     ("it's,b", ("it's", "b")), ("a[1],b", ("a[1]", "b")), ('"1",2', ("1", 2))],
+)  # fmt: skip
+def test_a_comma_in_quotes_is_text(text: str, value: Any) -> None:
+    assert parse_settings([f"x={text}"], example="") == {"x": value}
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [(["a"], "for example --set level=word"), (["=1"], "expects KEY=VALUE"), (["a=1", "a=2"], "is repeated"),
      (["a=[1"], "is not YAML")],

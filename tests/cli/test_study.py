@@ -70,6 +70,35 @@ def test_a_dry_run_counts_figures_whose_checkpoints_are_missing(
     )
 
 
+CELLS_AND_A_FIGURE = '''"""My studies."""
+
+from isoglot.studies import UnavailableError
+
+SIZES = {"seeds": ([1], [1], [1])}
+
+
+def unavailable():
+    raise UnavailableError("no data")
+
+
+def mine(lab):
+    """Two cells and a figure."""
+    for row in ("a", "b"):
+        lab.cell("mine", row=row, column="x", value=lambda: 1.0)
+    lab.figure("points", unavailable)
+'''
+
+
+def test_a_dry_run_names_what_is_unavailable(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(CELLS_AND_A_FIGURE)
+    done = invoke("study", path, "--out", tmp_path / "o", "--dry-run")
+    assert "  unavailable: no data (1 figures)" in done.stdout.splitlines(), done.output
+    path.write_text(CELLS_AND_A_FIGURE.replace("lambda: 1.0", "unavailable"))
+    done = invoke("study", path, "--out", tmp_path / "o", "--dry-run")
+    assert "  unavailable: no data (2 cells, 1 figures)" in done.output.splitlines(), done.output
+
+
 def test_a_dry_run_shows_every_value_of_a_cell(tmp_path: Path) -> None:
     """The recipe with what it extends, limits of streams, and all settings of fine-tuning; nothing is trained."""
     done = invoke(*ONE_CELL, "--out", tmp_path / "o", "--dry-run", "--show")

@@ -76,10 +76,7 @@ class _Learner(Aligner):
 
     @abstractmethod
     def learn(self, text: _Text) -> Iterator[LinkTable]:
-        """Learn from a text before the method returns (so it must be no generator).
-
-        The iterator that is returned gives the links of the pairs to be aligned, a window of pairs at a time.
-        """
+        """Learn from a text before returning (so no generator); the iterator gives the links, a window at a time."""
 
     @property
     def writes_model(self) -> bool:

@@ -109,7 +109,7 @@ def align(
     inputs: Bitext,
     options: Annotated[dict[str, Any], Method, FastAlign, Hmm, SavedModel, Eflomal, Encoder, MethodSettings],
     form: LinkFormat,
-    pairs: BitextReading,
+    sides: BitextReading,
     running: RemakeFlags,
     stopped: ResumeFlags,
     out: Annotated[
@@ -153,7 +153,7 @@ def align(
     from isoglot.corpus.open_corpus import corpus_sources
 
     request = aligner_request(**options)
-    sources = corpus_sources(inputs, languages=pairs.tags_or_unnamed, **pairs.reading)
+    sources = corpus_sources(inputs, languages=sides.tags_or_unnamed, **sides.reading)
     with Console(quiet=running.quiet) as console:
         if isinstance(request, Encoder) and "method" not in options:
             console.note(f"method: {request.options.method} (--method chooses another; --methods lists them)")

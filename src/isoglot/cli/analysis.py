@@ -94,11 +94,11 @@ def correlation(
     """Correlate alignment with transfer (ALIGN-MLM, Fig. 3).
 
     Spearman's correlation of alignment scores with −Δ; Δ = supervised minus zero-shot, as `isoglot transfer` and
-    studies write it. --paper needs no run.
+    studies write it. --with-paper needs no run.
 
     isoglot analyse correlation runs --out figures
 
-    isoglot analyse correlation --paper --out figures
+    isoglot analyse correlation --with-paper --out figures
     """
     from isoglot.analysis.analyse_correlation import analyse_correlation
 

@@ -63,7 +63,7 @@ class Console:
         _LOGGER.addHandler(self._handler)
         self._warnings.__enter__()
         warnings.simplefilter("default", UnknownWordsWarning)
-        warnings.showwarning = _with_text_warnings_logged(warnings.showwarning)
+        warnings.showwarning = _with_unknown_words_logged(warnings.showwarning)
         return self
 
     def __exit__(
@@ -155,7 +155,7 @@ def _bar() -> Any:
     return Progress(*columns, console=Rich(stderr=True), transient=True)
 
 
-def _with_text_warnings_logged(show: Callable[..., None]) -> Callable[..., None]:
+def _with_unknown_words_logged(show: Callable[..., None]) -> Callable[..., None]:
     """Return a function that logs warnings about unknown words as one line, and leaves other warnings to ``show``."""
 
     def showwarning(message: Warning | str, category: type[Warning], *location: Any, **more: Any) -> None:

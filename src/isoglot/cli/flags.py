@@ -21,6 +21,8 @@ from isoglot.formats.sources import READING, UNNAMED
 
 _WIDEST_METAVAR = 30
 """Characters up to which the choices of a flag stand beside it in the help: ``[local|ray]``."""
+_QUOTED_PART = re.compile(r"""(^|,)\s*["']""")
+"""The beginning of a value in quotes, among values with commas."""
 
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
@@ -177,7 +179,8 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     if extra_of(field).get("commas"):
         return str | None, COMMAS
     kind, optional = without_none(field.annotation)
-    # The functions by which the model checks the value.
+    # The functions by which the model checks the value. Pydantic keeps them in `metadata` for `Annotated[...]`, but
+    # inside the type for `Annotated[...] | None`.
     validators = [getattr(mark, "func", None) for mark in (*field.metadata, *get_args(kind)[1:])]
     if file_path in validators:
         # A Path would have lost the slash at its end.
@@ -190,11 +193,11 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     if origin in (tuple, list, Sequence):
         value = _without_bounds(get_args(kind)[0])
         return list[str if get_origin(value) is Literal else value], "VALUE"  # type: ignore[misc]
-    if kind is Any:  # Python also takes objects
+    if kind is Any:  # for callers in Python, who may pass objects; a flag takes text
         kind, optional = str, field.default is None
     if origin in (Union, types.UnionType, Literal):
         kind = str  # the model tells the types apart, and refuses others with what was perhaps meant
-    return kind | None if optional else kind, None
+    return (kind | None if optional else kind), None
 
 
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
@@ -263,13 +266,11 @@ def _default_of(field: FieldInfo) -> Any:
 def parse_settings(settings: Sequence[str], *, example: str) -> dict[str, Any]:
     """Read the texts of ``--set`` as values, by YAML 1.2.
 
-    ``5e-5`` is a float, ``no`` a string, ``null`` None; ``[1, 2]`` and ``1,2`` are tuples.
+    ``5e-5`` is a float, ``no`` a string, ``null`` None; ``[1, 2]`` and ``1,2`` are tuples (:func:`_setting_value`).
 
     Raises:
         ConfigurationError: No ``=``, a key given twice, or a value that is not YAML.
     """
-    from isoglot.recipe.document import parse_value
-
     result: dict[str, Any] = {}
     for item in settings:
         key, separator, text = item.partition("=")
@@ -277,15 +278,30 @@ def parse_settings(settings: Sequence[str], *, example: str) -> dict[str, Any]:
             raise ConfigurationError(f"--set expects KEY=VALUE, got {item!r}; for example {example}")
         if key in result:
             raise ConfigurationError(f"--set {key}=... is repeated; give it once")
-        is_list_without_brackets = "," in text and not text.startswith(("[", "{"))
-        parts = text.split(",") if is_list_without_brackets else [text]
         try:
-            values = [parse_value(part) for part in parts]
+            result[key] = _setting_value(text)
         except InputError as error:
             raise ConfigurationError(f"--set {item!r}: the value is not YAML; quote it") from error
-        value = values if is_list_without_brackets else values[0]
-        result[key] = tuple(value) if isinstance(value, list) else value
     return result
+
+
+def _setting_value(text: str) -> Any:
+    """Read the value of one ``--set``; several values with commas become a tuple.
+
+    1. Without a comma, or in brackets: the text as a whole.
+    2. In quotes: a list of YAML, which knows where quotes end. ``"a,b",c`` has two values, ``"a,b"`` is one string.
+    3. Else, ``1,2``, the text is cut at each comma, because YAML would not read ``a[1],b`` as a list.
+    """
+    from isoglot.recipe.document import parse_value
+
+    if "," not in text or text.startswith(("[", "{")):  # 1
+        value = parse_value(text)
+    elif _QUOTED_PART.search(text):  # 2
+        values = parse_value(f"[{text}]")
+        value = values if len(values) > 1 else values[0]
+    else:  # 3
+        value = [parse_value(part) for part in text.split(",")]
+    return tuple(value) if isinstance(value, list) else value
 
 
 def parse_sweep(texts: Sequence[str], flag: str) -> dict[str, list[Any]]:

@@ -32,7 +32,7 @@ class FilterOutputs(Options):
 def filter_(
     inputs: Bitext,
     request: FilterRequest,
-    pairs: BitextReading,
+    sides: BitextReading,
     outputs: FilterOutputs,
     running: RunFlags,
     stopped: ResumeFlags,
@@ -57,7 +57,7 @@ def filter_(
     from isoglot.corpus.open_corpus import open_corpus
     from isoglot.mining.filter_pairs import filter_files
 
-    corpus = open_corpus(inputs, "bitext", languages=pairs.tags_or_unnamed, **pairs.reading)
+    corpus = open_corpus(inputs, "bitext", languages=sides.tags_or_unnamed, **sides.reading)
     with Console(quiet=running.quiet) as console:
         report = filter_files(
             corpus,

@@ -18,6 +18,7 @@ def constructor_list(section: str) -> str:
     from isoglot.pretraining.recipe import BUILT
     from isoglot.recipe.spec import spec_of
 
+    # Keys of the entry itself, not of what its `type` names, so every entry has them.
     shared = ", ".join(f"`{key}`" for key in BUILT[section].own_keys())
     parts = [f"Beside {shared}, which every entry of `{section}:` has. Your own: type: package.module:Name."]
     for name, maker in BUILT[section].registry.items():

@@ -48,6 +48,7 @@ def trim(
     """
     from isoglot.pretraining.trim import trim as run
 
+    # The shell expands a pattern: --text gets its first file, the others arrive here as arguments.
     request = request.model_copy(update={"text": (*request.text, *(more or ()))})
     with Console(quiet=running.quiet) as console:
         trimmed = run(checkpoint, out, request, overwrite=running.overwrite, progress=console)
@@ -282,6 +283,7 @@ def pretrain(  # noqa: PLR0917 - the command line gives them by name
     if out is None:
         raise typer.BadParameter("a folder for the run is needed; add --out runs/NAME", param_hint="--out")
     asked = dict(request)
+    # A number is the seed of one run, in OUT itself; several seeds are runs in folders of OUT.
     if request.seed is not None and len(request.seed) == 1:
         asked["seed"] = request.seed[0]
     with Console(quiet=running.quiet) as console:
@@ -308,6 +310,7 @@ def _print_recipes(
     recipes = checked_recipes(recipe, runs, overrides, keep_adapter=keep_adapter)
     for run, checked in zip(runs, recipes, strict=True):
         if run.label:
+            # Without --seed the label ends in a seed that nobody gave.
             typer.echo(f"# {run.label.removesuffix('/seed-None')}")
         seed = {} if run.seed is None else {"seed": run.seed}
         typer.echo(dump_yaml(explicit(checked.model_copy(update=seed))), nl=False)

@@ -163,6 +163,7 @@ def _options(
     ),
 ) -> None:
     """Options before the command; without a command, the help."""
+    # Of RANK, WORLD_SIZE and others, which torchrun sets.
     require_numbers()
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())

@@ -1,4 +1,7 @@
-"""Write the options that messages name as the flags of the command."""
+"""Write the options that messages name as the flags of the command.
+
+A message has options as ``[[layer=8]]``; :class:`FlagSpelling` writes each as one command takes it.
+"""
 
 from __future__ import annotations
 

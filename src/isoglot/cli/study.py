@@ -144,10 +144,11 @@ def _show_values(plan: Plan) -> None:
     """Print each step once, with all values that it will use."""
     from isoglot.recipe.document import dump_yaml
 
-    steps: list[Any] = []
+    # `part.steps` are works: a step with its lab and title.
+    works: list[Any] = []
     for part in plan.parts:
-        steps += part.steps
-    for work in dict.fromkeys(steps):
+        works += part.steps
+    for work in dict.fromkeys(works):
         typer.echo(f"# {work.title}\n{dump_yaml(work.lab.shown(work.step.explicit()))}")
 
 
@@ -161,9 +162,13 @@ def _show_counts(program: Program, parts: Sequence[StudyPart]) -> None:
     if figures:
         counted.append(_counted(figures, "figures", "drawn"))
     typer.echo(f"{program.study.name}, {program.lab.scale}: {'. '.join(counted)}")
-    reasons = Counter(part.unavailable for part in parts if part.unavailable)
-    for reason, count in reasons.items():
-        typer.echo(f"  unavailable: {reason} ({count} {'cells' if cells else 'figures'})")
+    for reason in dict.fromkeys(part.unavailable for part in parts if part.unavailable):
+        counts = []
+        for group, what in ((cells, "cells"), (figures, "figures")):
+            count = sum(part.unavailable == reason for part in group)
+            if count:
+                counts.append(f"{count} {what}")
+        typer.echo(f"  unavailable: {reason} ({', '.join(counts)})")
 
 
 def _counted(parts: Sequence[StudyPart], what: str, done: str) -> str:

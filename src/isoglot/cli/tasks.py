@@ -73,7 +73,7 @@ class TrainingFlags(SweepRequest):
         return self.settings | ({} if self.epochs is None else {"epochs": self.epochs})
 
     def task_and_settings(
-        self, data: TaskFlags, name: str | None, swept: Mapping[str, Any]
+        self, what: TaskFlags, name: str | None, swept: Mapping[str, Any]
     ) -> tuple[Any, FinetuneOptions]:
         """Build the task of one run of a sweep, and the settings with which it is fine-tuned.
 
@@ -83,7 +83,7 @@ class TrainingFlags(SweepRequest):
         values = {**self.changes(), **swept}
         if name is not None:
             values["name"] = name
-        built, settings = task_with_settings(data.task, data.data, paper=self.preset, **values)
+        built, settings = task_with_settings(what.task, what.data, paper=self.preset, **values)
         return built, settings.with_kept_adapter() if self.keep_adapter else settings
 
 
@@ -112,7 +112,7 @@ _Tasks = Annotated[
 @with_flags
 def finetune(
     checkpoint: Checkpoint,
-    data: TaskFlags,
+    what: TaskFlags,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder of the run; several runs make one folder each in it.")
     ],
@@ -146,7 +146,7 @@ def finetune(
     runs = planned_runs(out, train.sweep, train.seed)
     with Console(quiet=running.quiet) as console:
         made = finetune_runs(
-            checkpoint, partial(train.task_and_settings, data, None), language, runs, workers=train.workers,
+            checkpoint, partial(train.task_and_settings, what, None), language, runs, workers=train.workers,
             resume=resume, progress=console,
         )  # fmt: skip
     if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
@@ -182,7 +182,7 @@ def evaluate(
             help="Folders of checkpoints or runs, hub names, or a folder of several runs for all of them.",
         ),
     ],
-    data: TaskFlags,
+    what: TaskFlags,
     tested: EvaluateFlags,
     measuring: MeasureOptions,
     running: CompareFlags,
@@ -216,7 +216,7 @@ def evaluate(
         for checkpoint, folder in zip(every, prediction_folders(every, tested.predictions), strict=True):
             measure(
                 checkpoint,
-                build_task(data.task, data.data, **values),
+                build_task(what.task, what.data, **values),
                 languages=tested.languages,
                 split=tested.split,
                 options=EvaluateOptions(**options, predictions=folder),
@@ -330,7 +330,7 @@ class TransferTrainingFlags(TrainingFlags):
 @with_flags
 def transfer(
     checkpoints: Checkpoints,
-    data: TaskFlags,
+    what: TaskFlags,
     options: TransferFlags,
     train: TransferTrainingFlags,
     running: CompareFlags,
@@ -349,10 +349,12 @@ def transfer(
 
     places: dict[str, Path] = {}  # label of a run to the folder of its checkpoint's runs
     jobs = []
-    for name, checkpoint in run_folders(checkpoints, options.run).items():
+    # Checkpoints by the names of their runs, as results have them.
+    checkpoints_by_name = run_folders(checkpoints, options.run)
+    for name, checkpoint in checkpoints_by_name.items():
         folder = inside(options.out, name.replace("/", "--"))
         runs = planned_runs(folder, train.sweep, train.seed, always_by_seed=True)
-        built = check_each(runs, partial(train.task_and_settings, data, options.name))
+        built = check_each(runs, partial(train.task_and_settings, what, options.name))
         for run, (task, settings) in zip(runs, built, strict=True):
             labelled = replace(run, label=f"{name}/{run.label}")
             how = TransferOptions(settings.changed(run=name), options.split, options.keep, run.values)
