@@ -56,7 +56,7 @@ def test_units_that_lack_a_language_behind_the_last_pair_are_counted(tmp_path):
     head, tail = TMX.split("<body>", maxsplit=1)[0] + "<body>", "</body></tmx>"
     units = [f'<tu><tuv xml:lang="{tag}"><seg>alone</seg></tuv></tu>' for tag in ("en", "de")]
     source = Source(path=write(tmp_path, "a.tmx", head + "".join(units) + tail), format="tmx", **PAIR)
-    assert [chunk.incomplete for chunk in Reader(source).chunks()] == [2]
+    assert [chunk.lacking for chunk in Reader(source).chunks()] == [2]
     assert rows(source.path) == []
 
 

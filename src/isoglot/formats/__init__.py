@@ -16,6 +16,8 @@ The words of this room:
 - *kind*: what rows are read as: text, bitext, lexicon, aligned or treebank.
 - *column*: a column of the input, by name (``en``) or number. *role*: what a column is read as: source, target, links.
   *field*: the value that a row has in a role. A role is also the name of a column of the corpus.
+- *flags*: an optional role of every kind but treebanks, read only if the user names its column: the evaluation sets
+  that a row also stands in (``flores``), so that it can be dropped (``held_out_flags``). Kept as one text for each row.
 - *chunk*: a piece of a source that can be parsed by itself. *fields*: its raw values by role, before they are checked.
 - *whole*: a row is read with all its columns, so that it can be written again. *given*: the row as it was read.
 - *more*: what a row says beside its two sides, by name.

@@ -95,9 +95,9 @@ def end_tag(offset: int, xml: str, name: str) -> Tag:
 class Element(NamedTuple):
     """A tag that stands alone, or a pair of tags and what is between them."""
 
-    opening: int  # number of its first tag
-    closing: int  # number of its last tag, which may be the same
-    parent: int | None  # number of the element that it is inside; None if it is inside none
+    opening: int  # index of its first tag in `MarkedText.tags`
+    closing: int  # index of its last tag, which may be the same
+    parent: int | None  # index of the element that it is inside; None if it is inside none
 
 
 class MarkedText(NamedTuple):
@@ -106,7 +106,7 @@ class MarkedText(NamedTuple):
     text: str
     tags: Tags
     elements: list[Element]  # in the order of their first tags
-    # Numbers of the tags of pairs of codes that cross an element or another pair.
+    # Indices of the tags of pairs of codes that cross an element or another pair.
     crossing: list[tuple[int, int]]
 
     def segments(self) -> list[tuple[int, int]]:
@@ -141,14 +141,14 @@ def marked_text(text: str, tags: Iterable[Tag]) -> MarkedText:
     closings, crossing = _pairs(tags)
     elements: list[Element] = []
     open_elements: list[int] = []  # the innermost one last
-    for number, tag in enumerate(tags):
-        if open_elements and elements[open_elements[-1]].closing == number:
+    for index, tag in enumerate(tags):
+        if open_elements and elements[open_elements[-1]].closing == index:
             open_elements.pop()
             continue
         # A tag without a closing one makes an element by itself: one that stands alone, or a code that crosses.
-        closing = closings.get(number, number)
-        elements.append(Element(number, closing, open_elements[-1] if open_elements else None))
-        if tag.role == "open" and closing > number:
+        closing = closings.get(index, index)
+        elements.append(Element(index, closing, open_elements[-1] if open_elements else None))
+        if tag.role == "open" and closing > index:
             open_elements.append(len(elements) - 1)
     return MarkedText(text, tags, elements, crossing)
 
@@ -157,8 +157,8 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
     """Find the closing tag of each opening tag, and the pairs of codes that cross an element or another pair.
 
     1. An element (``<b>``) is closed by the next end tag of its name, and must be the innermost one that is open.
-    2. A code (``<bpt i="1"/>``) is closed by the code of its number. It may cross elements and other codes: of
-       ``<bpt i="1"/><b><ept i="1"/></b>``, the codes 0 and 2 are a crossing pair.
+    2. A code (``<bpt i="1"/>``) is closed by the code of the same ``pair_number``. It may cross elements and other
+       codes: of ``<bpt i="1"/><b><ept i="1"/></b>``, the tags 0 and 2 are a crossing pair.
     3. Codes that cross make no element together: :func:`marked_text` takes them for two single tags.
 
     Raises:
@@ -167,37 +167,37 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
     closings: dict[int, int] = {}
     crossing: list[tuple[int, int]] = []
     nested: list[int] = []  # tags that are open, the innermost last; without codes that are known to cross
-    # Opening codes by name and number; the one that was opened last is at the end.
+    # Opening codes by name and `pair_number`; the one that was opened last is at the end.
     open_codes = defaultdict[tuple[str, str], list[int]](list)
     # Opening codes that are closed, but may still be in `nested`, because something inside them was open.
     closed_codes: set[int] = set()
-    for number, tag in enumerate(tags):
+    for index, tag in enumerate(tags):
         # Remove such codes from the end of `nested`.
         while nested and nested[-1] in closed_codes:
             nested.pop()
         code = (tag.pair_name, tag.pair_number) if tag.is_code_of_pair else None
         if tag.role == "open":
-            nested.append(number)
+            nested.append(index)
             if code is not None:
-                open_codes[code].append(number)
+                open_codes[code].append(index)
         elif tag.role == "close" and code is not None:
             if not open_codes[code]:
                 raise unopened_tag(tag.xml)
             opening = open_codes[code].pop()
             closed_codes.add(opening)
             if nested and nested[-1] == opening:
-                closings[opening] = number  # popped by the next tag
+                closings[opening] = index  # popped by the next tag
             else:
-                crossing.append((opening, number))
+                crossing.append((opening, index))
         elif tag.role == "close":
             # Codes that are still open inside this element cross it. They stay in `open_codes`, and close later.
             while nested and tags[nested[-1]].is_code_of_pair:
                 nested.pop()
             if not nested or tags[nested[-1]].name != tag.name:
                 raise unopened_tag(tag.xml)
-            closings[nested.pop()] = number
+            closings[nested.pop()] = index
     still_open = [*nested, *chain.from_iterable(open_codes.values())]
-    unclosed = [number for number in still_open if number not in closed_codes]
+    unclosed = [index for index in still_open if index not in closed_codes]
     if unclosed:
         raise InputError(
             f"{tags[unclosed[-1]].xml} is not closed in its line, which is a segment; correct it"

@@ -70,7 +70,7 @@ class Chunk:
     # The input of the format's parser: lines of each file as bytes, rows of CSV, pairs of TMX, or an Arrow table.
     payload: Any
     names: Sequence[str] | None = None  # of the columns, where the format has any
-    incomplete: int = 0  # units that lack a language (TMX); they are counted here, and are no rows
+    lacking: int = 0  # units of TMX that lack a language, whether they are rows (`Reader.incomplete`) or not
     width: int = 0  # cells of each row of a table without names
     paused: bool = False  # standard input has nothing more to read for now
     form: TableForm | None = None  # how a CSV file is written

@@ -89,7 +89,11 @@ class LinkReader:
         return int(self._link_rows[:, 0].min(initial=1))
 
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
-        """Yield the sentences, in their order; where they are numbered, from ``first`` to the last with a link."""
+        """Yield the sentences, in their order.
+
+        Where they are numbered (``alignv2``, ``naacl``), they go from ``first``, or from the file's own first number if
+        that is lower, to the last number with a link.
+        """
         if self.is_link_per_line:
             return self._numbered_sentences(min(first, self.first_number))
         return starmap(self.parse, self.lines())
@@ -184,7 +188,10 @@ class LinksInMemory(LinkReader):
         self._sentences, self._gold, self._link_rows = sentences, gold, np.zeros((0, 4), np.int32)
 
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
-        """Yield the sentences, in their order."""
+        """Yield the sentences, in their order.
+
+        ``first``: The number of the first sentence in messages; no sentence is skipped.
+        """
         parse = partial(_from_memory, gold=self._gold)
         return parsed(parse, enumerate(Items(self._sentences), first), self.path)
 

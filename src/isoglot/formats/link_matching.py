@@ -46,7 +46,10 @@ class RowFile(Protocol[Row_co]):
 def matched(links: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair, SentencePair]]:
     """Match the sentences of a file of links with their gold links.
 
-    Two files of JSON lines are matched as :func:`matched_rows` does. Otherwise sentence n matches sentence n.
+    1. Two files of JSON lines are matched as :func:`matched_rows` does.
+    2. Other files are matched by place: the first sentence of one file matches the first of the other.
+    3. The first sentence of a file with numbers (``alignv2``, ``naacl``) is sentence 1, or 0 if the file has a link of
+       sentence 0. Gold that begins at 0 makes numbered links begin at 0 too, even if they have no link there.
 
     Raises:
         InputError: A file has more sentences, or ids as :func:`matched_rows` refuses them.
@@ -141,7 +144,7 @@ def _matched_by_id(
     for ids, what in (
         (missing, f"of {second.path} are missing"),
         # An id may have been matched before the order began to differ: then it stands in the first file twice.
-        (unknown, "are none of its or stand twice"),
+        (unknown, f"are not in {second.path}, or stand twice in this file"),
     ):
         if ids:
             listed = ", ".join(map(repr, ids[:_MOST_NAMED])) + ", …" * (len(ids) > _MOST_NAMED)

@@ -71,7 +71,7 @@ class Reader:
         fields = self.fields(chunk)
         if fields.problems:
             raise fields.problems[min(fields.problems)]
-        return assemble(self.kind, fields, self.source, incomplete=chunk.incomplete)
+        return assemble(self.kind, fields, self.source, incomplete=chunk.lacking)
 
 
 def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:

@@ -1,4 +1,8 @@
-"""Read files of rows with any columns: lines of text, tables with a header, JSON lines, Parquet."""
+"""Read files of rows with any columns: lines of text, tables with a header, JSON lines, Parquet.
+
+For callers that need rows with any columns, and neither roles nor pairs; ``readers.py`` does not use this module. The
+whole file is in memory.
+"""
 
 from __future__ import annotations
 

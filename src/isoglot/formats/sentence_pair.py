@@ -54,8 +54,8 @@ class SentencePair(Tabular):
         line: Line of the file where the row begins, from 1; None of data that has no lines.
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
         given: The row as it was read, so that it is written with the same columns, in the same form of table.
-        unit: The unit of a TMX file that the pair was read from, with all its translations, so that TMX is written from
-            it.
+        unit: The two translations of a TMX unit that the pair was read from; TMX is written from that unit,
+            ``unit.unit``.
 
     Raises:
         ConfigurationError: Gold links that are not pairs of whole numbers.

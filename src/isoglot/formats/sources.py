@@ -30,7 +30,7 @@ class Format(NamedTuple):
 
     kinds: tuple[Kind, ...]  # kinds of corpora that it can hold
     suffixes: tuple[str, ...] = ()  # endings of the names of its files
-    options: tuple[str, ...] = ()  # options of `Reading` that it has a use for, and not every format has
+    options: tuple[str, ...] = ()  # the options of `Reading` that only some formats use, and this one does
     streamed: bool = True  # whether it can be read from standard input
 
 
@@ -67,7 +67,7 @@ LANGUAGE_TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")
 
 
 READING = "How to read"
-"""Heading of the flags that say how inputs are read."""
+"""Heading of the options that say how inputs are read."""
 
 
 class TableReading(Options):
@@ -138,7 +138,7 @@ class Source(Reading):
     """One input of :func:`isoglot.corpus.prepare`.
 
     Columns are numbers from 0 for TSV and CSV, names for JSONL, Parquet, datasets and TSV or CSV with a header
-    (``translation.de`` reaches into a record). Fields: text; source, target; links; flags.
+    (``translation.de`` reaches into a record). The keys of ``columns`` are roles: text; source, target; links; flags.
 
     Example:
         >>> Source(path="europarl.en.gz", target_path="europarl.de.gz", source_language="en", target_language="de")

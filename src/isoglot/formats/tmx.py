@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from isoglot.core.errors import InputError
 from isoglot.formats.line_files import CHUNK_LINES, Chunk, LineFile, Meter
 from isoglot.formats.tmx_reader import TmxReader, feed, language_tag, tmx_parser
-from isoglot.formats.tmx_unit import TmxPair, TmxUnit, TmxVariant, row_values, written_language
+from isoglot.formats.tmx_unit import TmxPair, TmxUnit, TmxVariant, pair_values, written_language
 
 _LOG = logging.getLogger(__name__)
 _MOST_NAMED = 8
@@ -71,11 +71,11 @@ def tmx_chunks(
                 pairs = [TmxPair(paired, source, target)]
         rows += [_row(pair, whole=whole) for pair in pairs]
         while len(rows) >= CHUNK_LINES:
-            yield Chunk(rows[0].line, rows[:CHUNK_LINES], incomplete=lacking.pop())
+            yield Chunk(rows[0].line, rows[:CHUNK_LINES], lacking=lacking.pop())
             rows = rows[CHUNK_LINES:]
     # Units after the last row may have been counted: a chunk without rows carries their number.
     if rows or lacking.count:
-        yield Chunk(rows[0].line if rows else reader.line, rows, incomplete=lacking.pop())
+        yield Chunk(rows[0].line if rows else reader.line, rows, lacking=lacking.pop())
     found.require()
     found.warn_of_variants()
     if lacking.lines and not incomplete:
@@ -222,7 +222,7 @@ def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
 
 def _row(pair: TmxPair, *, whole: bool) -> TmxRow:
     source, target = _text(pair.unit, pair.source_number), _text(pair.unit, pair.target_number)
-    return TmxRow(pair.unit.line, source, target, row_values(pair), pair if whole else None)
+    return TmxRow(pair.unit.line, source, target, pair_values(pair), pair if whole else None)
 
 
 def _text(unit: TmxUnit, number: int | None) -> str:

@@ -263,6 +263,8 @@ class _OpenSegment:
             self._extend_code(xml)
             self._depth_of_code += 1
         elif name in _CODES:
+            # A `sub` outside a code is not in NATIVE_CODES, so it would open an element; `empty` makes it one tag that
+            # stands alone.
             self.tags.append(start_tag(self._length, xml, name, attributes, empty=name == "sub"))
             self._depth_of_code = 1
         else:

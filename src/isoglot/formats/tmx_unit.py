@@ -159,7 +159,7 @@ class OtherLanguages:
             )
 
 
-def row_values(pair: TmxPair) -> dict[str, Any]:
+def pair_values(pair: TmxPair) -> dict[str, Any]:
     """Collect the values of a pair beside its two texts, by the names that they have in a row of JSON lines.
 
     ``id, attributes, notes, properties`` are of the unit; ``source_language, source_attributes, source_notes,

@@ -75,7 +75,7 @@ class _OpenPair(NamedTuple):
     """A pair of the unit that is not written yet."""
 
     pair: SentencePair
-    translations: TmxPair  # the unit, and the two translations in it
+    tmx: TmxPair  # the unit, and the numbers of the pair's two translations in it
     values: Mapping[str, Any]  # what is known of the pair, written as properties
 
 
@@ -97,9 +97,10 @@ class TmxWriter:
             self._begin(str(pair.row_values().get("source_language", self._languages[0])))
             self._file.write(self._legal(_new_unit(pair, values, self._path)))
             return
-        if self._open and self._open[0].translations.unit.key != pair.unit.unit.key:
+        tmx = pair.unit
+        if self._open and self._open[0].tmx.unit.key != tmx.unit.key:
             self._write_open_unit()
-        self._open.append(_OpenPair(pair, pair.unit, values))
+        self._open.append(_OpenPair(pair, tmx, values))
 
     def end(self) -> None:
         """Write the end of the file."""
@@ -110,7 +111,7 @@ class TmxWriter:
 
     def _write_open_unit(self) -> None:
         if self._open:
-            self._begin(self._languages[0], self._open[0].translations.unit)
+            self._begin(self._languages[0], self._open[0].tmx.unit)
             self._file.write(self._legal(_same_unit(self._open)))
             self._open = []
 
@@ -166,26 +167,27 @@ def _same_unit(pairs: Sequence[_OpenPair]) -> str:
 
     1. A translation has the text and tags of the first of its pairs that has changed them.
     2. Values of the only pair of a unit are properties of the unit; those of one of several pairs are properties of
-       the pair's target, and if the unit has several sources, a number says which one: ``x-isoglot-score-2``.
+       the pair's target. If the unit has several sources, the place of the pair's source among all translations of the
+       unit, from 1, is added: of ``de, en, en-GB``, read as English and German, ``x-isoglot-score-2`` is of ``en``.
     3. A translation in one of the two languages is left out if none of the pairs that are written has it: a filter that
        drops German of Austria and keeps German of Germany writes the unit without German of Austria. Translations in
        other languages stay.
     4. In a unit whose sides were exchanged, the sources come first, then the targets, then other languages.
     """
-    unit = pairs[0].translations.unit
+    unit = pairs[0].tmx.unit
     variants = list(unit.variants)
     notes = {number: list(variant.notes) for number, variant in enumerate(variants)}
     unit_notes = list(unit.notes)
     written: set[int] = set()
-    for pair, translations, values in pairs:
-        for side, number in enumerate((translations.source_number, translations.target_number)):
+    for pair, tmx, values in pairs:
+        for side, number in enumerate((tmx.source_number, tmx.target_number)):
             if number is not None:
                 written.add(number)
                 variants[number] = _changed(unit.variants[number], variants[number], pair, side)  # 1
         # 2
-        if len(unit.pairs) > 1 and translations.target_number is not None:
-            suffix = f"-{(translations.source_number or 0) + 1}" if len(unit.source_numbers) > 1 else ""
-            _add_values(notes[translations.target_number], values, suffix)
+        if len(unit.pairs) > 1 and tmx.target_number is not None:
+            suffix = f"-{(tmx.source_number or 0) + 1}" if len(unit.source_numbers) > 1 else ""
+            _add_values(notes[tmx.target_number], values, suffix)
         else:
             _add_values(unit_notes, values, "")
     # 3. A unit without a pair lacks one language, and is written as it is.
@@ -237,7 +239,7 @@ def _value(value: Any) -> str:
 def _new_unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
     """Write a pair that was read from another format as a unit.
 
-    Columns that :func:`isoglot.formats.tmx_unit.row_values` names (``attributes``, ``source_notes`` ...) go back to
+    Columns that :func:`isoglot.formats.tmx_unit.pair_values` names (``attributes``, ``source_notes`` ...) go back to
     where TMX has them; every other column is a property of its name: ``{"year": 2011}`` is
     ``<prop type="year">2011</prop>``.
     """

@@ -24,8 +24,8 @@ class HubSpec:
 
     The configuration is a template with ``{language}``, ``{language3}`` (all ISO 639-3 codes of the language are
     tried), ``{code}`` (these with the script, ``deu_Latn``) and ``{name}`` (its English name); ``{context}`` and
-    ``{question}`` for crossed languages. A data set whose languages stand apart, line by line, has one column,
-    ``text``, which may be a template with ``{code}`` too.
+    ``{question}`` for crossed languages. For a bitext (:func:`read_hub_sides`) ``columns`` has the key ``text`` alone:
+    the column of one side, which may be a template too, ``sentence_{code}``.
     """
 
     name: str

@@ -256,8 +256,9 @@ def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
     context, _, question = language.partition("-")
     shared = {"context": context, "question": question or context, "name": name_of(language)}
     shared["public"] = "dev" if split == "test" else split
-    # The names of SQuAD's files have no language: they are English, and of no other language. There, the field stays
-    # unfilled, and matches no file.
+    # SQuAD is English, but the names of its files do not say so. For other languages the value is the field itself,
+    # `{squad}`, which matches no file. So it is for test data in `squad_to_train_on`, because English test data is
+    # XQuAD's file, if there is one. `_fill` has filled `squad` before, so this `{squad}` is not filled again.
     shared["squad"] = f"{shared['public']}-v[0-9].*" if "en" in codes(language) else "{squad}"
     shared["squad_to_train_on"] = "{squad}" if split == "test" else shared["squad"]
     names = product(split_names(split), codes(language), three, script_codes(language))
