@@ -133,7 +133,7 @@ def test_correlations_are_apart_for_ours_and_the_papers_points(tmp_path: Path) -
     assert (ours.rho, ours.points) == (pytest.approx(-1), 4)
     assert theirs.points == 12
     caption = draw(scatter(tmp_path / "figures" / "correlation-pos.json")).caption
-    assert "Ours: Spearman ρ = −1.000" in caption
+    assert "ours: Spearman ρ = −1.000" in caption
     assert "ρ = 0.734" in caption
     with refused(ConfigurationError, "results", "with_paper=True"):
         analyse_correlation([], CorrelationRequest(), out=tmp_path)

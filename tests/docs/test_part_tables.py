@@ -17,7 +17,7 @@ from isoglot.objectives import OBJECTIVES, Objective
 from isoglot.pretraining.build import build_model, build_trainer
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import training_arguments
-from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, prepared, tokenizer_of_run
 from isoglot.recipe.document import parse_value
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
@@ -79,7 +79,7 @@ def test_the_line_of_a_recipe_trains(section: str, part: Part, world: Path) -> N
     line = [f"{section}.{key}=null", f"{section}.{key}={entry}"]
     recipe = load_recipe(part.recipe, [*others, *line, *of_entry])
     corpora = prepared(recipe, cache_folder(), Silent())
-    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    tokenizer = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())
     built = build_model(recipe, tokenizer, corpora)
     streams = encoded(recipe, corpora, tokenizer, cache_folder(), Silent())
     trainer = build_trainer(recipe, built, streams, tokenizer, training_arguments(recipe, world / "unused"))

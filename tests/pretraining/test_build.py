@@ -16,7 +16,7 @@ from isoglot.modules.load import longest_input
 from isoglot.pretraining.build import batch_options, build_model
 from isoglot.pretraining.check import load_recipe, try_encoder
 from isoglot.pretraining.recipe import ObjectiveSection, ViewSection
-from isoglot.pretraining.streams import load_tokenizer, prepared
+from isoglot.pretraining.streams import prepared, tokenizer_of_run
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.testing import FAMILIES, tiny_model, tiny_tokenizer
@@ -28,7 +28,7 @@ from isoglot.views import VIEWS
 def built(recipe_file: Path, *overrides: str):
     recipe = load_recipe(recipe_file, overrides)
     corpora = prepared(recipe, cache_folder(), Silent())
-    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    tokenizer = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())
     return build_model(recipe, tokenizer, corpora), recipe, tokenizer
 
 
@@ -163,7 +163,7 @@ def test_views_say_how_many_special_tokens_they_add(family: str, pair: int) -> N
 def test_what_views_refuse_is_told_together(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe)
     corpora = prepared(recipe, cache_folder(), Silent())
-    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    tokenizer = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())
     views = {
         "pair": ViewSection.of({"type": "masked_pair", "stream": "bitext", "max_length": 65}),
         "long": ViewSection.of({"type": "masked_text", "stream": "bitext", "max_length": 640}),

@@ -15,7 +15,7 @@ from isoglot.pretraining.build import batch_options, build_model, build_trainer
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.inspect import describe, inspect_recipe, table
 from isoglot.pretraining.pretrain import training_arguments
-from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, prepared, tokenizer_of_run
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.testing import tiny_tokenizer
@@ -26,7 +26,7 @@ def test_instances_are_those_of_the_training_batches(tiny_recipe: Path, tmp_path
     recipe = load_recipe(tiny_recipe, ["batch.examples=1"])
     shown = inspect_recipe(recipe, positions=3)
     corpora = prepared(recipe, cache_folder(), Silent())
-    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    tokenizer = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())
     built = build_model(recipe, tokenizer, corpora)
     streams = encoded(recipe, corpora, tokenizer, cache_folder(), Silent())
     trainer = build_trainer(recipe, built, streams, tokenizer, training_arguments(recipe, tmp_path / "run"))
@@ -98,10 +98,10 @@ def test_query_and_key_are_told_apart(tiny_recipe: Path) -> None:
 def test_trained_tokenizers_are_cached_and_read_back_alike(tiny_recipe: Path, algorithm: str) -> None:
     recipe = load_recipe(tiny_recipe, [f"tokenizer={{algorithm: {algorithm}, vocab_size: 300}}"])
     corpora = prepared(recipe, cache_folder(), Silent())
-    first = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    first = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())
     (folder,) = (cache_folder() / "tokenizers").iterdir()
     before = (folder / "tokenizer.json").stat().st_mtime_ns
-    second = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    second = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())
     assert (folder / "tokenizer.json").stat().st_mtime_ns == before
     text = "the old teacher sees a quiet river again ."
     assert (

@@ -15,7 +15,7 @@ from isoglot.pretraining.api import pretrain
 from isoglot.pretraining.build import build_model, build_trainer, require_columns
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import training_arguments
-from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, prepared, tokenizer_of_run
 from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
@@ -26,7 +26,7 @@ def model_and_batch(name: str, world: Path, *overrides: str):
     """The model of a recipe and the run's first batch."""
     recipe = load_recipe(name, [*smaller(name, world), *overrides])
     corpora = prepared(recipe, cache_folder(), Silent())
-    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    tokenizer = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())
     built = build_model(recipe, tokenizer, corpora)
     streams = encoded(recipe, corpora, tokenizer, cache_folder(), Silent())
     require_columns(built.views, streams)

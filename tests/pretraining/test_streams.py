@@ -11,7 +11,7 @@ from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.pretraining.stream_section import StreamSection
-from isoglot.pretraining.streams import encoded, encoding, input_hashes, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, encoding, input_hashes, prepared, tokenizer_of_run
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Silent
@@ -99,7 +99,7 @@ def test_packed_streams_and_cached_steps(tiny_recipe: Path) -> None:
     text += ["views.pair={type: masked_text, stream: bitext}"]
     recipe = load(tiny_recipe, text)
     corpora = prepared(recipe, cache_folder(), Silent())
-    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    tokenizer = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())
     stream = encoded(recipe, corpora, tokenizer, cache_folder(), Silent())["bitext"]
     assert "document_ids" in stream.column_names and max(stream["length"]) <= 32
     files = {p: p.stat().st_mtime_ns for p in cache_folder().rglob("*.arrow")}
@@ -121,7 +121,7 @@ def test_what_is_too_long_is_counted_with_its_limit(tiny_recipe: Path) -> None:
 
     recipe, notes = load(tiny_recipe, ["streams.bitext.encode={max_length: 60, max_side: 24}"]), Notes()
     corpora = prepared(recipe, cache_folder(), notes)
-    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), notes)
+    tokenizer = tokenizer_of_run(recipe, corpora, cache_folder(), notes)
     encoded(recipe, corpora, tokenizer, cache_folder(), notes)
     assert "for encode.max_length=60, max_side=24)" in notes.texts[-1], notes.texts
 
@@ -144,7 +144,7 @@ def test_runs_that_share_a_cache_prepare_one_after_the_other(tiny_recipe: Path, 
 def test_a_tokenizer_that_is_not_there(tiny_recipe: Path, tmp_path: Path) -> None:
     recipe = load(tiny_recipe, [f"tokenizer={{path: {tmp_path / 'none'}}}"])
     with refused(ConfigurationError, "/none: ", "does not exist"):
-        load_tokenizer(recipe, {}, cache_folder(), Silent())
+        tokenizer_of_run(recipe, {}, cache_folder(), Silent())
 
 
 def test_an_option_of_all_sources_under_one_of_them_is_told_its_place() -> None:

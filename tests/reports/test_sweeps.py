@@ -57,6 +57,15 @@ def test_setting_with_the_most_values_goes_along_the_axis_and_others_are_lines(t
     assert "One seed" in chart.note and all(line.interval == [None] * 3 for line in chart.series)
 
 
+def test_a_renamed_run_of_a_sweep_keeps_its_point(tmp_path: Path) -> None:
+    append(tmp_path / "results.jsonl", [row(60 + layer, layer=layer) for layer in (4, 6, 8)])
+    material = gather([tmp_path], names={"tlm layer=4": "best"})
+    (chart,) = sweep_figures(material.varied, collect(material.rows), "en")
+    assert [line.x for line in chart.series] == [[4, 6, 8]]
+    material = gather([tmp_path], names={"tlm layer=4": "small", "tlm layer=6": "small"})
+    assert list(material.varied) == ["tlm layer=8"], "two runs of one name have no single layer"
+
+
 def test_settings_that_are_texts_or_have_one_value_make_no_chart(tmp_path: Path) -> None:
     assert charts(tmp_path / "texts", [row(50, pooling="cls"), row(60, pooling="mean")]) == []
     assert charts(tmp_path / "one", [row(50, layer=4), row(60, run="ppa", layer=4)]) == []

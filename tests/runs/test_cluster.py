@@ -44,4 +44,6 @@ def test_a_cluster_with_room_gives_what_is_asked_for() -> None:
     assert resident_workers([{"CPU": 8, "GPU": 2}], 0, 99, gpu=True) == (2, {"num_cpus": 1, "num_gpus": 1.0})
     assert resident_workers([{"CPU": 8, "GPU": 2}], 6, 99, gpu=True)[0] == 6
     assert resident_workers([{"CPU": 8}], 0, 99, gpu=True) == (4, {"num_cpus": 2})
+    for gpu in (True, False):
+        assert resident_workers([{"CPU": 8, "GPU": 2}], 0, 0, gpu=gpu)[0] == 1, "no work is one worker's"
     assert resident_workers([{"CPU": 64}], 4, 99, gpu=True) == (4, {"num_cpus": 8})

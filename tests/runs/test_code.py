@@ -57,6 +57,17 @@ def test_a_module_and_what_it_imports_of_its_folder(modules: OwnModules) -> None
         assert {file.relative_to(modules.folder).as_posix() for file in code_files(made)} == set(READ)
 
 
+def test_an_import_from_above_the_root_counts_for_nothing(modules: OwnModules) -> None:
+    modules.write("mine/__init__.py", "")
+    modules.write("mine/lazy.py", "def f():\n    from ... import outside\n    return outside\n")
+    outside = modules.folder.parent / "outside.py"
+    outside.write_text("")
+    try:
+        assert sorted(hashes("mine.lazy:f")) == ["mine/__init__.py", "mine/lazy.py"]
+    finally:
+        outside.unlink()
+
+
 @pytest.mark.parametrize("made", [MaskedLMObjective, torch.nn.Linear, print, json.loads, 3, Path("x")])
 def test_what_is_installed_and_what_isoglot_ships_count_for_nothing(made: Any) -> None:
     assert code_hashes(made) == {} and code_files(made) == []

@@ -17,7 +17,7 @@ from transformers import TrainerCallback
 from isoglot.pretraining.build import build_model, build_trainer
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import training_arguments
-from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, prepared, tokenizer_of_run
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.training.trainer import AlignmentTrainer
@@ -51,7 +51,7 @@ def make(world: Path, out: Path, name: str, *overrides: str, stop: int | None = 
     args = training_arguments(recipe, out)
     with args.main_process_first(local=True):
         corpora = prepared(recipe, cache_folder(), Silent())
-        tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+        tokenizer = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())
         built = build_model(recipe, tokenizer, corpora)
         streams = encoded(recipe, corpora, tokenizer, cache_folder(), Silent())
     trainer = build_trainer(recipe, built, streams, tokenizer, args)

@@ -174,6 +174,9 @@ def test_mistakes() -> None:
         TokenBudgetBatches(endless, BatchOptions(examples=2))
     with pytest.raises(ConfigurationError, match="one optimiser step needs 8"):
         TokenBudgetBatches(endless, BatchOptions(examples=2), world_size=4, accumulation=2, steps=3)
+    both = Mixture({"a": stream(4), "b": stream(2)}, primary="a", seed=0, concatenate=True)
+    with pytest.raises(ConfigurationError, match="streams 'a', 'b' together have 6 examples"):
+        TokenBudgetBatches(both, BatchOptions(examples=2), world_size=4, accumulation=2, steps=3)
     with pytest.raises(ConfigurationError, match="4 positions make 2"):
         TokenBudgetBatches(
             Mixture({"a": stream(4)}, primary="a", length=4, seed=0), BatchOptions(examples=2), steps=3

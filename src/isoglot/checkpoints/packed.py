@@ -212,7 +212,10 @@ def _upper_layers(
         shape: The shape of the aligner's encoder.
         text: ``config.json`` of the aligner's encoder. The whole encoder is packed with the same one and more layers.
     """
-    config, first = read_json(folder / CONFIG) or {}, shape.num_hidden_layers
+    config = read_json(folder / CONFIG) or {}
+    first = (
+        shape.num_hidden_layers
+    )  # as many layers as the aligner has, so also the index of the first upper one
     last = config.get("num_hidden_layers", 0)
     if config.get("model_type") != shape.model_type or not isinstance(last, int) or last <= first:
         raise ConfigurationError(

@@ -334,6 +334,7 @@ def _read(
             for name in tensors.keys():  # noqa: SIM118 - not a mapping
                 header = tensors.get_slice(name)  # reads no values
                 headers[name] = (str(header.get_dtype()), tuple(header.get_shape()))
+            # All tensors, with the tokenizer, which is no tensor of the encoder and leaves the headers next.
             names = [] if texts_alone else list(headers)
             if kind == FORMAT:  # the tokenizer is a tensor of compressed bytes
                 dtype, _ = headers.pop(TOKENIZER, ("", ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
@@ -139,7 +140,8 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
         >>> checkpoint = iso.pretrain("mlm_scratch", "runs/mlm", seed=2)  # doctest: +SKIP
     """
     request = validated(PretrainRequest, {"seed": seed, "sweep": sweep or {}, "workers": workers})
-    is_single = not request.sweep and (request.seed is None or isinstance(seed, int))
+    # Integral: numpy's numbers too.
+    is_single = not request.sweep and (request.seed is None or isinstance(seed, Integral))
     # Arguments that every run gets unchanged.
     how: dict[str, Any] = {"overwrite": overwrite, "callbacks": callbacks, "cache": cache}
     if isinstance(recipe, Recipe):

@@ -122,7 +122,7 @@ def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Pr
     for key, names in known.items():  # 2
         for name in names:
             if not _NAME.fullmatch(name):
-                yield Problem("names are letters, digits, _ and -, and begin with a letter", (key, name))
+                yield Problem("names are letters, digits, _ and -, and begin with a letter or _", (key, name))
             elif name in reserved.get(key, ()):
                 yield Problem(f"{name!r} is already in use; choose another", (key, name))
     for location, key, name in _references(values):  # 3

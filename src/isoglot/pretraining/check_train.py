@@ -73,6 +73,7 @@ def train_problems(document: Document) -> Iterator[Problem]:
         for name, value in settings.items()
         if name not in ELSEWHERE and (name, value) != ("fsdp", True)
     }
+    # Without the parameters that ELSEWHERE names.
     spec = spec_of(TrainingArguments, *ELSEWHERE)
     wrong: set[Any] = set()
     try:

@@ -13,7 +13,7 @@ from isoglot.modules.load import longest_input
 from isoglot.pretraining.build import batch_options, build_mixture, build_views, require_columns
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.recipe import Recipe
-from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, prepared, tokenizer_of_run
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.training.collate import Collator
@@ -84,7 +84,7 @@ def inspect_recipe(
         recipe = load_recipe(recipe)
     report, folder = reporter_of(progress), cache_folder() if cache is None else Path(cache)
     corpora = prepared(recipe, folder, report)
-    tokenizer = load_tokenizer(recipe, corpora, folder, report)
+    tokenizer = tokenizer_of_run(recipe, corpora, folder, report)
     config = recipe.model.config(tokenizer)
     views = build_views(recipe, tokenizer, corpora, longest=None if config is None else longest_input(config))
     streams = encoded(recipe, corpora, tokenizer, folder, report)

@@ -15,7 +15,7 @@ from isoglot.modules.adapter import write_adapter
 from isoglot.modules.isolation import isolated_state
 from isoglot.pretraining.build import build_model, build_trainer, explicit, require_columns
 from isoglot.pretraining.recipe import Recipe
-from isoglot.pretraining.streams import encoded, encoder_hash, input_hashes, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, encoder_hash, input_hashes, prepared, tokenizer_of_run
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import require_writable, write_text
@@ -103,7 +103,7 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         if is_main and state == "new" and existed and overwrite:
             clear(out, keep=True)
         checkpoint_before = _newest_complete(out) if state == "unfinished" else None
-        tokenizer = load_tokenizer(recipe, corpora, cache_path, report, checkpoint=checkpoint_before)  # 3
+        tokenizer = tokenizer_of_run(recipe, corpora, cache_path, report, checkpoint=checkpoint_before)  # 3
         streams = encoded(recipe, corpora, tokenizer, cache_path, report)
         assembly = build_model(recipe, tokenizer, corpora)
         require_columns(assembly.views, streams)

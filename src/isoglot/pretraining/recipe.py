@@ -220,6 +220,9 @@ BUILT: dict[str, type[ViewSection | ObjectiveSection]] = {
 class Recipe(PortableSection):
     """One run, checked and immutable.
 
+    How the recipe was written (its file's values, its hash, the changes to it) is in
+    :class:`~isoglot.recipe.sections.PortableSection`.
+
     Args:
         name: a label for results; no part of the hash.
         seed: Seed of every random choice.
@@ -235,8 +238,8 @@ class Recipe(PortableSection):
             objectives' items together (``joint_token``), or each batch's own (``batch_mean``).
         parts: learning rate of each part, and for how long the encoder stays frozen.
         batch: batch size per device.
-        epochs: length of the run in epochs of one stream (with ``mixing: concatenate`` of all of them), or
-        steps: in optimiser steps.
+        epochs: length of the run in epochs of one stream; with ``mixing: concatenate``, of all.
+        steps: length of the run in optimiser steps; exactly one of ``epochs`` and ``steps`` is given.
         train: handed to ``transformers.TrainingArguments``.
     """
 

@@ -79,14 +79,14 @@ class StreamSection(OpenSection):
         entries = values.get("sources")
         if not isinstance(entries, list):
             return _sources_of_path(values, shared)
-        not_here = _keys_for_all_sources()  # reported by :meth:`_misplaced`
+        preparing = _preparing_keys()  # reported by :meth:`_misplaced`
         sources: list[Source] = []
         with reported_together() as problems:
             for number, entry in enumerate(entries):
                 with collected(problems, "sources", number):
                     keys = entry
                     if isinstance(entry, dict):
-                        own = {key: value for key, value in entry.items() if key not in not_here}
+                        own = {key: value for key, value in entry.items() if key not in preparing}
                         keys = {**shared, **own}
                     sources.append(checked(Source, keys))
         return sources
@@ -97,10 +97,10 @@ class StreamSection(OpenSection):
         entries = values.get("sources")
         if not isinstance(entries, list):
             return []
-        for_all = _keys_for_all_sources()
+        preparing = _preparing_keys()
         problems: list[Problem] = []
         for number, entry in enumerate(entries):
-            misplaced = [key for key in entry if key in for_all] if isinstance(entry, dict) else []
+            misplaced = [key for key in entry if key in preparing] if isinstance(entry, dict) else []
             for key in misplaced:
                 text = f"holds for all sources together; write {key} beside `sources`, not under one of them"
                 problems.append(Problem(text, ("sources", number, key)))
@@ -129,6 +129,6 @@ def _sources_of_path(values: Mapping[str, Any], shared: Mapping[str, Any]) -> li
     return sources_from(paths, kind=kind, **shared)
 
 
-def _keys_for_all_sources() -> set[str]:
+def _preparing_keys() -> set[str]:
     """Return the options of preparing, which hold for all sources of a section together."""
     return PrepareOptions.model_fields.keys() - Source.model_fields.keys()

@@ -1,6 +1,6 @@
 """Encode a recipe's streams: prepare raw files, train or load the tokenizer, cut text into pieces, pack.
 
-A run calls :func:`prepared`, :func:`load_tokenizer` and :func:`encoded` in this order; each keeps its result in the
+A run calls :func:`prepared`, :func:`tokenizer_of_run` and :func:`encoded` in this order; each keeps its result in the
 cache. :func:`held_streams` and :func:`held_model` turn objects in memory into files first.
 """
 
@@ -19,7 +19,7 @@ from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.store import content_hash, stream_manifest
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.manifest import Manifest, is_prepared, load_corpus, read_manifest
@@ -97,6 +97,7 @@ def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset
         with locked(folder):
             summary = prepare(stream.inputs, folder, options=stream.prepare, progress=show, overwrite=True)
             corpora[name] = load_corpus(folder)
+        # Nothing is noted if the corpus was in the cache already.
         if not summary.skipped:
             dropped = [f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows]
             note_on_dropped = f" (dropped: {', '.join(dropped)})" if dropped else ""
@@ -169,7 +170,7 @@ def _files_named(values: Any, setting: str = "") -> Iterator[tuple[str, str]]:
         yield setting, values
 
 
-def load_tokenizer(
+def tokenizer_of_run(
     recipe: Recipe,
     corpora: Mapping[str, Dataset],
     cache: Path,
@@ -193,9 +194,9 @@ def load_tokenizer(
                 "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
             )
         revision = recipe.model.settings.get("revision") if recipe.tokenizer is None else None
-        return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
+        return load_tokenizer(path, **({} if revision is None else {"revision": revision}))
     if checkpoint is not None:  # 2
-        return read_tokenizer(checkpoint)
+        return load_tokenizer(checkpoint)
     read = {name: corpus for name, corpus in corpora.items() if recipe.streams[name].kind != "lexicon"}  # 3
     hashes = [content_hash(corpus, text_columns(corpus)) for corpus in read.values()]
     options = training.model_dump(mode="json")
@@ -209,7 +210,7 @@ def load_tokenizer(
         return {"options": options}
 
     Record(folder, {}, what="tokenizer").make(train, cached=True)
-    return read_tokenizer(folder)
+    return load_tokenizer(folder)
 
 
 def text_columns(corpus: Dataset) -> list[str]:

@@ -181,8 +181,8 @@ def _line_rows(number: int, series: LineSeries, figure: Lines) -> list[dict[str,
     """The data of a line, a row for each point, under the names that the chart's layers read.
 
     ``at`` is where a point is drawn along the axis, ``low`` and ``high`` are the ends of its bar or band, ``tip`` is
-    shown when pointed at, ``point`` says whether it is drawn besides the line. Of equal best points the one with the
-    smallest x is best, or the one with the largest where higher is better.
+    shown when pointed at, ``point`` says whether it is drawn besides the line. Of equally good points one is marked:
+    the one with the smallest x if lower is better, the one with the largest x if higher is better.
     """
     best = None
     if figure.better is not None:

@@ -118,22 +118,22 @@ def result_tables(scores: ReportScores, source: str) -> list[Table]:
         is_further = main.isdisjoint(measures)
         if all(measure.quantity for measure in measures):  # 1
             base = metric_name(first.base_metric)
-            names = f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ"
-            parts = [first.task, first.split, first.base_metric, "transfer"]
+            title_end = f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ"
+            id_parts = [first.task, first.split, first.base_metric, "transfer"]
             slots = _transfer_slots(measures, scores)
             caption = _caption(measures, scores, base)
         else:
             if is_further and len(measures) > 1:  # 3
-                names, parts = _FURTHER, [first.task, first.split, _FURTHER]
+                title_end, id_parts = _FURTHER, [first.task, first.split, _FURTHER]
                 slots = []
                 for measure in measures:
                     slots += _language_slots([measure], scores, source, by_metric=True)
             else:  # 2, 4, and 3 with a single metric
-                names = " / ".join(metric_name(measure.metric) for measure in measures)
-                parts = [first.task, first.split, *(measure.metric for measure in measures)]
+                title_end = " / ".join(metric_name(measure.metric) for measure in measures)
+                id_parts = [first.task, first.split, *(measure.metric for measure in measures)]
                 slots = _language_slots(measures, scores, source)
             caption = _caption(measures, scores)
-        table = Table(slug(parts), f"{first.task}: {names}", caption, "run", [], secondary=is_further)
+        table = Table(slug(id_parts), f"{first.task}: {title_end}", caption, "run", [], secondary=is_further)
         table.notes += scores.notes(first.task)
         tables.append(_filled(table, slots, scores))
     return tables

@@ -10,6 +10,7 @@ from isoglot.reports.stats import Score, margin
 _SAME_CONDITIONS = ("transformation", "setting", "pairs", "changed")
 """Attributes that two rows must share: a zero-shot row is never ordered against a translate-train row.
 
+``pairs`` is the number of sentence pairs trained on: ``250k``.
 ``changed`` is no attribute of the papers: :mod:`isoglot.reports.beside_papers` adds it, for our changes of sizes.
 """
 

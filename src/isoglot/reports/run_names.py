@@ -33,7 +33,8 @@ class NamedRun:
         place: The file or folder that it was read from.
         seed: The run's seed, if it is known.
         recipe_hash: Hash of the run's recipe, which covers the seed.
-        values: The known values of the recipe, by dotted name.
+        values: What is known to differ between trainings, by name: the changed sizes of the run's study, and, once
+            :func:`~isoglot.reports.labels.with_recipes` has added them, all values of its recipe by dotted name.
         checkpoint: Hash of the checkpoint, where two checkpoints of one recipe are two runs.
     """
 

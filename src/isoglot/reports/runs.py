@@ -242,6 +242,14 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
         name = names.get(run_label(row))
         renamed.append(row if name is None else row.model_copy(update={"run": name}))
     material.rows = renamed
+    new_names = [names.get(run, run) for run in runs]
+    varied = {}
+    for label, run in material.varied.items():
+        new_label = names.get(label, label)
+        # Two runs that now share a name are one run, which has no single value of what was varied.
+        if new_names.count(new_label) <= 1:
+            varied[new_label] = replace(run, label=new_label)
+    material.varied = varied
     material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
     material.counts = [(counts, names.get(run, run)) for counts, run in material.counts]
     material.confusions = [(confusion, names.get(run, run)) for confusion, run in material.confusions]

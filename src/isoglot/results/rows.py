@@ -50,9 +50,9 @@ class Result(Tabular, BaseModel):
         recipe_hash: Hash of the recipe that made the checkpoint (:attr:`isoglot.pretraining.recipe.Recipe.hash`).
         options: Options of the task and of the evaluation that differ from their defaults and change the value
             (``{"layer": 3}``), sorted by name. Rows that differ in them are different measurements.
-        changes: Values by which the run's training may differ from other runs of its name: those that ``--set``
-            replaced in the recipe (``{"objectives.align.layer": 1}``), and settings of the fine-tuning that differ
-            from the defaults. Reports name the runs of a sweep by them: ``tlm layer=1``.
+        changes: Settings of the training that were changed for this run: values that ``--set`` replaced in the recipe
+            (``{"objectives.align.layer": 1}``), and settings of the fine-tuning other than the defaults. They tell
+            runs of one name apart, and reports name the runs of a sweep by them: ``tlm layer=1``.
 
     Raises:
         IsoglotError: The value is not finite, or a share below 0 or above 100.
@@ -239,8 +239,9 @@ class Cell(BaseModel):
         run: The run that was measured, if several runs stand beside one row of the paper.
         note: Note below the table.
         added: Whether the row or the column is the study's own, so that the paper's table may lack it.
-        setting: Changes of the study's sizes, ``alpha=1``. Cells of different settings are different rows if the row
-            depends on a changed size.
+        setting: Changes of the study's sizes, ``alpha=1``; not the options of an evaluation, which are
+            :attr:`Result.settings`. Cells of different settings are different rows if the row depends on a changed
+            size.
         about: Data and models of the study, for the table's caption.
         sizes: Sizes of the study on which the cell depends, by name.
         paper_sizes: Those sizes that differ at scale ``paper``, with the values there.

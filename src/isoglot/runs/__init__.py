@@ -25,5 +25,7 @@ The words of this room:
 - *key*: the hash of plain values. *Digest*: the hash of files. *Fingerprint*: the digest of one file or folder.
 - *remembered*: a digest that is kept in the cache folder, so that a large unchanged file is not read again.
 - *piece* of work: what one worker of a pool does at a time, such as the work on one *block* of rows.
+- *[[out]]*, *[[resume=True]]* in a message: an option, spelled as the reader types it: ``out=`` in Python, ``--out`` in
+  a command (:func:`isoglot.core.named_options.spelled`).
 - *part*: a file with the results of finished blocks, kept until the output is whole.
 """

@@ -103,7 +103,8 @@ class RayPool(WorkPool):
         resources = ray.cluster_resources()
         self._cpus, self._gpus = int(resources.get("CPU", 1)), int(resources.get("GPU", 0))
         self._lost = ray.exceptions.RayError
-        self._work_setup = uuid.uuid4().hex, self._setup, ray.put(self._settings)
+        # The first arguments of `_work`: run, setup and settings.
+        self._first_arguments = uuid.uuid4().hex, self._setup, ray.put(self._settings)
         return ray
 
     def __exit__(self, *_: object) -> None:
@@ -112,7 +113,7 @@ class RayPool(WorkPool):
     def submit(self, function: Callable[..., Any], *arguments: object, gpu: bool = False) -> Future[Any]:
         """Hand one piece of work to some machine of the cluster."""
         work = self._work.options(num_gpus=1) if gpu and self._gpus else self._work
-        return self._handed_over(work.remote(*self._work_setup, function, *arguments))
+        return self._handed_over(work.remote(*self._first_arguments, function, *arguments))
 
     def _handed_over(self, reference: Any, then: Callable[[], None] = lambda: None) -> Future[Any]:
         """Return a future for the result of a piece that Ray works on; ``then`` is called when the work has ended."""
@@ -180,7 +181,7 @@ class ResidentPool(RayPool):
         del gpu
         number = self._under_way.index(min(self._under_way))
         self._under_way[number] += 1
-        call = *self._work_setup, function, *arguments
+        call = *self._first_arguments, function, *arguments
         return self._handed_over(self._actors[number].do.remote(*call), then=lambda: self._ended(number))
 
     def _ended(self, number: int) -> None:
@@ -216,7 +217,7 @@ def resident_workers(
     cpus = [int(machine.get("CPU", 0)) for machine in machines]
     gpus = [int(machine.get("GPU", 0)) for machine in machines]
     if gpu and any(gpus):
-        wanted = min(workers or sum(gpus), most)
+        wanted = max(1, min(workers or sum(gpus), most))
         workers_per_gpu = -(-wanted // sum(gpus))  # 1: rounded up
         room = 0
         for machine_cpus, machine_gpus in zip(cpus, gpus, strict=True):

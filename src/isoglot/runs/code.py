@@ -113,6 +113,8 @@ def _imported(file: Path, root: Path) -> Iterator[Path]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             if node.level:  # from . import b: one folder above the file for each dot
+                if node.level > len(file.relative_to(root).parts):
+                    continue  # above the root, where Python refuses the import
                 folder = file.parents[node.level - 1]
             base = [node.module] if node.module else []
             names = [*base, *(".".join([*base, alias.name]) for alias in node.names)]
@@ -124,7 +126,9 @@ def _imported(file: Path, root: Path) -> Iterator[Path]:
 
 
 def _require_as_imported(file: Path, name: str, content: str) -> None:
-    """Refuse a file that was changed since its module was imported; ``content`` is the hash of the file now.
+    """Refuse a file that was changed since this process first hashed it, although its module was not imported again.
+
+    ``content`` is the hash of the file now.
 
     A module that is imported again, by ``importlib.reload``, has a new specification, and its file may be another.
     """

@@ -19,6 +19,7 @@ WORK = "work"
 """Folder of the checkpoints from which fine-tuning resumes."""
 STAGING = ".saving"
 """Folder in which a trainer's checkpoint is written before it is renamed."""
+# grid/NAME is the folder of one combination that a fine-tuning tries: grid/1, grid/2.
 _RECORDS = (
     RUN, MANIFEST, RECIPE, HISTORY, f"grid/*/{MANIFEST}", f"grid/*/{HISTORY}", "trainer_state.json",
     "**/events.out.tfevents.*", f"**/{STAGING}/**/*",

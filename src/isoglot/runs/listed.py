@@ -155,11 +155,19 @@ def read_whole(path: str | Path, read: Callable[[Path], Value]) -> Value:
             if _identity(folder) == before and not _is_being_replaced(path):
                 raise
         else:
-            after = _identity(folder)
-            # Device and inode only: a cache that is added to the folder meanwhile changes its time.
-            if (after and after[:2]) == (before and before[:2]):
+            if _same_folder(before, _identity(folder)):
                 return value
     return read(recovered(path))
+
+
+def _same_folder(before: tuple[int, int, int] | None, after: tuple[int, int, int] | None) -> bool:
+    """Whether two identities are of one folder: both missing, or device and inode equal.
+
+    The time may differ: a cache that is added to the folder meanwhile changes it.
+    """
+    if before is None or after is None:
+        return before is after
+    return before[:2] == after[:2]
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:

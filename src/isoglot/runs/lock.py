@@ -73,6 +73,7 @@ def occupied(folder: str | Path) -> Iterator[None]:
     existed = path.exists()
     make_folder(path)
     try:
+        # The lock is the hidden file .run.lock inside the folder: a lock lies beside its path, here folder/run.
         with locked(path / "run", wait=False):
             yield
     finally:
@@ -86,6 +87,7 @@ def _acquire(lock: FileLock, path: Path, *, wait: bool) -> None:
         lock.acquire(timeout=_PATIENCE if wait else 0)
     except Timeout:
         if not wait:
+            # The lock of `occupied` is of folder/run; the message names the folder.
             named = path.parent if path.name == "run" else path
             raise ConfigurationError(
                 f"{named}: another process is working here; wait until it has finished, or choose another [[out]]"

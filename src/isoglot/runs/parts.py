@@ -86,7 +86,8 @@ class Parts:
         self._folder, self._made_from, self._what = folder, made_from, what
         self._stack = ExitStack()  # holds the lock of the folder
         self._mutex = threading.Lock()  # workers of a cluster report from threads of their own
-        self._is_locked, self._has_record = False, False  # the folder; its `run.json` is written
+        self._is_locked = False  # whether this run holds the folder's lock
+        self._has_record = False  # whether the folder's `run.json` is there
         # False after a write failed: nothing more is kept, and earlier parts are still used.
         self._can_write = True
         self._part_of: dict[int, Path] = {}  # number of a kept block -> the file that holds it

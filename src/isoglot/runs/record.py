@@ -182,6 +182,7 @@ class Record:
 
     def _refuse_other(self, recorded: Mapping[str, Any]) -> None:
         """Refuse a folder that was made from something else, and name the values that differ."""
+        # Callers wrap the readable values as {"values": ...} in `explained_by`.
         differ = _differences(recorded, self.explained_by or self.made_from)
         names = ", ".join(name.removeprefix("values.") for name in differ[:_SHOWN])
         different = f" (different: {names})" if names else ""
@@ -226,6 +227,8 @@ def has_manifest(folder: str | Path) -> bool:
     if not path.is_file():
         return False
     manifest = read_json(path) or {}
+    # A world's manifest has the key "world". A step's record is under "step"; if other keys stand beside it, the step
+    # is itself a run.
     return "world" not in manifest and manifest.keys() != {"step"}
 
 

@@ -190,7 +190,8 @@ def sweep_folder(values: Mapping[str, Any]) -> str:
     1. A key has as many of its last parts as tell it from the other keys (:func:`short_names`).
     2. Characters that have a meaning to a file system, shell or URL become ``_``. A value that loses characters gets a
        hash of the whole value, so that two values do not share a name. So does a text that reads like a number, a
-       boolean or null: ``4`` is `4`, and ``"4"`` is `4-be2f1b76`.
+       boolean or null: ``4`` is `4`, and ``"4"`` is `4-be2f1b76`. The items of a list are joined by ``+``, and the text
+       ``"a+b"`` has the name of the list ``["a", "b"]``: :func:`planned_runs` refuses to try both.
     3. A name longer than 120 bytes is cut, and gets a hash of all values.
 
     Example:

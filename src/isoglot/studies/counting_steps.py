@@ -38,12 +38,12 @@ class CountStreams(Pretrain):
     def run(self, folder: "Path", report: Reporter) -> Mapping[str, Any]:
         """Prepare and count."""
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415 - loads the libraries
-        from isoglot.pretraining.streams import corpus_manifest, load_tokenizer, prepared  # noqa: PLC0415
+        from isoglot.pretraining.streams import corpus_manifest, prepared, tokenizer_of_run  # noqa: PLC0415
 
         cache = cache_of(folder)
         recipe = load_recipe(self.values())
         corpora = prepared(recipe, cache, report)
-        tokenizer = load_tokenizer(recipe, corpora, cache, report)
+        tokenizer = tokenizer_of_run(recipe, corpora, cache, report)
         values: dict[str, float] = {}
         examples: dict[str, int] = {}
         for name, stream in recipe.streams.items():

@@ -34,7 +34,8 @@ class StreamCost:
     An example of 10 pieces costs 23 tokens with ``views=2`` and the usual ``specials=3``.
 
     Args:
-        views: How often the pieces of an example are encoded.
+        views: How often all pieces of an example are encoded: a view of one side counts half, and the sum is rounded
+            up. Checkpoints hold the field, so it keeps its name.
         specials: Special tokens of all views of an example together.
         limit: Pieces of the longest input that the views build, if they cut off the rest.
     """
@@ -144,8 +145,11 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         if steps is None and mixture.length is None:
             raise ConfigurationError("steps, or a mixture with a length, is needed; write `steps: 1000`")
         if mixture.epoch_size < self.batches_per_step:
+            streams = f"stream {mixture.primary!r} has"
+            if mixture.concatenate:
+                streams = f"streams {', '.join(map(repr, mixture.sizes))} together have"
             raise ConfigurationError(
-                f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs "
+                f"{streams} {mixture.epoch_size} examples, one optimiser step needs "
                 f"{self.batches_per_step}: lower train.gradient_accumulation_steps"
             )
         # Entry w is the number of steps from the start of the run to the end of window w.
@@ -200,6 +204,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         costs = {}
         if self.options.tokens:  # batches of a number of examples do not depend on costs
             costs = {name: asdict(cost) for name, cost in self.options.costs.items()}
+        # "group": the batches of a step. Checkpoints hold the key, so it keeps its name.
         return {**self.mixture.fingerprint(), **size, "costs": costs, "group": self.batches_per_step}
 
     def _count_steps(self, requested: int | None) -> NDArray[np.int64]:

@@ -39,7 +39,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
     Args:
         streams: name to encoded stream, a :class:`datasets.Dataset`; ``length`` is its column for the sorting.
         primary: the stream whose epochs are counted.
-        length: number of positions of the run; ``None``: endless (``len()`` is then one epoch).
+        length: number of positions of the run, not the streams' column; ``None``: endless (``len()`` is then one
+            epoch).
         seed: the run's seed.
         bucket: positions per window; ``None``: no sorting, an epoch is one window. A recipe's ``bucket`` counts
             optimiser steps, usually 50; :func:`isoglot.training.batches.bucket_positions` turns them into positions.
@@ -73,9 +74,10 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             )
         empty = [name for name, stream in streams.items() if not len(stream)]
         if empty:
-            raise ConfigurationError(
+            problems = [
                 f"stream {name!r} has no examples; look at what its filters dropped" for name in empty
-            )
+            ]
+            raise ConfigurationError(problems)
         self.streams = {name: stream.with_format("arrow") for name, stream in streams.items()}
         self.primary, self.seed, self.bucket, self.concatenate = primary, seed, bucket, concatenate
         self.sizes = {name: len(stream) for name, stream in streams.items()}

@@ -34,8 +34,9 @@ class StagedTrainer(Trainer):
 
     1. The library divides the loss of each micro-batch by the number of micro-batches, and DDP averages the gradients
        over the ranks.
-    2. ``loss_is_scaled_for_ga = False`` says so here. Otherwise the library guesses: it believes that a model whose
-       ``forward`` takes any keyword, as most do, has divided by the number of items, and does not divide again.
+    2. ``loss_is_scaled_for_ga = False`` tells the library that the loss is not divided by the number of micro-batches
+       yet, so it divides. Otherwise the library guesses: it believes that a model whose ``forward`` takes any keyword,
+       as most do, has divided already, and does not divide.
     3. So ``compute_loss`` of both trainers returns the micro-batch's share of the step's loss, multiplied in advance by
        what will divide it. In pre-training :class:`~isoglot.training.model.AlignmentModel` multiplies by the number of
        ranks and the trainer by that of micro-batches; in fine-tuning the trainer multiplies by both.
