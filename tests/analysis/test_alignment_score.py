@@ -150,6 +150,7 @@ def test_subset_share_is_checked() -> None:
         ({"copied_from": 4, "pairs": torch.tensor([[0, 1]])}, "exactly one"),
         ({"copied_from": 5}, "table has 8"),
         ({"pairs": torch.tensor([[0, 8]])}, "row 8"),
+        ({"pairs": torch.tensor([[-1, 2]])}, "row -1"),
         ({"copied_from": 4, "exclude": range(4)}, "no pair is left"),
     ],
 )

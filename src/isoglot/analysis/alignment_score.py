@@ -87,10 +87,10 @@ def alignment_score(
         all_pairs = torch.stack([ids, ids + len(ids)], dim=1)  # each id and its copy
     else:
         all_pairs = torch.as_tensor(pairs).long().cpu().reshape(-1, 2)
-    if len(all_pairs) and (int(all_pairs.max()) >= len(embeddings) or int(all_pairs.min()) < 0):
-        raise ConfigurationError(
-            f"alignment score: row {int(all_pairs.max())} asked for, the table has {len(embeddings)}"
-        )
+    is_outside = (all_pairs < 0) | (all_pairs >= len(embeddings))
+    if bool(is_outside.any()):
+        row = int(all_pairs[is_outside][0])
+        raise ConfigurationError(f"alignment score: row {row} asked for, the table has {len(embeddings)}")
     is_excluded = torch.isin(all_pairs[:, 0], torch.tensor(sorted(exclude), dtype=torch.long))
     gold, candidates = _gold_and_candidates(all_pairs[~is_excluded], subset)
     if not len(gold):
