@@ -46,7 +46,7 @@ def test_alignment_score_equals_a_loop(
     forward, backward = looped(table.tolist(), [(i, i + size) for i in ids])
     assert found.score == pytest.approx(forward)
     assert found.backward == pytest.approx(backward)
-    assert (found.tokens, found.candidates, found.entries.tolist()) == (len(ids), len(ids), ids)
+    assert (found.asked_sources, found.candidates, found.entries.tolist()) == (len(ids), len(ids), ids)
     expected = sum(cosine(table[i].tolist(), table[i + size].tolist()) for i in ids) / len(ids)
     assert found.cosine == pytest.approx(expected, abs=1e-5)
 
@@ -57,7 +57,7 @@ def test_alignment_score_counts_all_translations_of_a_row() -> None:
     found = alignment_score(table, pairs=torch.tensor(pairs))
     forward, backward = looped(table.tolist(), pairs)
     assert (found.score, found.backward) == (pytest.approx(forward), pytest.approx(backward))
-    assert found.tokens == 5
+    assert found.asked_sources == 5
     assert found.candidates == 5
 
 
@@ -95,7 +95,7 @@ def test_subset_shrinks_both_sides_and_depends_on_its_seed_alone() -> None:
         alignment_score(table, copied_from=50, subset=Subset(share=0.4, seed=s, candidates="drawn"))
         for s in (1, 1, 2)
     )
-    assert one.tokens == one.candidates == 20
+    assert one.asked_sources == one.candidates == 20
     assert one.entries.tolist() == same.entries.tolist() != other.entries.tolist()
     forward, _ = looped(table.tolist(), [(i, i + 50) for i in one.entries.tolist()])
     assert one.score == pytest.approx(forward)
@@ -115,7 +115,7 @@ def test_subset_is_the_one_that_the_authors_code_draws(share: float) -> None:
     nearest = np.argmax(left[taken] @ right[taken].T, axis=1)
     assert drawn.score == pytest.approx(100 * np.mean(nearest == np.arange(len(taken))))
     whole = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42))
-    assert (whole.tokens, whole.answered, whole.candidates) == (len(taken), len(taken), 60)
+    assert (whole.asked_sources, whole.asked_targets, whole.candidates) == (len(taken), len(taken), 60)
     nearest = np.argmax(left[taken] @ right.T, axis=1)
     assert whole.score == pytest.approx(100 * np.mean(nearest == np.array(taken)))
     assert drawn.score >= whole.score > 0
@@ -131,7 +131,7 @@ def test_subset_keeps_all_translations_of_a_drawn_row() -> None:
         if draw(s, 4).tolist() == [0]
     )
     found = alignment_score(table, pairs=pairs, subset=subset)
-    assert (found.score, found.tokens, found.candidates) == (100, 1, 3)
+    assert (found.score, found.asked_sources, found.candidates) == (100, 1, 3)
 
 
 def test_subset_share_is_checked() -> None:
@@ -150,6 +150,7 @@ def test_subset_share_is_checked() -> None:
         ({"copied_from": 4, "pairs": torch.tensor([[0, 1]])}, "exactly one"),
         ({"copied_from": 5}, "table has 8"),
         ({"pairs": torch.tensor([[0, 8]])}, "row 8"),
+        ({"pairs": torch.tensor([[-1, 2]])}, "row -1"),
         ({"copied_from": 4, "exclude": range(4)}, "no pair is left"),
     ],
 )

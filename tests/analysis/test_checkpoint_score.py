@@ -51,7 +51,7 @@ def test_checkpoint_score_of_a_copied_vocabulary(copied: tuple[Path, VocabularyC
     expected -= 100 * sum(i % 3 == 1 and i - 1 in ids for i in ids) / len(ids)
     by_copy = checkpoint_alignment_score(folder, vocabulary=folder / "tokenizer")
     by_size = checkpoint_alignment_score(folder / "checkpoint", copied_from=copy.size)
-    assert by_copy.total.tokens == by_copy.total.candidates == len(ids)
+    assert by_copy.total.asked_sources == by_copy.total.candidates == len(ids)
     assert by_copy.total.score == by_size.total.score == pytest.approx(expected)
     assert (by_copy.trained, by_copy.held_out) == (None, None)
 
@@ -59,9 +59,9 @@ def test_checkpoint_score_of_a_copied_vocabulary(copied: tuple[Path, VocabularyC
 def test_checkpoint_score_says_how_many_entries_it_is_of(copied: tuple[Path, VocabularyCopy]) -> None:
     part = ScoreOptions(subset=Subset(share=0.5, candidates="all"))
     found = checkpoint_alignment_score(copied[0], vocabulary=copied[1], options=part)
-    assert found.total.tokens < found.total.candidates
+    assert found.total.asked_sources < found.total.candidates
     names = ("alignment_score", "alignment_backward", "cosine")
-    assert {found.metrics[name][1] for name in names} == {found.total.tokens}
+    assert {found.metrics[name][1] for name in names} == {found.total.asked_sources}
 
 
 def test_checkpoint_score_leaves_out_shared_ids_and_specials(copied: tuple[Path, VocabularyCopy]) -> None:
@@ -70,7 +70,7 @@ def test_checkpoint_score_leaves_out_shared_ids_and_specials(copied: tuple[Path,
     found = checkpoint_alignment_score(folder, vocabulary=shared)
     assert found.total.entries.tolist() == with_copy(shared)
     whole = checkpoint_alignment_score(folder, vocabulary=copy, options=ScoreOptions(include_special=True))
-    assert whole.total.tokens == copy.size
+    assert whole.total.asked_sources == copy.size
 
 
 def test_checkpoint_score_is_divided_by_the_dictionary_of_training(
@@ -92,8 +92,10 @@ def test_checkpoint_score_is_divided_by_the_dictionary_of_training(
     assert found.trained_tokens == len(seen)
     assert found.trained == 100
     assert found.held_out is not None
-    unseen = found.total.tokens - len(seen)
-    assert found.total.score * found.total.tokens == pytest.approx(100 * len(seen) + found.held_out * unseen)
+    unseen = found.total.asked_sources - len(seen)
+    assert found.total.score * found.total.asked_sources == pytest.approx(
+        100 * len(seen) + found.held_out * unseen
+    )
     moved = checkpoint_alignment_score(link, copied_from=copy.size, options=ScoreOptions(language_ids=(2, 3)))
     assert moved.total.cosine != pytest.approx(found.total.cosine)
     with refused(ConfigurationError, "objectives.safetensors: ", "2 and 4", "language_ids"):
@@ -118,11 +120,11 @@ def test_checkpoint_score_of_a_lexicon_takes_means_of_pieces(tmp_path: Path) -> 
     numbered = [(sources.index(s), len(sources) + targets.index(t)) for s, t in pairs]
     found = checkpoint_alignment_score(tmp_path, lexicon=lexicon)
     assert found.total.score == pytest.approx(looped(vectors, numbered)[0])
-    assert found.total.tokens == len(sources)
+    assert found.total.asked_sources == len(sources)
     single = [len(s) == len(t) == 1 for s, t in pairs]
     if any(single):
         only = checkpoint_alignment_score(tmp_path, lexicon=lexicon, options=ScoreOptions(single=True))
-        assert only.total.tokens == len({s for (s, _), one in zip(pairs, single, strict=True) if one})
+        assert only.total.asked_sources == len({s for (s, _), one in zip(pairs, single, strict=True) if one})
     assert trained_pairs(tmp_path) is None
     same = Dataset.from_dict({"source": ["the"], "target": ["the"], "source_language": ["en"],
                               "target_language": ["xx"]}, features=LEXICON)  # fmt: skip

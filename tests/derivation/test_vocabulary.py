@@ -20,7 +20,7 @@ from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.derivation.base import Sentence, compose
 from isoglot.derivation.options import TransformOptions
 from isoglot.derivation.order import Inversion
-from isoglot.derivation.vocabulary import TokenTransliteration, VocabularyCopy
+from isoglot.derivation.vocabulary import SCRIPTS, TokenTransliteration, VocabularyCopy
 from isoglot.testing import tiny_tokenizer
 
 
@@ -147,5 +147,10 @@ def test_vocabulary_copy_names_mistakes(tmp_path: Path) -> None:
     korean = train_tokenizer(["가나 다라"], algorithm="wordpiece", vocab_size=40)
     with refused(ConfigurationError, "'가'", "script: tangut"):
         VocabularyCopy(korean, script="hangul")
+    with_separator = tokenizer_of("wordpiece")
+    with_separator.add_tokens(["\U00016fe0"])
+    for script in SCRIPTS:
+        with refused(ConfigurationError, "U+16FE0", "a tokenizer without it"):
+            VocabularyCopy(with_separator, script=script)
     with refused(InputError, f"{tmp_path.name}: ", "VocabularyCopy.save"):
         VocabularyCopy.load(tmp_path)

@@ -41,9 +41,14 @@ def test_what_never_ends_is_refused_with_its_line(tmp_path: Path, text: str, tol
         ("seed: .inf", ":2: seed: got '.inf'; a finite number is needed"),
         ("train: {learning_rate: -.NAN}", None),
         ("train: {learning_rate: .nan}", ":2: train.learning_rate: got '.nan'; a finite number is needed"),
+        ("seed: ${SOME_NUMBER}", ":2: seed: got '.inf'; a finite number is needed"),
+        ("seed: '${SOME_NUMBER}'", None),
     ],
 )
-def test_values_that_nothing_can_use_are_mistakes(tmp_path: Path, text: str, told: str | None) -> None:
+def test_values_that_nothing_can_use_are_mistakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str | None
+) -> None:
+    monkeypatch.setenv("SOME_NUMBER", ".inf")
     path = tmp_path / "bad.yaml"
     path.write_text(f"# a recipe\n{text}\n")
     found = read_document(path).problems

@@ -74,7 +74,7 @@ def test_options_are_the_parameters_that_isoglot_does_not_give() -> None:
     assert list(spec.model_fields) == ["share", "needed", "mode", "lexicon", "max_length"]
     assert list(spec_of(plain).model_fields) == ["layers", "seed"]
     assert "tokenizer" in spec_of(plain, "model").model_fields, "what is left out can be said"
-    assert (spec.corpora, spec_of(plain).corpora) == ({"lexicon"}, set())
+    assert (spec.corpus_options, spec_of(plain).corpus_options) == ({"lexicon"}, set())
     assert spec.model_fields["share"].description == "a part of it."
     assert spec.model_fields["needed"].description == "a number, see Base."
     assert spec.__doc__ == "A thing. And more."

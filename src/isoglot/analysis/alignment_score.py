@@ -29,13 +29,13 @@ class EmbeddingScore:
     """
 
     score: float  # % of source entries whose nearest candidate is a translation
-    backward: float  # the same from the target side: ``answered`` targets look among ``tokens`` sources
+    backward: float  # the same from the target side: the asked targets look among the asked sources
     cosine: float  # mean cosine of the gold pairs, from −1 to 1
-    tokens: int  # distinct source entries of the gold pairs
-    answered: int  # distinct target entries of the gold pairs
+    asked_sources: int  # distinct source entries of the gold pairs
+    asked_targets: int  # distinct target entries of the gold pairs
     candidates: int  # target entries that were searched
-    entries: Tensor  # numbers of the source entries that were asked for, ascending. Shape: (tokens,)
-    correct: Tensor  # whether the nearest candidate of each is a translation. Shape: (tokens,), bool
+    entries: Tensor  # numbers of the source entries that were asked for, ascending. Shape: (asked_sources,)
+    correct: Tensor  # whether the nearest candidate of each is a translation. Shape: (asked_sources,), bool
 
     def among(self, numbers: Collection[int]) -> tuple[float | None, int]:
         """Compute the score of some source entries alone, and count how many of these were asked for.
@@ -67,7 +67,8 @@ def alignment_score(
         pairs: rows that are translations, ``[source, target]``; several translations of a row all count. Shape:
             (pairs, 2).
         copied_from: instead of pairs: the size V of a vocabulary whose copy stands at ``id + V``.
-        exclude: source rows to leave out on both sides: special tokens, and ids that the derived language shares.
+        exclude: source rows whose pairs are left out, neither gold pairs nor sources of candidates: special tokens, and
+            ids that the derived language shares.
         subset: draw a part of the pairs first; by default all are used.
         offsets: vectors added to the source and to the target rows before the cosine: the language embeddings of XLM
             and DICT-MLM, as the paper's code does. Shape: (size,) each.
@@ -86,10 +87,10 @@ def alignment_score(
         all_pairs = torch.stack([ids, ids + len(ids)], dim=1)  # each id and its copy
     else:
         all_pairs = torch.as_tensor(pairs).long().cpu().reshape(-1, 2)
-    if len(all_pairs) and (int(all_pairs.max()) >= len(embeddings) or int(all_pairs.min()) < 0):
-        raise ConfigurationError(
-            f"alignment score: row {int(all_pairs.max())} asked for, the table has {len(embeddings)}"
-        )
+    is_outside = (all_pairs < 0) | (all_pairs >= len(embeddings))
+    if bool(is_outside.any()):
+        row = int(all_pairs[is_outside][0])
+        raise ConfigurationError(f"alignment score: row {row} asked for, the table has {len(embeddings)}")
     is_excluded = torch.isin(all_pairs[:, 0], torch.tensor(sorted(exclude), dtype=torch.long))
     gold, candidates = _gold_and_candidates(all_pairs[~is_excluded], subset)
     if not len(gold):
@@ -138,9 +139,9 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
     # A pair (i, j) as the number i · m + j, so that `isin` tells whether it is a gold pair.
     target_count = len(target)
     gold_numbers = gold[:, 0] * target_count + gold[:, 1]
-    scored, answered = gold[:, 0].unique(), gold[:, 1].unique()
-    correct = torch.isin(scored * target_count + forward[scored], gold_numbers)
-    backward_correct = torch.isin(backward[answered] * target_count + answered, gold_numbers)
+    asked_sources, asked_targets = gold[:, 0].unique(), gold[:, 1].unique()
+    correct = torch.isin(asked_sources * target_count + forward[asked_sources], gold_numbers)
+    backward_correct = torch.isin(backward[asked_targets] * target_count + asked_targets, gold_numbers)
     rows = gold.to(source.device)
     cosine = torch.nn.functional.cosine_similarity(
         source[rows[:, 0]].float(), target[rows[:, 1]].float(), dim=-1
@@ -149,10 +150,10 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
         score=100.0 * float(correct.double().mean()),
         backward=100.0 * float(backward_correct.double().mean()),
         cosine=float(cosine.double().mean()),
-        tokens=len(scored),
-        answered=len(answered),
+        asked_sources=len(asked_sources),
+        asked_targets=len(asked_targets),
         candidates=len(target),
-        entries=scored,
+        entries=asked_sources,
         correct=correct,
     )
 

@@ -114,8 +114,8 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     2. Of these, to the score of the same language; where a run has one score only, its language does not matter
        (:func:`_scores_of_language`).
     3. By recipe, each drop gets the mean of the recipe's scores: the seed of a drop is that of fine-tuning, and no
-       score has such a seed. By run, each drop gets the score of its own seed, or the mean of the run's scores if no
-       score has that seed.
+       score has such a seed. By run, where the recipe is not known, equal seeds are taken to belong together: each drop
+       gets the score of its seed, or, if there is none, the mean of the run's scores.
     4. The seeds of a run are one point, their mean, or with ``each_seed`` one point each.
     """
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]

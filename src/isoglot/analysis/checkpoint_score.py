@@ -47,11 +47,11 @@ class CheckpointScore:
         """By metric, its value and the number of entries behind it."""
         total = self.total
         return {
-            "alignment_score": (total.score, total.tokens),
-            "alignment_backward": (total.backward, total.answered),
-            "cosine": (total.cosine, total.tokens),
+            "alignment_score": (total.score, total.asked_sources),
+            "alignment_backward": (total.backward, total.asked_targets),
+            "cosine": (total.cosine, total.asked_sources),
             "alignment_trained": (self.trained, self.trained_tokens),
-            "alignment_held_out": (self.held_out, total.tokens - self.trained_tokens),
+            "alignment_held_out": (self.held_out, total.asked_sources - self.trained_tokens),
         }
 
 

@@ -115,7 +115,7 @@ def _require_own_training_data(task: TrainableTask, languages: Sequence[str], sp
     """Refuse data that is missing, and training data that two languages share.
 
     One file may hold several languages, but not the same rows for two of them: a model "of the target" would be one of
-    the source. Only then are rows read here.
+    the source. Rows are read here only if two languages have the same files.
     """
     sources = check_locations(task, [(code, name) for code in languages for name in ("train", split)])
     training_sources = {code: sources[code, "train"] for code in languages}

@@ -72,7 +72,8 @@ def _rows_of_words(
 ) -> Tensor:
     """Find the row of each wanted word in the table of a window; ``_ZERO_ROW`` for words without a known piece.
 
-    ``known``: The known words of each sentence.
+    ``known``: The known words of each sentence, as Pieces with one entry a word, whose ``words`` are the numbers of
+        these words.
     ``first_rows``: The row of the first known word of each sentence.
     """
     rows: list[int] = []
@@ -92,7 +93,7 @@ def sentence_vectors(
 ) -> dict[int, Tensor]:
     """Take the mean piece vector of each text, without special tokens. **Shape**: (texts, hidden) by layer."""
     pieces = cut_known_words(tokenizer, [[text] for text in texts])
-    words = [[0]] * len(texts)
+    words = [[0]] * len(texts)  # each text was cut as one word, number 0
     vectors, present = word_vectors(model, tokenizer, pieces, words, layers=layers, progress=progress)
     if not bool(present.all()):
         number = int((~present).nonzero()[0])
@@ -177,6 +178,6 @@ def unit_vectors(
 
 
 def _each_a_word(pieces: Pieces) -> Pieces:
-    """Make each piece a word of its own, numbered by its place; pieces of unknown words stay unknown."""
+    """Make each piece a word of its own, also one that belongs to no word; pieces of unknown words stay unknown."""
     words = [place if word != UNKNOWN else UNKNOWN for place, word in enumerate(pieces.words)]
     return Pieces(pieces.ids, words)

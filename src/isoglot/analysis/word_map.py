@@ -163,6 +163,7 @@ def contextual_vectors(
     numbers = torch.tensor(pair_of_link)
     times = torch.bincount(numbers, minlength=len(pairs))
     if len(source[layer]) != len(pair_of_link) or not bool((times > 0).all()):
+        # The pair to name: one that is not linked, else one without a piece, else the first.
         not_found = [pair for pair, count in zip(pairs, times.tolist(), strict=True) if count == 0]
         without_piece = [pair for pair in pairs if not _have_pieces(tokenizer, pair)]
         lacking = [*not_found, *without_piece, *pairs][0]

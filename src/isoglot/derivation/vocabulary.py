@@ -79,7 +79,12 @@ class VocabularyCopy:
             )
         first, count = SCRIPTS[script]
         for piece in self._pieces:
-            if SEPARATOR in piece or any(first <= ord(letter) < first + count for letter in piece):
+            if SEPARATOR in piece:
+                raise ConfigurationError(
+                    f"the tokenizer knows {piece!r}, whose U+16FE0 is the separator of derived text in either script; "
+                    "give a tokenizer without it"
+                )
+            if any(first <= ord(letter) < first + count for letter in piece):
                 other = next((name for name in SCRIPTS if name != script), script)
                 raise ConfigurationError(
                     f"the tokenizer knows {piece!r}, which is in the script of the copies; set script: {other}"

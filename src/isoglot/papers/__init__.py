@@ -17,5 +17,6 @@ The words of this room:
 - *the world*: the miniature world, English text and task data that `isoglot world` generates.
 - ``lab.size`` logs each size that a cell looks up, for the table's caption; ``lab.setting.size`` has the same sizes
   without the log.
-- A trailing comment in ``SIZES`` says where the paper's value is from; "not given": the paper does not say.
+- A trailing comment in ``SIZES`` says where the paper's value is from; "not given": the paper does not say. After a
+  semicolon, ``Eq. 5: sum`` is another value of the size, and the equation, table or code that has it.
 """

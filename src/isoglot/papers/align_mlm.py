@@ -158,6 +158,7 @@ def table8(lab: Lab) -> None:
     """Alignment score of the word embeddings, and XNLI's drop."""
     table = "align_mlm:Table8"
     for system, order, seed in product(SYSTEMS, ORDERS, lab.seeds):
+        # Table 8 names its rows by the system, `mlm / trans`; Table 3 by the name in print, `MLM / trans`.
         row = f"{system} / {order}"
         score = partial(alignment_of, lab, system, order, seed)
         lab.cell(table, row=row, column="alignment", value=score, seed=seed)

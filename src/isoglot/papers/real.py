@@ -99,6 +99,7 @@ _CONTRAST = {
     }
 }
 _IN_BATCH = {"contrast": {"type": "in_batch_contrast", "view": "sentences", "pooling": "mean"}}
+# Cao et al. 2020: the system `word_l2` here, `cao2020` in the papers' tables.
 _CAO = {
     "words": {"type": "contextual_alignment", "view": "sentences"},
     "anchor": {"type": "anchor", "view": "sentences"},

@@ -63,7 +63,9 @@ ABOUT = {
     "paper": "The paper's sizes. "
     "ISOGLOT_CHECKPOINTS holds mBERT, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
 }
-PAIRS, MBERT = ("es", "de", "zh"), "bert-base-multilingual-cased"
+PAIRS = ("es", "de", "zh")
+"""Languages of the pairs with English."""
+MBERT = "bert-base-multilingual-cased"
 RATES, WEIGHTS = (0.15, 0.30, 0.45), (0.0, 0.5, 1.0, 2.0)
 _NAMES = {"tlm": "mBERT+TLM", "weam": "mBERT+WEAM"}
 _TRIED = {"xnli": "accuracy", "mlqa": "f1"}

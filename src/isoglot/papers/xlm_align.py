@@ -90,7 +90,8 @@ _FOUR = {
     "num_attention_heads": 4,
     "max_position_embeddings": 512,
 }
-_NEW = (  # weights at the scales tiny, small and paper; the tokenizer stays
+# Shapes of an encoder that starts from new weights (from_scratch), at tiny, small and paper; the tokenizer stays.
+_NEW = (
     {**_FOUR, "hidden_size": 128, "intermediate_size": 512, "initializer_range": 0.05},
     {**_FOUR, "hidden_size": 192, "intermediate_size": 768},
     {"architecture": "xlm-roberta", "max_position_embeddings": 514},
@@ -111,7 +112,7 @@ _USUAL = {
     "filtering": "itermax",  # Table 6
     "query": "masked",  # Table 7
 }
-"""Choices of the full model, each under the attribute of table rows that changes it in an ablation."""
+"""Choices of the full model. In an ablation, a table row's attribute of the same name replaces one of them."""
 
 
 def table1(lab: Lab) -> None:

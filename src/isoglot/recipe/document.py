@@ -200,9 +200,7 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
             value = YAML(typ="safe", pure=True).constructor.construct_object(node)
         except ValueError:  # thousands of digits
             value = math.inf
-        if isinstance(value, float) and not math.isfinite(value):
-            text = f"got {shortened(node.value)}; a finite number is needed"
-            document.add([Problem(text, location, NOT_FINITE)])
+        _require_finite(value, str(node.value), location, document)
         return value
     text = str(node.value)  # 4
     if not VARIABLE.search(text):
@@ -210,8 +208,18 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
     document.raw[location] = text
     expanded = expand(text)
     if node.style is None and VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
-        return parse_value(expanded)  # a plain scalar that is one variable is typed by its value
+        # A plain scalar that is one variable is typed by its value.
+        typed = parse_value(expanded)
+        _require_finite(typed, expanded, location, document)
+        return typed
     return expanded
+
+
+def _require_finite(value: Any, written: str, location: Location, document: Document) -> None:
+    """Record a number that is not finite as a mistake; ``written`` is its text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        text = f"got {shortened(written)}; a finite number is needed"
+        document.add([Problem(text, location, NOT_FINITE)])
 
 
 def expand(text: str) -> str:

@@ -137,7 +137,7 @@ class ScoreEmbeddings(Step):
 
         scores = checkpoint_alignment_score(self.checkpoint, vocabulary=self.vocabulary, options=self.options)
         name = "alignment_score"
-        return {"values": {name: scores.total.score}, "examples": {name: scores.total.tokens}}
+        return {"values": {name: scores.total.score}, "examples": {name: scores.total.asked_sources}}
 
 
 class DrawFigure(Step):

@@ -66,7 +66,9 @@ class Family:
     """Whether words that only one side of a pair has are balanced too; the words of each side always are.
 
     These words cannot be balanced where only a neutral hypothesis can name somebody new: what happened to a person does
-    not follow from sentences about others. Only ``benchmarks/world_weights.py``, which fits the pairs' weights, reads this.
+    not follow from sentences about others.
+
+    Only ``benchmarks/world_weights.py``, which finds the weights of pairs, reads this.
     """
     statements: list[Statement] = field(default_factory=list)
 

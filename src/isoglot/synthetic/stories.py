@@ -52,7 +52,7 @@ class Scene:
     wordings: tuple[str, ...]
     """Wordings of every sentence; one is drawn for each."""
     questions: tuple[tuple[str, str], ...] = ()
-    """Questions with their answers, both with places for the words of a filling; they are asked about every sentence."""
+    """Questions with their answers, both with places for the words of a filling; asked about every sentence."""
     single_questions: tuple[Question, ...] = ()
     """Questions that are asked once; each says which sentence has its answer."""
     ordered: bool = False
