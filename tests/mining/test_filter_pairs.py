@@ -154,6 +154,8 @@ def test_a_prepared_folder_is_read_with_its_languages(tmp_path: Path) -> None:
     found = filter_files(sources, [out], FilterRequest(aligner=None, min_script_share=0.5))
     assert (found.kept, found.dropped) == (1, {"script": 1})
     assert Path(out).read_text() == "one two\teins zwei\n"
+    judged = filter_pairs(tmp_path / "data", aligner=None, min_script_share=0.5, progress=False)
+    assert [pair.reason for pair in judged] == ["", "script"]
 
 
 @pytest.mark.parametrize(
