@@ -1,4 +1,4 @@
-"""Pack streams into blocks: equal chunks, whole documents, or XLM's instances.
+"""Pack streams into blocks: running text cut every N tokens, whole documents, or XLM's instances.
 
 The same stream gives the same blocks. A *block* is one row of a packed stream, one input of the encoder; an *instance*
 is XLM's word for a padded block.
@@ -28,7 +28,7 @@ PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 
 _VERSION = 2  # raise when the same stream gives other blocks
 _MAP_ROWS = 1_000
-"""Rows of a batch of Hugging Face's ``map``; the tokens behind the last whole chunk of each batch are dropped."""
+"""Rows of a batch of Hugging Face's ``map``; the tokens behind the last whole block of each batch are dropped."""
 _WRITE_ROWS = 500
 """Blocks that are written at a time."""
 
