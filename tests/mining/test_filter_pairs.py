@@ -90,6 +90,18 @@ def test_alignment_and_coverage_are_those_of_the_aligner() -> None:
     assert (found[5].reason, found[5].scores) == ("empty", {})
 
 
+def test_warnings_of_the_aligner_call_pairs_by_their_number_in_the_input(
+    encoder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("isoglot.aligners.embedding.aligner.MOST_ENTRIES", 600)
+    rows = [*pairs(3), ("", "empty, so not scored"), ("ta " * 20, "to " * 20), *pairs(1)]
+    with caplog.at_level("WARNING", logger="isoglot"):
+        list(filter_pairs(rows, aligner=str(encoder), pool=2, progress=False))
+    # The windows are pairs 1 and 2; 3, 4 and 5; 6.
+    found = [record.getMessage() for record in caplog.records if "too long" in record.getMessage()]
+    assert [message.partition(":")[0] for message in found] == ["pair 5"]
+
+
 def test_rules_are_those_of_prepare_and_dropped_pairs_are_not_scored(tmp_path: Path) -> None:
     rows = [
         ("a plain sentence", "ein schlichter Satz"),
@@ -154,6 +166,8 @@ def test_a_prepared_folder_is_read_with_its_languages(tmp_path: Path) -> None:
     found = filter_files(sources, [out], FilterRequest(aligner=None, min_script_share=0.5))
     assert (found.kept, found.dropped) == (1, {"script": 1})
     assert Path(out).read_text() == "one two\teins zwei\n"
+    judged = filter_pairs(tmp_path / "data", aligner=None, min_script_share=0.5, progress=False)
+    assert [pair.reason for pair in judged] == ["", "script"]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class InputFile(BaseModel):
     path: str
     size: int | None = Field(default=None, description="Bytes; none for standard input and data-set names.")
     modified: int | None = Field(
-        default=None, description="For a stream, the time of reading in nanoseconds."
+        default=None, description="For standard input or a named pipe, the time of reading in nanoseconds."
     )
     blake2b: str | None = Field(default=None, description="Hash of the content, 128 bits.")
 
@@ -177,7 +177,7 @@ def read_manifest(folder: str | Path) -> Manifest | None:
 
 
 def load_corpus(path: str | Path) -> datasets.Dataset:
-    """Open a folder that :func:`isoglot.corpus.prepare` wrote.
+    """Open a folder that :func:`isoglot.prepare` wrote.
 
     The shards are unpacked once into an Arrow file beside them (in the data-set cache if the folder cannot be
     written), which is memory-mapped: the size of the corpus does not matter.
@@ -195,7 +195,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     Example:
         >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP
     """
-    from isoglot.corpus.encode.store import open_stream, write_batches  # noqa: PLC0415 - slow to import
+    from isoglot.corpus.encode.store import open_arrow_folder, write_batches  # noqa: PLC0415 - slow to import
     from isoglot.formats.schema import SCHEMAS, require  # noqa: PLC0415 - slow to import
 
     folder = recovered(path)
@@ -219,7 +219,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     name = key_of([manifest.model_dump_json(), *not_hashed])
     unpacked = _cache_with(name, [folder / ".cache", cache_folder()]) / name
     Record(unpacked, {}, what="unpacked corpus").make(make, cached=True)
-    return require(open_stream(unpacked), features, role=f"corpus {folder}")
+    return require(open_arrow_folder(unpacked), features, role=f"corpus {folder}")
 
 
 def _cache_with(name: str, caches: Sequence[Path]) -> Path:

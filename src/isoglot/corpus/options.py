@@ -16,6 +16,8 @@ FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "dupl
 2. Rows are cleaned, then the filters of single rows run (:data:`isoglot.corpus.filter.filters.ROW_RULES`).
 3. The limit comes last, so N rows are N rows in the output (PPA: the corpus is filtered first, then capped). Language
    sampling comes after it, and repeats or drops rows.
+
+PPA is Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*.
 """
 
 
@@ -82,7 +84,7 @@ class RowRules(Options):
 
 
 class PrepareOptions(RowRules):
-    """Options of :func:`isoglot.corpus.prepare`, which are also keys of a recipe's stream.
+    """Options of :func:`isoglot.prepare`, which are also keys of a recipe's stream.
 
     Filters run in the fixed order of :data:`FILTERS`, whatever the order of the options.
     """

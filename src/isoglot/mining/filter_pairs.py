@@ -156,13 +156,22 @@ def filter_pairs(
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
     source, target = tags
-    check_pair_rules([Source(path="-", source_language=source, target_language=target)], request)
+    paths = [pairs] if isinstance(pairs, str | Path) else pairs
+    are_files = (
+        isinstance(paths, list | tuple)
+        and bool(paths)
+        and all(isinstance(path, str | Path) for path in paths)
+    )
+    # The pairs of prepared folders have languages of their own; `languages` says others.
+    has_languages = not any(tags) and are_files and all(map(is_prepared, paths))
+    # No file is read: the source only carries the languages to check.
+    named = Source(path="-", source_language=source, target_language=target)
+    check_pair_rules([] if has_languages else [named], request)
     windows = ScoredWindows(request)
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
-    paths = [pairs] if isinstance(pairs, str | Path) else pairs
-    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
-        if not any(tags) and not all(map(is_prepared, paths)):
+    if are_files:
+        if not any(tags) and not has_languages:
             listed = ", ".join(repr(str(path)) for path in paths)
             texts = f"; of texts one pair is written [({listed})]" if len(paths) == 2 else ""
             raise ConfigurationError(f"name the languages of {listed}, such as languages=('en', 'de'){texts}")

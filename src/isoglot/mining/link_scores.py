@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from isoglot.aligners.aligner import Aligner, Use, require_languages
@@ -28,7 +27,7 @@ class LinkScorer:
     """
 
     def __init__(self, aligner: Aligner | str | Path, *, any_language: bool) -> None:
-        use = Use(warn=partial(_LOG.warning, "pair %d: %s"), unknown=self._receive)
+        use = Use(warn=self._warn, unknown=self._receive)
         self._aligner = loaded(aligner_request(model=aligner), use)
         self._any_language = any_language
         self.unlinked = UnknownWords(UNLINKED)
@@ -57,6 +56,10 @@ class LinkScorer:
         return [
             None if row in self._unknown_rows else scores_of_pair for row, scores_of_pair in enumerate(scores)
         ]
+
+    def _warn(self, number: int, problem: str) -> None:
+        """Warn of the pair of this number among those that are scored now, by its label."""
+        _LOG.warning("%s: %s", self._labels[number - 1], problem)
 
     def _receive(self, number: int, words: Sequence[str], is_unknown: bool) -> None:
         """Count unknown words of the pair of this number; ``is_unknown``: No word of a side is known."""

@@ -249,13 +249,12 @@ def _give_words_to_spaces(
     """Give a piece that is only a space (``▁`` or ``Ġ`` alone) the word of the next piece, in place.
 
     "the old 日" is cut into ``▁the ▁old ▁ 日`` where ``▁日`` is not in the vocabulary: the third piece belongs to 日.
-    The rules, for a piece without a word:
+    A piece without a word gets the word of the next piece if 1 holds, and 2 or 3:
 
     1. It covers nothing but white space, and the next piece of the sentence has a word. A control character without a
        word stays without.
     2. The next piece begins right behind it, with a character that is not a space.
-    3. Where rule 2 fails, both pieces must be of one pre-token. Rule 2 is asked first because special tokens are
-       pre-tokens of their own.
+    3. Both pieces are of one pre-token. (Rule 2 is needed beside 3 because special tokens are pre-tokens of their own.)
 
     Args:
         word_ids: Word of each piece of the batch.

@@ -121,11 +121,11 @@ def cached_stream(
     root = cache_folder() if cache_dir is None else Path(cache_dir)
     folder = root / f"{kind}-{hashlib.blake2b('|'.join(made_from).encode(), digest_size=10).hexdigest()}"
     Record(folder, {}, what="stream").make(make, cached=True)
-    return open_stream(folder)
+    return open_arrow_folder(folder)
 
 
-def open_stream(folder: Path) -> Dataset:
-    """Open the folder of a complete stream, memory-mapped."""
+def open_arrow_folder(folder: Path) -> Dataset:
+    """Open all ``*.arrow`` files of a complete folder (a stream, or an unpacked corpus), memory-mapped."""
     files = [Dataset.from_file(str(file)) for file in sorted(folder.glob("*.arrow"))]
     return concatenate_datasets(files) if len(files) > 1 else files[0]
 

@@ -45,7 +45,7 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 class Usage:
     """The pieces and characters of a tokenizer that text uses."""
 
-    counts: NDArray[np.int64]  # occurrences of each id in the form of the text in which it occurs most often
+    counts: NDArray[np.int64]  # for each id, the largest of its counts in the five forms of the text
     tried: set[int] = field(default_factory=set)  # pieces that WordPiece finds in words that it cannot cut
     characters: set[str] = field(default_factory=set)  # characters of words that have unknown pieces
 

@@ -146,18 +146,18 @@ def _gap_behind(match: regex.Match[str]) -> str:
     return " " if match.string[match.end() : match.end() + 1] in set(".,:．，：") else ""
 
 
-_HALF_OF_DAY = r"上午|下午|午前|午後|中午|早上|晚上|凌晨|傍晚|正午|夕方|오전|오후|아침|저녁|새벽|[朝夜昼晩밤]"
-HALF_OF_DAY = regex.compile(
-    rf"\p{{Nd}}\s*[ap]\.?\s?m\b|{_HALF_OF_DAY}|\b(?:morning|afternoon|evening|(?:to)?night|noon|midnight|"
+_DAY_HALF = r"上午|下午|午前|午後|中午|早上|晚上|凌晨|傍晚|正午|夕方|오전|오후|아침|저녁|새벽|[朝夜昼晩밤]"
+DAY_HALF = regex.compile(
+    rf"\p{{Nd}}\s*[ap]\.?\s?m\b|{_DAY_HALF}|\b(?:morning|afternoon|evening|(?:to)?night|noon|midnight|"
     r"morgens?|vormittags?|mittags?|nachmittags?|abends?|nachts?|matin|après-midi|soir|nuit|mañana|tarde|noche|madrugada|"
     r"manhã|noite|mattin[ao]|pomeriggio|sera|notte|утра|утром|дня|днём|днем|вечера|вечером|ночи|ночью|ранку|вечора|"
     r"صباحا|مساء|ظهرا|صباحًا|مساءً|सुबह|शाम|रात|दोपहर)\b",
     regex.IGNORECASE,
 )
 """Words from which a reader knows whether 5 o'clock is 17:00."""
-HALF_AFTER = regex.compile(r"\s*[ap]\.?\s?m\b", regex.IGNORECASE)
-HALF_BEFORE = regex.compile(rf"(?:{_HALF_OF_DAY})\s?$")
-LONGEST_HALF = 3
+DAY_HALF_AFTER = regex.compile(r"\s*[ap]\.?\s?m\b", regex.IGNORECASE)
+DAY_HALF_BEFORE = regex.compile(rf"(?:{_DAY_HALF})\s?$")
+LONGEST_DAY_HALF = 3
 """Characters of such a word before a number, with a space."""
 HALF_PAST = regex.compile(r"\s?[時时点點시]\s?[半반]")
 HALF_UNIT = regex.compile(
@@ -167,7 +167,7 @@ HOUR_AFTER = regex.compile(
     r"\s?(?:Uhr|o['’]clock|heures?|h|horas?|hrs?|ч|час\p{L}*|годин\p{L}*|बजे|kl)\b|\s?[時时点點시]",
     regex.IGNORECASE,
 )
-RANGE_BEFORE_HALF = regex.compile(
+RANGE_BEFORE_DAY_HALF = regex.compile(
     r"\s*(?:[-–—]|to|and|or|until|till|through)\s*\p{Nd}{1,2}(?:[:.]\p{Nd}{2})?\s*[ap]\.?\s?m\b",
     regex.IGNORECASE,
 )

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import regex
 
 from isoglot.corpus.filter.number_words import (
+    DAY_HALF,
+    DAY_HALF_AFTER,
+    DAY_HALF_BEFORE,
     ERA_BEFORE,
-    HALF_AFTER,
-    HALF_BEFORE,
-    HALF_OF_DAY,
     HALF_PAST,
     HALF_UNIT,
     HOUR_AFTER,
-    LONGEST_HALF,
-    RANGE_BEFORE_HALF,
+    LONGEST_DAY_HALF,
+    RANGE_BEFORE_DAY_HALF,
     SHORT_YEAR,
     YEAR_BEFORE_ERA,
     in_digits,
@@ -101,8 +101,8 @@ def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
     if not (left and right):
         return left, right
     # Few pairs come here, so it may take time to read the words beside their numbers.
-    names_half = any(HALF_OF_DAY.search(text) for text in (source, target))
-    return _unmatched(_read(source, names_half), _read(target, names_half))
+    names_day_half = any(DAY_HALF.search(text) for text in (source, target))
+    return _unmatched(_read(source, names_day_half), _read(target, names_day_half))
 
 
 def _unmatched(first: list[Number], second: list[Number]) -> tuple[list[str], list[str]]:
@@ -146,10 +146,10 @@ def _same_digits(source: Sequence[Number], target: Sequence[Number]) -> bool:
     return source_digits == target_digits or source_wholes == target_wholes
 
 
-def _read(text: str, names_half: bool) -> list[Number]:
+def _read(text: str, names_day_half: bool) -> list[Number]:
     """Read the numbers of a text with their readings.
 
-    ``names_half``: One side of the pair, or both, names a half of the day, so hours may be counted by halves.
+    ``names_day_half``: One side of the pair, or both, names a half of the day, so hours may be counted by halves.
     """
     text = without_placeholders(text)
     short_years = {match.span("year") for match in SHORT_YEAR.finditer(text, overlapped=True)}
@@ -160,8 +160,8 @@ def _read(text: str, names_half: bool) -> list[Number]:
             if len(digits) <= _LONGEST:
                 readings |= _scaled(value, _western(text[start:end]), powers_after(text, end))
                 readings |= _years(text, start, digits, (start, end) in short_years)
-                readings |= _halves(text, value, end)
-                readings |= _hours(text, start, end) if names_half else set()
+                readings |= _with_a_half(text, value, end)
+                readings |= _hours(text, start, end) if names_day_half else set()
             wholes: tuple[str, ...] = (value,)
             if "." in value:
                 # The decimals as written: 30 of 08:30, whose value is 8.3.
@@ -239,7 +239,7 @@ def _years(text: str, start: int, digits: str, is_short: bool) -> set[str]:
     return years
 
 
-def _halves(text: str, value: str, end: int) -> set[str]:
+def _with_a_half(text: str, value: str, end: int) -> set[str]:
     """The number and a half, if 半 stands behind the next word: 2.3 (2:30) of 2時半, 2.5 of 2時間半."""
     if HALF_PAST.match(text, end):
         return {f"{value}.3"}
@@ -257,8 +257,8 @@ def _hours(text: str, start: int, end: int) -> set[str]:
     if clock is None or int(clock["hour"]) > _LAST_HOUR:
         return set()
     beside = (
-        HALF_AFTER.match(text, end) or HOUR_AFTER.match(text, end) or RANGE_BEFORE_HALF.match(text, end)
-        or HALF_BEFORE.search(text, max(0, start - LONGEST_HALF), start)
+        DAY_HALF_AFTER.match(text, end) or HOUR_AFTER.match(text, end) or RANGE_BEFORE_DAY_HALF.match(text, end)
+        or DAY_HALF_BEFORE.search(text, max(0, start - LONGEST_DAY_HALF), start)
     )  # fmt: skip
     if not (beside or _WITH_MINUTES.fullmatch(written)):
         return set()

@@ -100,7 +100,7 @@ def _known(text: str) -> Iterator[str]:
             unnumbered["%"] += 1
             yield f"%{unnumbered['%']}${match['conversion']}"
         elif written == "{}" or written.startswith("{:"):
-            yield f"{{{unnumbered['{']}{written[1:]}"
+            yield "{" + str(unnumbered["{"]) + written[1:]  # {0} of {}, {1:N2} of {:N2}
             unnumbered["{"] += 1
         else:
             yield written

@@ -1,4 +1,4 @@
-"""Pack streams into blocks: equal chunks, whole documents, or XLM's instances.
+"""Pack streams into blocks: running text cut every N tokens, whole documents, or XLM's instances.
 
 The same stream gives the same blocks. A *block* is one row of a packed stream, one input of the encoder; an *instance*
 is XLM's word for a padded block.
@@ -28,7 +28,7 @@ PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 
 _VERSION = 2  # raise when the same stream gives other blocks
 _MAP_ROWS = 1_000
-"""Rows of a batch of Hugging Face's ``map``; the tokens behind the last whole chunk of each batch are dropped."""
+"""Rows of a batch of Hugging Face's ``map``; the tokens behind the last whole block of each batch are dropped."""
 _WRITE_ROWS = 500
 """Blocks that are written at a time."""
 
@@ -174,7 +174,7 @@ class _Packer:
     2. Texts are gathered in blocks (:func:`~isoglot.corpus.pack.blocks.fill_blocks`).
     3. Each block becomes the columns of a row.
 
-    ``group_texts`` is otherwise: all texts become one sequence, which is cut (:meth:`_chunks`).
+    ``group_texts`` is otherwise: all texts become one sequence, which is cut (:meth:`_equal_blocks`).
     """
 
     options: PackOptions
@@ -184,14 +184,14 @@ class _Packer:
         default_factory=lambda: {
             "dropped": 0,  # texts or pairs that are too long (XLM)
             "split": 0,  # texts longer than a block (documents)
-            "remainder_tokens": 0,  # tokens behind the last whole chunk of 1,000 rows (group_texts)
+            "remainder_tokens": 0,  # tokens behind the last whole block of 1,000 rows (group_texts)
         }
     )
 
     def blocks(self, stream: Dataset) -> Iterator[Columns]:
         """Yield the columns of each block of a stream."""
         if self.options.mode == "group_texts":
-            for block in self._chunks(stream):
+            for block in self._equal_blocks(stream):
                 yield self._columns(block)
         elif self.options.mode == "xlm_pairs":
             # Each side of a row fills a block of its own, which is half of an instance.
@@ -240,10 +240,10 @@ class _Packer:
         word_ids = self.template.surround(text.word_ids, fill=-1)
         return text._replace(ids=self.template.sequence(text.ids), word_ids=word_ids)
 
-    def _chunks(self, stream: Dataset) -> Iterator[Block]:
-        """Yield equal chunks of the concatenated texts, as the function ``group_texts`` of Hugging Face's examples.
+    def _equal_blocks(self, stream: Dataset) -> Iterator[Block]:
+        """Yield equal blocks of the concatenated texts, as the function ``group_texts`` of Hugging Face's examples.
 
-        There ``Dataset.map`` gives the function 1,000 rows at a time, and the tokens behind the last whole chunk of
+        There ``Dataset.map`` gives the function 1,000 rows at a time, and the tokens behind the last whole block of
         these rows are dropped.
         """
         for start in range(0, len(stream), _MAP_ROWS):
