@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ SUPPORT = Path(__file__).parents[1] / "support"
 def test_a_seed_of_numpys_is_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isoglot.pretraining.api.load_run_recipe", lambda recipe, changes, **how: changes)
     monkeypatch.setattr("isoglot.pretraining.api.pretrain_one", lambda recipe, out, **how: (recipe, out))
-    assert pretrain("mlm_scratch", tmp_path, seed=np.int64(2)) == (["seed=2"], tmp_path)
+    seed: Any = np.int64(2)
+    assert pretrain("mlm_scratch", tmp_path, seed=seed) == (["seed=2"], tmp_path)
 
 
 def test_queue_momentum_dictionary_and_schedules_resume_bit_for_bit(world: Path, tmp_path: Path) -> None:
