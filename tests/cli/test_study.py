@@ -94,6 +94,7 @@ def test_a_dry_run_names_what_is_unavailable(tmp_path: Path) -> None:
     path.write_text(CELLS_AND_A_FIGURE)
     done = invoke("study", path, "--out", tmp_path / "o", "--dry-run")
     assert "  unavailable: no data (1 figures)" in done.stdout.splitlines(), done.output
+    path = tmp_path / "none.py"
     path.write_text(CELLS_AND_A_FIGURE.replace("lambda: 1.0", "unavailable"))
     done = invoke("study", path, "--out", tmp_path / "o", "--dry-run")
     assert "  unavailable: no data (2 cells, 1 figures)" in done.output.splitlines(), done.output

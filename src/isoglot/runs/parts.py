@@ -88,8 +88,7 @@ class Parts:
         self._mutex = threading.Lock()  # workers of a cluster report from threads of their own
         self._is_locked = False  # whether this run holds the folder's lock
         self._has_record = False  # whether the folder's `run.json` is there
-        # False after a write failed: nothing more is kept, and earlier parts are still used.
-        self._can_write = True
+        self._can_write = True  # False after a write failed; earlier parts are still used
         self._part_of: dict[int, Path] = {}  # number of a kept block -> the file that holds it
         self._unwritten: list[_Block] = []
         # When work on the unwritten blocks began, or the last write ended it; None before the first work.
