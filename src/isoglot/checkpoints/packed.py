@@ -213,9 +213,8 @@ def _upper_layers(
         text: ``config.json`` of the aligner's encoder. The whole encoder is packed with the same one and more layers.
     """
     config = read_json(folder / CONFIG) or {}
-    first = (
-        shape.num_hidden_layers
-    )  # as many layers as the aligner has, so also the index of the first upper one
+    # As many layers as the aligner has, so also the index of the first upper one.
+    first = shape.num_hidden_layers
     last = config.get("num_hidden_layers", 0)
     if config.get("model_type") != shape.model_type or not isinstance(last, int) or last <= first:
         raise ConfigurationError(

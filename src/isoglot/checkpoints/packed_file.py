@@ -249,9 +249,8 @@ def encoder_shape(file: Path, text: str) -> EncoderShape:
         raise _unreadable(
             file, f"{CONFIG}: {shape.hidden_size} values for {shape.num_attention_heads} attention heads"
         )
-    if (
-        shape.model_type != "bert"
-    ):  # RoBERTa numbers the positions of a text from pad_token_id + 1 on, BERT from 0
+    # RoBERTa numbers the positions of a text from pad_token_id + 1 on, BERT from 0.
+    if shape.model_type != "bert":
         if shape.pad_token_id is None:
             raise _unreadable(file, f"{CONFIG}: pad_token_id: is missing")
         if not 0 <= shape.pad_token_id < shape.max_position_embeddings:

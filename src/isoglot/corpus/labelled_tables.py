@@ -16,6 +16,7 @@ from isoglot.formats.labelled.questions import ARTICLE
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, SPLIT_COLUMNS, split_name, split_names
 from isoglot.formats.line_files import each, numbered_objects
 from isoglot.formats.schema import require
+from isoglot.runs.json_lines import JSON_LINES
 
 _SWAPPED = {
     "source": "target",
@@ -27,7 +28,7 @@ _SWAPPED = {
 
 def is_table(path: str) -> bool:
     """Whether a path is a data set with named columns, and no file of a raw format."""
-    return Path(path).is_dir() or Path(path).suffix in (".parquet", ".jsonl", ".ndjson", ".arrow")
+    return Path(path).is_dir() or Path(path).suffix in (".parquet", ".arrow", *JSON_LINES)
 
 
 def read_table(
@@ -49,7 +50,7 @@ def read_table(
     Example:
         >>> rows = read_table("pos/de.parquet", TAGGED, language="de", split="test", role="data")  # doctest: +SKIP
     """
-    if rows is None and Path(path).suffix in (".jsonl", ".ndjson"):
+    if rows is None and Path(path).suffix in JSON_LINES:
         table = _from_jsonl(path, schema, language)
     else:
         table = open_table(path, split) if rows is None else rows

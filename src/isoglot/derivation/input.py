@@ -10,6 +10,7 @@ from isoglot.corpus.open_corpus import open_corpus
 from isoglot.formats.line_files import jsonl_columns
 from isoglot.formats.sources import Kind
 from isoglot.runs.files import bare_suffix
+from isoglot.runs.json_lines import JSON_LINES
 
 INPUT_KINDS: dict[str, str] = {
     "text": "text",
@@ -59,7 +60,7 @@ def kind_of(path: str) -> str:
     if manifest is not None and manifest.kind in INPUT_KINDS:  # 1
         return manifest.kind
     suffix = bare_suffix(path)
-    if suffix in (".jsonl", ".ndjson"):  # 2
+    if suffix in JSON_LINES:  # 2
         columns = jsonl_columns(path)
         row_kind = next((kind for needed, kind in _KIND_OF_COLUMNS if needed <= columns), None)
         if row_kind is not None:

@@ -15,6 +15,7 @@ from isoglot.formats.csv_form import csv_form, csv_rows, warn_of_delimiter
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.words import is_blank
 from isoglot.runs.files import bare_suffix
+from isoglot.runs.json_lines import JSON_LINES
 
 _FIRST_LINES = 100
 
@@ -30,7 +31,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     """
     suffix = bare_suffix(path)
     rows: list[dict[str, Any]]
-    if suffix in (".jsonl", ".ndjson"):
+    if suffix in JSON_LINES:
         rows = [row for _, row in numbered_objects(path)]
     elif suffix == ".parquet":
         from pyarrow import parquet  # noqa: PLC0415 - only for Parquet

@@ -14,6 +14,7 @@ from isoglot.core.errors import MISSING_FILE, ConfigurationError, Problem
 from isoglot.core.options import Options, option, text_of_path
 from isoglot.formats.foreign import foreign
 from isoglot.runs.files import bare_suffix
+from isoglot.runs.json_lines import JSON_LINES
 
 Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
 """What a prepared corpus can hold: the name of a schema in :mod:`isoglot.formats.schema`."""
@@ -41,7 +42,7 @@ FORMATS = {
     "bars": Format(_PAIRS, (".src-tgt",)),
     "tsv": Format(_ALL, (".tsv", ".tab"), ("columns", "header")),
     "csv": Format(_ALL, (".csv",), ("columns", "header", "delimiter")),
-    "jsonl": Format(_ALL, (".jsonl", ".ndjson"), ("columns",)),
+    "jsonl": Format(_ALL, JSON_LINES, ("columns",)),
     "parquet": Format(_ALL, (".parquet",), ("columns",), streamed=False),
     "huggingface": Format(_ALL, (), ("columns", "subset", "split", "revision"), streamed=False),
     "tmx": Format(("bitext", "lexicon"), (".tmx",)),

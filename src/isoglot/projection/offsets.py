@@ -19,10 +19,9 @@ from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
-from isoglot.projection.options import JSON_LINES
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.runs.files import bare_suffix
-from isoglot.runs.json_lines import row_id
+from isoglot.runs.json_lines import JSON_LINES, row_id
 
 _SPAN_KEYS = ("spans", "entities", "label", "labels")
 _KEYS_OF_THE_TEXT = {"text", *_SPAN_KEYS, "tokens", "words", "tags", "language"}

@@ -20,8 +20,6 @@ from isoglot.projection.rule import GAP
 from isoglot.runs.files import bare_suffix
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
-JSON_LINES = (".jsonl", ".ndjson")
-"""Endings of files of JSON lines."""
 _BY_SUFFIX: dict[str, Kind] = {
     ".conllu": "pos",
     ".json": "questions",

@@ -24,9 +24,10 @@ from isoglot.formats.words import WordMode
 from isoglot.projection.labels import LabelKind, LabelledPair, ProjectionCounts, ReportedTag
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
-from isoglot.projection.options import JSON_LINES, ProjectOptions, ReadyLinks, project_options
+from isoglot.projection.options import ProjectOptions, ReadyLinks, project_options
 from isoglot.projection.tagged import TaggedWords
 from isoglot.runs.files import check_outputs, text_output
+from isoglot.runs.json_lines import JSON_LINES
 from isoglot.runs.parts import Parts, kept_parts
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 

@@ -20,10 +20,10 @@ from isoglot.formats.line_files import numbered_objects, parsed
 from isoglot.formats.schema import SPAN
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.labels import LabelKind, LabelledPair, characters, covered
-from isoglot.projection.options import JSON_LINES
 from isoglot.projection.rule import Range
 from isoglot.projection.sentences import sentence_windows
 from isoglot.runs.files import bare_suffix
+from isoglot.runs.json_lines import JSON_LINES
 
 _OUTPUT_KEYS = {"id", "question", "context", "answers", "language", ARTICLE}
 """Keys of a row that are written here; others are copied from the translation."""

@@ -9,9 +9,9 @@ from isoglot.formats.line_files import each, numbered_lines
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode, split_words
 from isoglot.projection.labels import LabelKind, LabelledPair
-from isoglot.projection.options import JSON_LINES
 from isoglot.projection.rule import ProjectedSpan, project_word_tags
 from isoglot.runs.files import bare_suffix
+from isoglot.runs.json_lines import JSON_LINES
 from isoglot.tasks.metrics.chunks import chunks
 
 

@@ -59,9 +59,7 @@ class Document:
 
     values: dict[str, Any] = field(default_factory=dict)  # environment variables expanded, overrides applied
     origins: dict[Location, Origin] = field(default_factory=dict)  # of each value
-    raw: dict[Location, str] = field(
-        default_factory=dict
-    )  # the texts with variables, as written: ${NAME}/file
+    raw: dict[Location, str] = field(default_factory=dict)  # texts with variables as written: ${NAME}/file
     problems: list[Problem] = field(default_factory=list)
 
     def origin(self, location: Location) -> Origin:

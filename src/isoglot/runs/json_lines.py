@@ -13,6 +13,9 @@ from pydantic import BaseModel, ValidationError
 from isoglot.core.checks import problems_of, shortened
 from isoglot.core.errors import ConfigurationError, InputError, IsoglotError
 
+JSON_LINES = (".jsonl", ".ndjson")
+"""Endings of files of JSON lines."""
+
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 

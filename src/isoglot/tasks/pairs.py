@@ -14,6 +14,7 @@ from isoglot.formats.labelled.sources import Location
 from isoglot.formats.line_files import jsonl_columns
 from isoglot.formats.plain_values import NO_LABEL
 from isoglot.formats.schema import PAIR
+from isoglot.runs.json_lines import JSON_LINES
 from isoglot.tasks.classification import ClassificationTask
 from isoglot.tasks.head_task import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
@@ -62,7 +63,7 @@ class PairTask(ClassificationTask):
         """Whether a path holds PAIR rows: not JSON lines with the names of XNLI's or SNLI's own files."""
         if not super().is_table(path):
             return False
-        return Path(path).suffix not in (".jsonl", ".ndjson") or {"first", "second"} <= jsonl_columns(path)
+        return Path(path).suffix not in JSON_LINES or {"first", "second"} <= jsonl_columns(path)
 
     def read_file(self, location: Location, language: str, split: str) -> Dataset:
         """Read PAIR rows from a file in the format of XNLI, MultiNLI, SNLI or PAWS-X."""

@@ -16,12 +16,13 @@ from isoglot.formats.labelled.sources import Location
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT
 from isoglot.formats.schema import LABELLED
 from isoglot.results.example_counts import ExampleCounts
+from isoglot.runs.json_lines import JSON_LINES
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.classification import ClassificationTask
 from isoglot.tasks.head_task import XTREME
 
 _COLUMNS = Features({**LABELLED, "id": Value("string"), SPLIT: Value("string")})
-_LINE_FILES = frozenset([".csv", ".tsv", ".txt", ".jsonl", ".ndjson"])
+_LINE_FILES = frozenset([".csv", ".tsv", ".txt", *JSON_LINES])
 """Endings of files that this module's reader reads, also before ``.gz``: it knows more names of columns than others."""
 
 

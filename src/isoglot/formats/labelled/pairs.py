@@ -15,6 +15,7 @@ from isoglot.formats.labelled.withheld import HIDDEN_LABELS, without_labels
 from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.schema import PAIR
 from isoglot.formats.words import is_blank
+from isoglot.runs.json_lines import JSON_LINES
 
 NLI_LABELS: dict[str, str] = {
     "entailment": "entailment",
@@ -136,7 +137,7 @@ def _rows(path: str | Path, names: FieldNames) -> Iterator[tuple[int, dict[str, 
     """Read each row by the names of its columns, in lower case, with its line."""
     suffixes = {suffix.lower() for suffix in Path(path).suffixes}
     lines = numbered_lines(path)
-    if {".jsonl", ".ndjson"} & suffixes:
+    if suffixes.intersection(JSON_LINES):
         for number, row in numbered_objects(path):
             yield number, {key.lower(): value for key, value in row.items()}
         return
