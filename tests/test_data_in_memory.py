@@ -288,7 +288,7 @@ def test_bytes_are_text_and_labels_of_one_text_are_refused(encoder: dict[str, An
 
 
 @pytest.mark.slow
-def test_other_tasks_predict_for_every_row_whatever_it_says_of_split_and_language(
+def test_predict_of_other_tasks_takes_every_row_whatever_its_split_and_language(
     encoder: dict[str, Any], tmp_path: Path
 ) -> None:
     tagged = {"words": [["the", "river"], ["a", "dog"]] * 4, "tags": [["DET", "NOUN"]] * 8}
@@ -327,7 +327,7 @@ def test_columns_of_any_library_are_lists_of_texts(
     assert [pair.source for pair in pairs] == TEXTS
 
 
-def test_nothing_is_shown_that_nobody_asked_for(
+def test_data_in_memory_shows_nothing_unasked(
     encoder: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     columns = {"text": TEXTS * 2, "label": ["x", "y"] * 4}

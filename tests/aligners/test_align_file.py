@@ -52,7 +52,7 @@ def test_a_model_replaces_only_what_was_saved(tmp_path, bitext):
     assert (models / "notes").exists() and (models / "en-de" / "model.json").exists()
 
 
-def test_another_model_is_replaced_with_overwrite_alone(tmp_path, bitext):
+def test_saved_model_of_another_text_is_replaced_with_overwrite_alone(tmp_path, bitext):
     saved, other, few = tmp_path / "model", tmp_path / "other", tmp_path / "few.txt"
     few.write_text("a b ||| x y\n" * 9, encoding="utf-8")
     learn = ("-m", "fast_align", "--save", saved)
@@ -164,7 +164,7 @@ def test_a_range_of_a_prepared_folder_is_its_rows(tmp_path, bitext):
 
 @pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("command", ["align", "score"])
-def test_what_needs_no_encoder_imports_no_torch(tmp_path, bitext, command):
+def test_commands_that_need_no_encoder_import_no_torch(tmp_path, bitext, command):
     links = tmp_path / "links.txt"
     links.write_text("0-0\n" * LINES)
     arguments = (

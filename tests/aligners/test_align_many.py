@@ -106,7 +106,7 @@ def test_a_stream_is_read_as_it_is_taken_and_comes_in_order(how):
     assert [pair.source for pair in few] == SOURCES
 
 
-def test_other_columns_are_not_decoded(how, expected):
+def test_align_many_does_not_decode_other_columns(how, expected):
     corpus = Dataset.from_dict({"source": SOURCES, "target": TARGETS, "audio": [b"no sound"] * 4})
     corpus = corpus.with_transform(lambda rows: {n: v for n, v in rows.items() if n != "audio" or 1 / 0})
     found = iso.align_many(corpus, **how)

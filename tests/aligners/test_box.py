@@ -49,7 +49,7 @@ def _cache(tmp_path_factory):
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_it_links_words_of_languages_near_and_far(language: str) -> None:
+def test_box_links_words_of_languages_near_and_far(language: str) -> None:
     sentence, links = SENTENCES[language]
     wanted = set(links.split())
     pair = iso.align(ENGLISH, sentence, words="whitespace", dtype="float32")
@@ -59,7 +59,7 @@ def test_it_links_words_of_languages_near_and_far(language: str) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
+def test_box_is_the_aligner_where_none_is_named(tmp_path, caplog) -> None:
     (tmp_path / "pairs.txt").write_text(f"{ENGLISH} ||| {SENTENCES['de'][0]}\n")
     done = invoke(
         "align",
@@ -79,7 +79,7 @@ def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
 
 
 @pytest.mark.slow
-def test_its_links_are_those_of_the_unpacked_folder() -> None:
+def test_box_has_the_links_of_the_unpacked_folder() -> None:
     pairs = [(ENGLISH.split(), sentence.split()) for sentence, _ in SENTENCES.values()]
     kept = EmbeddingOptions.build(**kept_choice("box"), dtype="float32")
     found = list(EmbeddingAligner("box", options=kept).align_pairs(pairs))
@@ -124,20 +124,20 @@ def test_gold_links_alone_score_it(tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_its_languages_have_no_unknown_letters() -> None:
+def test_box_has_no_unknown_letters_in_its_languages() -> None:
     tokenizer = load_tokenizer("box")
     for sentence, _ in SENTENCES.values():
         assert tokenizer.unk_token_id not in tokenizer(sentence)["input_ids"]
 
 
-def test_it_is_small_and_its_card_goes_with_it() -> None:
+def test_box_is_small_and_its_card_goes_with_it() -> None:
     assert BOX_FILE.stat().st_size <= 60_000_000
     card = BOX_FILE.with_suffix(".md").read_text(encoding="utf-8")
     assert (checkpoint_folder("box") / "README.md").read_text(encoding="utf-8") == card
     assert {"MIT", "CC BY 2.0 FR", "CC0"} <= set(re.findall(r"MIT|CC BY 2.0 FR|CC0", card))
 
 
-def test_its_card_lists_the_languages_that_it_was_taught() -> None:
+def test_box_card_lists_the_languages_that_it_was_taught() -> None:
     card = BOX_FILE.with_suffix(".md").read_text(encoding="utf-8")
     listed = re.findall(r"(\w+)\s\(([a-z]{2})\)", card.partition("- **Base**")[0])
     assert {code for _, code in listed} == BOX_LANGUAGES - {"en"}

@@ -82,7 +82,7 @@ def test_the_classic_example(tmp_path: Path) -> None:
         ("\n", "codes.bpe: holds no codes of byte pairs"),
     ],
 )
-def test_what_is_no_code_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_bpe_codes_refuse_other_lines(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "codes.bpe").write_text(text)
     with pytest.raises(InputError, match=message):
         cut_by_codes(tmp_path / "codes.bpe")

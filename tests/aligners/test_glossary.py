@@ -68,7 +68,7 @@ def test_english_is_found_on_either_side(tmp_path: Path) -> None:
     ]
 
 
-def test_without_english_a_warning_says_what_is_missing(
+def test_glossary_without_english_warns_of_what_is_missing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = glossary(tmp_path / "g.csv", [("die Datei", "le fichier", "0-0 1-1")] * 3)

@@ -126,7 +126,7 @@ def test_a_stopped_run_goes_on(corpus, encoder, tmp_path, stopping):
 
 
 @pytest.mark.slow
-def test_another_output_of_the_same_links_goes_on_too(corpus, encoder, tmp_path, stopping):
+def test_align_in_parts_goes_on_with_another_output_of_the_same_links(corpus, encoder, tmp_path, stopping):
     source, (aligner, _) = [Source(path=str(corpus))], chosen(encoder)
     align_file(source, tmp_path / "whole", aligner, LinkFormat(output="corpus"))
     stopping(2)
@@ -166,7 +166,7 @@ def test_parts_of_other_options_and_inputs_are_refused(encoder, tmp_path, stoppi
 
 
 @pytest.mark.parametrize("method", ["fast_align", "hmm"])
-def test_what_was_learned_is_kept(corpus, tmp_path, monkeypatch, method):
+def test_align_in_parts_keeps_what_was_learned(corpus, tmp_path, monkeypatch, method):
     from isoglot.aligners import with_statistics
 
     source, aligner = [Source(path=str(corpus))], aligner_request(method=method)

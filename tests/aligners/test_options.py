@@ -24,7 +24,7 @@ def encoder(tmp_path):
     return folder
 
 
-def test_what_is_given_goes_before_what_is_kept(encoder):
+def test_given_options_go_before_saved_ones(encoder):
     keep_choice(encoder, SOFTMAX)
     assert with_kept(encoder, {}) == SOFTMAX
     assert with_kept(encoder, {"temperature": 0.2}) == {**SOFTMAX, "temperature": 0.2}

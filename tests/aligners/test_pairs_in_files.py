@@ -104,7 +104,7 @@ def test_blank_lines_of_objects_keep_their_place(
         caplog.clear()
 
 
-def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_odd_lines_are_told_up_to_a_limit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "odd.txt", "a b ||| c d\n" + "no bars\n" * 50)
     with caplog.at_level("WARNING", logger="isoglot"):
         assert (
@@ -144,7 +144,7 @@ def test_objects_keep_their_ids_and_lists_of_words(tmp_path: Path) -> None:
     assert found[0].texts_and_spans == (("New York !", "neu"), ([(0, 8), (9, 10)], [(0, 3)]))
 
 
-def test_what_is_neither_text_nor_words_is_a_mistake(tmp_path: Path) -> None:
+def test_sides_must_be_text_or_words(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"src": ["a"], "tgt": ["b"]}\n{"src": ["a", 3], "tgt": ["b"]}\n')
     with refused(InputError, "a.jsonl:2: ", '["a", 3]', 'columns={"source": NAME}'):
         pairs_of(path)

@@ -91,7 +91,7 @@ def test_links_of_whole_words_are_as_they_were(tmp_path: Path, encoder: Path) ->
         assert linked == Alignment.from_pharaoh(words).links
 
 
-def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
+def test_pieces_of_what_is_no_tokenizer_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.model").write_text("no model")
     for name in ("x.model", "none.spm"):
         with refused(ConfigurationError, f"{name}: ", ".model or .spm"):

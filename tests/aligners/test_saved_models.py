@@ -39,7 +39,9 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-def test_it_records_words_languages_and_case_and_cuts_text_alike(model: Path, tmp_path: Path) -> None:
+def test_saved_model_records_words_languages_and_case_and_cuts_text_alike(
+    model: Path, tmp_path: Path
+) -> None:
     about = json.loads((model / "model.json").read_text())
     assert (about["words"], about["languages"], about["lowercase"]) == ("unicode", ["de", "en"], True)
     links = run("align", tmp_path / "text.tsv", "--load", model)

@@ -261,7 +261,7 @@ def test_a_second_file_belongs_to_one_name_and_replaces_nobody_elses(encoder, tm
     assert foreign.read_text() == "notes"
 
 
-def test_another_file_of_the_name_and_what_lies_beside_it_stay_unless_asked(encoder, tmp_path) -> None:
+def test_packing_leaves_another_file_of_the_name_and_its_neighbours_unless_asked(encoder, tmp_path) -> None:
     whole, out = grown(encoder, tmp_path / "whole"), tmp_path / "a.safetensors"
     for sentences in (None, whole):
         pack(encoder, out, sentences=sentences, overwrite=True)

@@ -218,7 +218,7 @@ def test_rows_of_a_table_have_as_many_columns_or_the_line_is_named(tmp_path: Pat
     assert not (tmp_path / "kept.tsv").exists()
 
 
-def test_what_a_format_has_no_room_for_is_named_once(
+def test_columns_that_a_format_has_no_room_for_are_named_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "a.jsonl"
@@ -413,7 +413,7 @@ def test_tags_of_a_translation_memory_go_to_its_translations(suffix: str, tmp_pa
     assert run(*ALIGN, out, "-f", "jsonl", *how[:4]).count("\n") == 2
 
 
-def test_what_is_wrong_with_a_unit_is_named_with_its_line(tmp_path: Path) -> None:
+def test_mistake_in_a_unit_is_named_with_its_line(tmp_path: Path) -> None:
     memory = tmp_path / "memory.tmx"
     memory.write_text(UNITS.replace('<ept i="1">&lt;/b></ept>', ""))
     how = (

@@ -119,7 +119,7 @@ def test_each_kind_of_field_is_read() -> None:
         (["--share", "nan"], r"--share: got nan; it should be"),
     ],
 )
-def test_what_a_model_refuses_names_the_flag(arguments: list[str], message: str) -> None:
+def test_flag_is_named_by_what_a_model_refuses(arguments: list[str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         run("--name", "x", *arguments)
 

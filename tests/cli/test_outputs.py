@@ -196,7 +196,7 @@ def analyse(encoder: Path, bitext: Path, gold: Path) -> list[str | Path]:
         (analyse, "isoglot.analysis.analyse.append", "alignment"),
     ],
 )
-def test_what_was_measured_is_printed_even_where_it_cannot_be_written(
+def test_results_are_printed_even_where_they_cannot_be_written(
     isoglot: Isoglot,
     encoder: Path,
     bitext: Path,

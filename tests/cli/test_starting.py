@@ -74,7 +74,7 @@ def test_the_written_recipe_is_checked_and_trains(encoder: Path, isoglot: Isoglo
     assert Path("run/checkpoint/model.safetensors").exists()
 
 
-def test_what_is_commented_out_trains_too(encoder: Path, isoglot: Isoglot) -> None:
+def test_lines_that_init_comments_out_train_too(encoder: Path, isoglot: Isoglot) -> None:
     write(encoder.parent, "pairs.tsv")
     assert isoglot("init", "pairs.tsv", "--model", encoder, *LANGUAGES).returncode == 0
     recipe = Path("recipe.yaml")
@@ -103,7 +103,7 @@ def test_two_files_a_heading_and_an_encoder_without_head(encoder: Path, isoglot:
     assert isoglot("pretrain", "named.yaml", "--check").returncode == 0
 
 
-def test_nothing_is_written_for_what_cannot_run(encoder: Path, isoglot: Isoglot) -> None:
+def test_init_writes_nothing_that_cannot_run(encoder: Path, isoglot: Isoglot) -> None:
     write(encoder.parent, "pairs.tsv")
     Path("mine.yaml").write_text("kept")
     for arguments, message in (

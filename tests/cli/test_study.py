@@ -130,7 +130,7 @@ def test_a_dry_run_invents_no_number_and_counts_figures(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("run", [["--dry-run"], []])
-def test_where_nothing_can_be_measured_the_files_are_listed(
+def test_study_lists_the_files_where_nothing_can_be_measured(
     run: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ISOGLOT_CORPORA", str(tmp_path))

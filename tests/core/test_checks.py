@@ -134,7 +134,7 @@ def test_texts_are_listed_in_an_order(given: object) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, float("nan"), b"a", ["a"], "\ud800 half a pair"])
-def test_what_is_no_text_is_named_by_its_number(wrong: object) -> None:
+def test_texts_of_another_type_are_named_by_their_number(wrong: object) -> None:
     for held in (["a", wrong], ("a", wrong), iter(["a", wrong])):
         with pytest.raises(ConfigurationError, match=r"^text 2: "):
             list(given_texts(held))

@@ -139,7 +139,7 @@ def test_a_bad_row_is_named_and_nothing_is_written(inputs, message, tmp_path):
         (iso.Source(path="a.tsv"), {"languages": PAIR}, "a Source has its own languages"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_refused(inputs, settings, message, tmp_path):
+def test_unreadable_input_is_refused(inputs, settings, message, tmp_path):
     with pytest.raises((ConfigurationError, InputError), match=message):
         iso.prepare(inputs, tmp_path / "out", **settings)
     assert not (tmp_path / "out").exists()

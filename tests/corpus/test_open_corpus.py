@@ -76,7 +76,7 @@ def test_standard_input_that_was_read_as_rows_is_not_read_as_pairs(monkeypatch: 
     assert [row["source"] for row in corpus] == ["a"]
 
 
-def test_what_a_folder_holds_must_be_what_is_wanted(folder: Path) -> None:
+def test_corpus_folder_must_hold_the_wanted_kind_of_rows(folder: Path) -> None:
     with refused(InputError, "/made: ", "bitext", "lexicon", 'kind="lexicon"'):
         open_corpus([folder], "lexicon")
     with refused(ConfigurationError, "/made: ", "en-de", "en-xx"):

@@ -45,7 +45,7 @@ def test_possible_links_are_left_out_and_counted(tmp_path, small_chunks):
     assert load_corpus(tmp_path / "out")["links"][0] == [[0, 0]]
 
 
-def test_what_is_behind_the_first_n_is_not_read(tmp_path, small_chunks):
+def test_rows_behind_the_first_n_are_not_read(tmp_path, small_chunks):
     lines = [f"s{i}\tt{i}" for i in range(50)] + ["broken"]
     source = tsv(tmp_path, lines)
     for processes in (1, 2):

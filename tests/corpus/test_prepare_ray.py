@@ -83,7 +83,7 @@ def test_a_stopped_run_goes_on_in_its_folder(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.tsv", "local", "out"]
 
 
-def test_what_was_done_is_not_done_again(
+def test_finished_blocks_of_a_stopped_run_are_not_made_again(
     tmp_path: Path, stopping: type[Local], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_pairs(tmp_path / "a.tsv", 1000)

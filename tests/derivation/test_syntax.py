@@ -115,7 +115,7 @@ def test_syntax_load_reads_and_mixes_models(tmp_path: Path) -> None:
     assert syntax.models["N"].weights == {"BI_a_b": 1.5}
 
 
-def test_to_ud1_renames_labels() -> None:
+def test_ud1_labels_replace_those_of_ud2() -> None:
     cases = [
         ("obj", "NOUN", "x", "dobj"),
         ("nsubj:pass", "NOUN", "x", "nsubjpass"),

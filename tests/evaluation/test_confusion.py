@@ -52,7 +52,7 @@ def test_tags_are_counted_in_words(tmp_path: Path) -> None:
     )
 
 
-def test_what_has_no_classes_is_refused(tmp_path: Path) -> None:
+def test_confusion_of_a_task_without_classes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"no column 'label', found text, prediction; name it with gold="
     ):
@@ -63,7 +63,7 @@ def test_what_has_no_classes_is_refused(tmp_path: Path) -> None:
         iso.confusion(tmp_path)
 
 
-def test_what_cannot_be_counted_is_refused_before_it_is_measured() -> None:
+def test_confusion_that_cannot_be_counted_is_refused_before_the_measurement() -> None:
     # There is no such model, so anything that reads it would fail otherwise.
     with pytest.raises(ConfigurationError, match="task xquad has no labels to confuse"):
         iso.confusion("no/model", "xquad", languages="de", data="no.json")

@@ -89,7 +89,9 @@ def test_a_test_on_training_data_is_told(encoder: Path, tmp_path: Path) -> None:
     assert told == [True, False, False, False]
 
 
-def test_other_rows_of_the_training_file_are_no_training_data(encoder: Path, tmp_path: Path) -> None:
+def test_rows_of_another_split_of_the_training_file_are_no_training_data(
+    encoder: Path, tmp_path: Path
+) -> None:
     rows = [{"text": f"the {n}", "label": "ab"[n % 2], "split": ["train", "test"][n > 3]} for n in range(6)]
     task = build_task("text_classification", [json_lines(tmp_path / "a.jsonl", *rows)])
     train = FinetuneOptions.build(epochs=1, batch_size=8, select="last")

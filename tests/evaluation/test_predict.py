@@ -68,7 +68,7 @@ def test_the_task_decides_whether_a_list_of_lists_is_words_or_pairs(tmp_path: Pa
         iso.predict(model, "xnli", [["a", "house", "here"]])
 
 
-def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
+def test_predict_refuses_data_that_it_cannot_label(tmp_path: Path) -> None:
     encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
     with pytest.raises(ConfigurationError, match="task tatoeba has no head, so a model predicts nothing"):
         iso.predict(task="tatoeba", data=["a"], **encoder)

@@ -238,7 +238,7 @@ def test_a_run_whose_folder_was_moved_still_knows_its_best_checkpoint(
     assert all(torch.equal(best[name], kept[name]) for name in best)
 
 
-def test_another_version_of_a_library_is_warned_of(
+def test_resuming_with_another_version_of_a_library_warns(
     shared: Path, unfinished: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = unfinished / RUN

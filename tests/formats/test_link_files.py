@@ -52,7 +52,7 @@ def lines_of(gold, name, start, reverse):
     reverse=st.booleans(),
 )
 @settings(max_examples=80, deadline=None)
-def test_what_is_written_is_read_back(tmp_path_factory, gold, name, base, reverse):
+def test_written_links_are_read_back(tmp_path_factory, gold, name, base, reverse):
     path = tmp_path_factory.mktemp("links") / "file.txt"
     lines = list(lines_of(gold, name, LINK_FORMATS[name] if base is None else base, reverse))
     if not any(line.strip() for line in lines):

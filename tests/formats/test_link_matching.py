@@ -99,7 +99,7 @@ def test_ids_that_number_the_lines_are_names_as_well(tmp_path: Path) -> None:
         scored(tmp_path, [sentence(n, n, "links") for n in range(3)], gold)
 
 
-def test_other_words_are_refused_though_their_numbers_agree(tmp_path: Path) -> None:
+def test_links_of_other_words_are_refused_though_the_numbers_agree(tmp_path: Path) -> None:
     gold = [{"src": ["Das", "\ufb01n"], "tgt": ["x"], "sure": [[0, 0]]}] * 2
     same = [{"src": ["das", "fin"], "tgt": ["X"], "links": [[0, 0]]}] * 2
     assert scored(tmp_path, same, gold).total.aer == 0

@@ -242,7 +242,7 @@ def test_the_delimiter_of_csv_is_found_and_said(
     assert ("between columns" in caplog.text) == (delimiter != ",")
 
 
-def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
+def test_values_that_json_cannot_hold_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "given.jsonl"
     path.write_text('{"source": "a", "target": "b", "n": 1e400}\n')
     with refused(InputError, "given.jsonl:1: ", "'1e400'", "1.8e308"):

@@ -16,7 +16,7 @@ HOSTILE = ["\ufffe", "\uffff", "\x00", "\x0b", "\x1f", "\ud800", "]]>", "<&\"'>"
 
 
 @pytest.mark.parametrize("name", ["a.tmx", "a.tmx.gz"])
-def test_what_xml_forbids_is_left_out_and_counted(
+def test_characters_that_xml_forbids_are_left_out_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     path = str(tmp_path / name)

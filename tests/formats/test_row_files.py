@@ -21,7 +21,7 @@ from isoglot.formats.row_files import read_rows
         ("a.csv", "text;year\na, b;2011\n", "a.csv: read with a semicolon between columns\n"),
     ],
 )
-def test_only_a_delimiter_that_was_found_is_said(
+def test_delimiter_is_said_where_it_was_found(
     name: str, text: str, said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / name

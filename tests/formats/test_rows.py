@@ -105,7 +105,7 @@ def test_nested_columns_and_columns_of_any_name() -> None:
         (["a", "b"], r"data: got \['a', 'b'\]; pass a datasets"),
     ],
 )
-def test_what_holds_no_rows_is_refused(data: Any, message: str) -> None:
+def test_data_without_rows_is_refused(data: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         table_of(data, "data")
 

@@ -78,7 +78,7 @@ def test_tables_may_have_more_columns_than_are_read(tmp_path: Path) -> None:
     assert [(r["source"], r["target"]) for r in found] == [("a", "b"), ("c, d", "e")]
 
 
-def test_of_lines_to_align_one_with_another_number_of_columns_gets_no_links(
+def test_line_with_another_number_of_columns_gets_no_links(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path, out = write(tmp_path, "a.tsv", "a b\tc d\na\tb\tc d\na b\tc d\n"), tmp_path / "links"

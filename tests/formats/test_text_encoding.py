@@ -64,7 +64,7 @@ def test_characters_may_be_cut_by_the_end_of_a_block(
 
 @pytest.mark.parametrize("encoding", ["utf-16le", "utf-16be", "utf-32le", "utf-32be"])
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_without_a_mark_the_advice_makes_a_file_that_is_read(
+def test_advice_on_encoding_without_a_mark_makes_a_file_that_is_read(
     tmp_path: Path, text: str, encoding: str
 ) -> None:
     path = tmp_path / "a.txt"
@@ -93,7 +93,7 @@ def test_without_a_mark_the_advice_makes_a_file_that_is_read(
         ("klingon", "utf-8-sig", "Jänner"),  # the mark counts more
     ],
 )
-def test_what_xml_declares_counts_where_it_can_be_true(
+def test_encoding_that_xml_declares_counts_where_it_can_be_true(
     tmp_path: Path, declared: str, encoding: str, word: str, suffix: str
 ) -> None:
     path = tmp_path / f"a.tmx{suffix}"
@@ -126,7 +126,7 @@ def test_an_unknown_declaration_is_named(tmp_path: Path, name: str) -> None:
         rows(path)
 
 
-def test_what_is_not_in_its_encoding_has_its_line(tmp_path: Path) -> None:
+def test_bytes_outside_the_encoding_are_named_with_their_line(tmp_path: Path) -> None:
     (tmp_path / "a.tmx").write_bytes(MEMORY.format("US-ASCII", "Jänner").encode())
     with refused(InputError, "a.tmx:3: ", "US-ASCII ", "UTF-8"):
         rows(tmp_path / "a.tmx")

@@ -56,7 +56,7 @@ def test_two_variants_of_one_language_are_two(tmp_path):
     assert languages(path) == ("pt-pt", "pt-br")
 
 
-def test_other_numbers_of_languages_are_refused(tmp_path):
+def test_tmx_with_another_number_of_languages_is_refused(tmp_path):
     path = tmx(tmp_path, {"de": "eins", "en": "one"}, {"de": "zwei", "fr-CA": "deux", "it": "due"})
     with refused(InputError, "a.tmx:3: ", "de, en, fr, it", 'languages=("de", "en")'):
         languages(path)

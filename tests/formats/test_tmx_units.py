@@ -63,7 +63,7 @@ def test_units_without_the_pair_are_dropped_with_their_reason(tmp_path: Path) ->
     assert (counts["read"], counts["kept"], counts["dropped"]) == (3, 2, {"missing_language": 1})
 
 
-def test_what_a_language_stands_for_and_what_is_left_out_is_said(
+def test_tmx_languages_that_stand_for_others_and_units_left_out_are_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = memory(tmp_path, UNIT.format(1), FRENCH)

@@ -46,7 +46,7 @@ BLANK = [
 
 @pytest.mark.parametrize("text", BLANK)
 @pytest.mark.parametrize("mode", ["unicode", "whitespace"])
-def test_what_nobody_can_see_is_blank_and_has_no_words(text, mode):
+def test_invisible_text_is_blank_and_has_no_words(text, mode):
     assert is_blank(text) and sentence_words(text, mode=mode) == [] and locate_words(text, []) == []
     for sign in (".", "a", "ß", "\u06dd", "\u0301", "語", "\ue000", "\u2801", "👍"):
         for visible in (sign + text, text + sign):
@@ -71,7 +71,7 @@ def test_words_end_at_spaces_and_tabs_alone_as_those_of_fast_align(text):
 
 
 @pytest.mark.parametrize("space", OTHER_SPACES)
-def test_other_spaces_are_found(space):
+def test_words_are_found_between_other_spaces(space):
     assert other_space("a b\tc\n", f"d {space}") == space
     assert other_space("a b\tc\n", "d", "é\u00ad") is None
 

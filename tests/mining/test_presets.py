@@ -60,7 +60,7 @@ def test_short_sides_are_judged_by_their_language_where_that_is_asked_for() -> N
     assert [pair.reason for pair in found] == ["", "language"]
 
 
-def test_nothing_of_languages_is_left_where_none_is_judged() -> None:
+def test_preset_without_judged_languages_has_no_language_rule() -> None:
     for off in (0, None):
         request = validated(FilterRequest, {"preset": "web", "min_language": off})
         assert not request.min_language and request.language_letters is None

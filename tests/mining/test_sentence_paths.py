@@ -123,7 +123,7 @@ def test_a_skipped_line_costs_more_where_translations_are_less_alike() -> None:
     assert usual_skip(unit(lines), nothing, mutual_lines(unit(lines), nothing)) == 0.2
 
 
-def test_how_much_longer_a_language_is_does_not_depend_on_what_is_missing() -> None:
+def test_length_ratio_of_languages_does_not_depend_on_missing_sentences() -> None:
     random = np.random.default_rng(4)
     source = unit(random.normal(size=(400, 16)))
     lengths = random.uniform(20, 200, 400).astype(np.float32)
@@ -159,7 +159,7 @@ def test_every_line_of_identical_documents_is_alone(noise: float) -> None:
     assert [step[2:] for step in found] == [(1, 1, 0.0)] * 31
 
 
-def test_of_ways_that_cost_nothing_the_one_with_the_smallest_groups_is_taken() -> None:
+def test_sentence_path_with_the_smallest_groups_is_taken_among_free_ones() -> None:
     alike = [np.ones((4, 1), np.float32)] * 3
     found = cheapest_groups(alike, [side[:3] for side in alike], max_size=4, skip=0.3)
     assert sorted(step[2:4] for step in found) == [(1, 1), (1, 1), (2, 1)]

@@ -130,7 +130,7 @@ def test_peft_reads_what_is_written(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_what_is_saved_is_read_bit_for_bit(tmp_path: Path, kind: str) -> None:
+def test_saved_adapter_is_read_bit_for_bit(tmp_path: Path, kind: str) -> None:
     _, model = adapted(type=kind, rank=2)
     write_adapter(model, tmp_path)
     other = tiny_model("bert")
@@ -145,7 +145,7 @@ def test_what_is_saved_is_read_bit_for_bit(tmp_path: Path, kind: str) -> None:
         load_plain_state(other, plain_state(model), tmp_path / "none")
 
 
-def test_without_peft_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapter_without_peft_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "peft", None)
     with refused(ConfigurationError, "adapter", "pip install 'isoglot[adapters]'"):
         add_adapter(tiny_model("bert"), AdapterOptions())

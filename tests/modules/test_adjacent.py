@@ -42,7 +42,9 @@ def naive_links(p: torch.Tensor, bonus: float) -> torch.Tensor:
 
 @given(st.integers(0, 2**31), st.integers(0, 7), st.integers(0, 7), st.integers(0, 3), st.floats(0, 4))
 @settings(max_examples=50, deadline=None)
-def test_as_cell_by_cell_with_any_padding(seed: int, n: int, m: int, extra: int, bonus: float) -> None:
+def test_adjacent_weights_equal_loops_over_cells_with_any_padding(
+    seed: int, n: int, m: int, extra: int, bonus: float
+) -> None:
     weights = sub_stochastic(seed, n, m)
     padded = torch.zeros(2, n + extra, m + extra, dtype=torch.float64)
     padded[1, :n, :m] = weights

@@ -44,7 +44,7 @@ def test_settings_of_the_user_stand(name: str, value: str, monkeypatch: pytest.M
     assert allocator.adjustable_glibc() is None
 
 
-def test_another_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allocator_of_another_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     assert allocator.adjustable_glibc() is None
     allocator.give_back_large_blocks()

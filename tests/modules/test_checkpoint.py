@@ -89,7 +89,7 @@ def test_layers_that_the_configuration_does_not_count_are_named(checkpoint: Path
 
 
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
-def test_another_shape_is_named(bert: Path, auto: type) -> None:
+def test_weights_of_another_shape_are_named(bert: Path, auto: type) -> None:
     configure(bert, intermediate_size=10)
     with refused(ConfigurationError, "config.json (", "has shape (64,)", "(10,)"):
         load_checkpoint(auto, bert, new_head=True)

@@ -87,7 +87,7 @@ def test_queue_loss_equals_loops(positive_in_denominator):
     assert bool(torch.isfinite(queries.grad).all())
 
 
-def test_without_negatives_the_loss_is_zero():
+def test_contrast_without_negatives_is_zero():
     queries = torch.randn(4, 3, requires_grad=True)
     for positive_in_denominator in (True, False):
         losses, correct = key_queue_loss(
@@ -102,7 +102,7 @@ def test_without_negatives_the_loss_is_zero():
         assert bool(torch.isfinite(queries.grad).all())
 
 
-def test_in_batch_equals_loops():
+def test_in_batch_contrast_equals_loops():
     generator = torch.Generator().manual_seed(1)
     queries, keys = torch.randn(6, 4, generator=generator), torch.randn(6, 4, generator=generator)
     losses, correct = in_batch_loss(queries, keys, 0, 6, temperature=0.3)

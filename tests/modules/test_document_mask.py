@@ -64,7 +64,7 @@ def test_packed_gradients_equal_separate(family, build_model):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
 
 
-def test_without_document_ids_packed_rows_leak(build_model):
+def test_packed_rows_leak_without_document_ids(build_model):
     """The trap itself: restarted positions alone do not keep documents apart."""
     model = build_model("xlm-roberta").eval()
     pieces, packed = _pack(model, (7, 12))

@@ -113,7 +113,7 @@ def test_an_export_that_no_library_could_load_is_refused(tmp_path: Path) -> None
     assert not (tmp_path / "out").exists()
 
 
-def test_other_encoder_decoders_are_refused(tmp_path: Path) -> None:
+def test_encoder_decoders_other_than_t5_are_refused(tmp_path: Path) -> None:
     _, tokenizer = encoder_decoder("T5EncoderModel")
     tokenizer.save_pretrained(tmp_path)
     WhisperConfig().save_pretrained(tmp_path)

@@ -111,7 +111,7 @@ def test_sides_are_inputs_of_their_own(batch):
         encodings.last("sentences")
 
 
-def test_without_gradient_only_what_is_asked_for_is_kept(batch):
+def test_encodings_without_gradient_keep_only_the_layers_asked_for(batch):
     encodings = Encodings(*batch)
     with torch.no_grad():
         encodings.last("pair")

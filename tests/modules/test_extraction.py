@@ -134,7 +134,7 @@ def test_itermax_equals_the_loop_on_thousands(passes, dtype):
     assert as_sets(links) == expected
 
 
-def test_without_a_ratio_or_with_one_row_nothing_is_distorted():
+def test_distortion_needs_a_ratio_and_two_rows():
     batch, mask = pack(random_matrices(20, seed=4))
     assert torch.equal(distort(batch, mask, ratio=0.0), batch)
     one_row = mask & (torch.arange(mask.shape[1]) == 0)[None, :, None]
@@ -156,7 +156,7 @@ def test_the_printed_filter_equals_the_loop_on_hundreds(passes, alpha):
     assert as_sets(links) == [reference_printed(s, alpha=alpha, passes=passes) for s in matrices]
 
 
-def test_only_the_printed_filter_links_what_is_covered_on_both_sides():
+def test_printed_filter_alone_links_words_that_are_covered_on_both_sides():
     """Pass 1 links the diagonal; itermax then stops, Eq. 9 leaves 0.9 of the cells beside it and goes on."""
     plan = torch.tensor([[[1.0, 0.9, 0.1], [0.2, 1.0, 0.1], [0.1, 0.1, 1.0]]], dtype=torch.float64)
     mask, diagonal = torch.ones_like(plan, dtype=torch.bool), {(0, 0), (1, 1), (2, 2)}

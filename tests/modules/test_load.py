@@ -35,7 +35,7 @@ def tokenizer():
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_from_scratch_takes_vocabulary_and_special_ids_from_the_tokenizer(architecture, tokenizer):
+def test_model_from_scratch_takes_vocabulary_and_special_ids_from_the_tokenizer(architecture, tokenizer):
     model = load_masked_lm({"architecture": architecture, **SIZES}, tokenizer=tokenizer)
     assert input_embeddings(model).num_embeddings == 37
     assert model.config.vocab_size == 37
@@ -161,7 +161,7 @@ def test_a_checkpoint_without_head_needs_leave(tmp_path):
     )
 
 
-def test_only_safetensors_are_read(tmp_path):
+def test_weights_are_read_from_safetensors_alone(tmp_path):
     model = load_masked_lm(SPEC)
     model.config.save_pretrained(tmp_path)
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")

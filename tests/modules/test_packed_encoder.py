@@ -42,7 +42,7 @@ def inputs(vocabulary: int) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_its_states_are_those_of_the_librarys_model(packed, tmp_path, dtype) -> None:
+def test_packed_encoder_has_the_states_of_the_librarys_model(packed, tmp_path, dtype) -> None:
     own = opened(packed, dtype)
     library = AutoModel.from_pretrained(unpack(packed, tmp_path / "folder"), dtype=dtype).eval()
     assert (num_layers(own), max_length(own)) == (num_layers(library), max_length(library))

@@ -34,7 +34,7 @@ def test_no_query_keeps_the_graph():
     assert all(p.grad is not None and not bool(p.grad.any()) for p in pointer.parameters())
 
 
-def test_same_seed_same_weights_as_a_linear_layer_draws_them():
+def test_pointer_weights_of_a_seed_are_those_of_a_linear_layer():
     first, second = (Pointer(16, generator=torch.Generator().manual_seed(3)) for _ in range(2))
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b) and float(a.detach().abs().max()) <= 0.25

@@ -87,7 +87,7 @@ def test_the_floor_of_the_two_orders():
 
 
 @pytest.mark.parametrize("extra", [0, 2])
-def test_without_a_floor_negative_similarities_keep_their_sign(extra):
+def test_negative_similarities_keep_their_sign_without_a_floor(extra):
     """As the released aligner, whose floor goes to a copy: raw dot products are divided by their sums in turn."""
     rng = np.random.default_rng(5)
     matrices = [rng.normal(1.0, 1.5, size=shape) for shape in ((4, 6), (1, 3), (5, 2), (2, 1))]

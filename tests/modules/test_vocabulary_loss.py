@@ -99,7 +99,7 @@ def test_a_retained_graph_can_be_walked_twice():
         assert torch.equal(a, c)
 
 
-def test_only_wanted_gradients_are_made():
+def test_vocabulary_loss_makes_only_wanted_gradients():
     states, labels, weight, offset = _data(5, 3, 7, dtype=torch.float32)
     weight.requires_grad_(False)
     total, _ = vocabulary_loss(states, labels, weight, offset)

@@ -67,7 +67,7 @@ def test_equal_words_are_left_out(model):
     assert int(ContextualAlignmentObjective(model, drop_identical=False).count(batch)) == before
 
 
-def test_without_links_and_specials_the_loss_is_zero_and_connected(model):
+def test_contextual_alignment_without_links_and_specials_is_zero_and_connected(model):
     batch = linked_sentences()
     batch["sentences"]["link_ids"] = torch.full((2, 1, 2), -1)
     output = ContextualAlignmentObjective(model, special_tokens=False)(Encodings(model, batch), batch)

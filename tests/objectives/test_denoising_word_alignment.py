@@ -149,7 +149,7 @@ def test_padding_and_splits_change_nothing(queries):
     assert sum(int(p.count) for p in parts) == int(whole.count)
 
 
-def test_nothing_to_point_at_is_an_exact_zero_with_a_graph():
+def test_denoising_word_alignment_with_nothing_to_point_at_is_an_exact_zero_with_a_graph():
     batch, hidden, clean = make_batch()
     hidden.requires_grad_()
     batch["pair"]["link_ids"] = torch.full((5, 1, 2), -1)

@@ -13,7 +13,7 @@ from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
 from isoglot.testing import tiny_model
 
 
-def test_in_batch_trains_both_sides():
+def test_in_batch_contrast_trains_both_sides():
     model, batch = tiny_model("bert").eval(), make_batch()
     objective = InBatchContrastObjective(model)
     assert not list(objective.parameters()) and not list(objective.buffers())

@@ -64,7 +64,7 @@ def test_loss_and_gradients_equal_the_librarys_full_logits(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_nothing_masked_gives_zero_connected_to_the_encoder_and_head(family):
+def test_masked_lm_of_nothing_masked_is_zero_connected_to_the_encoder_and_head(family):
     model = _model(family)
     view = _view(model, masked=0.0)
     objective = MaskedLMObjective(model, view="text")

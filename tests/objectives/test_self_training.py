@@ -165,7 +165,7 @@ def test_padding_changes_nothing(model, loss):
     torch.testing.assert_close(first.total, second.total, rtol=1e-4, atol=1e-5)
 
 
-def test_without_links_the_loss_is_zero_and_connected(model):
+def test_self_training_without_links_is_zero_and_connected(model):
     batch = make_batch(links=[[(-1, -1)], [(-1, -1)]])
     output = SelfTrainingObjective(model, labels="corpus", loss="likelihood")(Encodings(model, batch), batch)
     assert output.total.item() == 0.0
@@ -230,7 +230,7 @@ def test_the_loss_of_a_batch_is_that_of_its_parts(model, loss):
     assert int(whole.count) == sum(int(one.count) for one in single)
 
 
-def test_without_options_labels_are_awesome_aligns(model):
+def test_self_training_without_options_has_the_labels_of_awesome_align(model):
     """Dot products at two thirds of the depth, links above 0.001 in both directions."""
     objective, batch = SelfTrainingObjective(model), make_batch()
     encodings = Encodings(model, batch)

@@ -63,7 +63,9 @@ def by_hand(path: Path, texts: list[str], *, prefix: str = "") -> torch.Tensor:
 
 @pytest.mark.parametrize("corpus", [tiny_bitext(7), tiny_aligned(7)], ids=["bitext", "aligned"])
 @pytest.mark.parametrize("pivot", ["source", "target"])
-def test_both_sides_learn_the_vector_of_the_pivot(teacher: Path, corpus: Dataset, pivot: Any) -> None:
+def test_sentence_distillation_teaches_both_sides_the_vector_of_the_pivot(
+    teacher: Path, corpus: Dataset, pivot: Any
+) -> None:
     batch = batch_of(corpus, pivot=pivot)
     student, own = objective(corpus, teacher, pivot=pivot, teacher_prefix="query: ")
     output = own(Encodings(student, batch), batch)
@@ -124,7 +126,7 @@ def test_the_teacher_reads_each_sentence_once(teacher: Path, monkeypatch: pytest
     assert len(read) == 2 * len(set(corpus["source"])), "other vectors are others"
 
 
-def test_what_does_not_fit_is_refused(teacher: Path, tmp_path: Path) -> None:
+def test_sentence_distillation_refuses_what_does_not_fit(teacher: Path, tmp_path: Path) -> None:
     corpus = tiny_bitext(4)
     student, own = objective(corpus, teacher)
     others = batch_of(tiny_bitext(40, seed=3))

@@ -51,7 +51,7 @@ def naive(query: EncodedSentences, key: EncodedSentences, *, temperature: float,
 
 
 @pytest.mark.parametrize("negatives", ["both", "other"])
-def test_it_is_the_definition(negatives: Any) -> None:
+def test_word_contrast_equals_its_definition(negatives: Any) -> None:
     query, key = sides()
     output = WordContrast(temperature=0.3, negatives=negatives).measure(query, key, LINKS)
     expected = naive(query, key, temperature=0.3, both=negatives == "both")

@@ -51,7 +51,7 @@ def test_loss_equals_the_equations(model, head, many):
 
 
 @pytest.mark.parametrize(("divide_by", "items"), [("masked", 8), ("linked", 4)])
-def test_both_losses_are_divided_by_the_masked_tokens(model, divide_by, items):
+def test_word_exchange_divides_both_losses_by_the_masked_tokens(model, divide_by, items):
     """Eq. 10: L_cp = −(1/M) Σ log p, with M that of L_mp; golden: uniform predictions, M = 8, four of them linked."""
     labels = torch.full((2, 9), -100)
     labels[0, 1:6], labels[1, 2:5] = 7, 9
@@ -113,7 +113,7 @@ def test_starts_as_swap_and_predict(model):
         assert objective.transform.dense.weight is not prediction.transform.dense.weight
 
 
-def test_without_links_the_loss_is_zero_and_connected(model):
+def test_word_exchange_without_links_is_zero_and_connected(model):
     batch = linked_pairs(model)
     batch["pair"]["link_ids"] = torch.full((3, 1, 2), -1)
     objective = WordExchangeObjective(model)

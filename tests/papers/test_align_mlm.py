@@ -70,7 +70,7 @@ def test_the_authors_repair_entity_tags_by_the_transformation() -> None:
     )
 
 
-def test_to_the_letter_sentences_end_at_the_period_and_all_tokens_are_scored() -> None:
+def test_align_mlm_to_the_letter_ends_sentences_at_the_period_and_scores_all_tokens() -> None:
     steps = steps_of("align_mlm/table8", "*", variant="literal")
     inverted = steps["derived trans+inv"]
     assert inverted.options["end_marks"] == "." and "options" not in inverted.inputs["text"]

@@ -41,7 +41,7 @@ def test_ppa_masks_as_the_paper_and_fine_tunes_in_mixed_precision() -> None:
     assert {call.step.check()[1].precision for call in works_of("ppa/table2", "paper", Finetune)} == {"mixed"}
 
 
-def test_what_ppas_footnotes_and_text_tried_are_sizes() -> None:
+def test_sizes_hold_what_ppas_footnotes_and_text_tried() -> None:
     """Mean pooling (footnote 1), originals beside code-switched copies (footnote 2), no shuffling (§2.1)."""
     only = "Our full system (250k):de"
     usual = steps_of("ppa/table5", only)

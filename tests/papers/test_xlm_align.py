@@ -114,7 +114,7 @@ def test_the_authors_aligner_has_no_floor_where_it_measures(encoder: Path, tmp_p
     assert links["isoglot"] != links["authors"] and rates["isoglot"] != rates["authors"]
 
 
-def test_only_pos_is_read_as_written_and_only_questions_in_windows() -> None:
+def test_xlm_align_reads_pos_alone_as_written_and_questions_alone_in_windows() -> None:
     options = {c.step.task.kind: c.step.task.options for c in works_of("xlm_align/table1", "paper", Finetune)}
     assert options.pop("pos") == {"words": "written"}
     assert options.pop("pawsx") == {"untranslated": "keep"}

@@ -160,7 +160,7 @@ def test_views_say_how_many_special_tokens_they_add(family: str, pair: int) -> N
         assert view.special_tokens == expected == inputs - 3
 
 
-def test_what_views_refuse_is_told_together(tiny_recipe: Path) -> None:
+def test_build_tells_together_what_views_refuse(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe)
     corpora = prepared(recipe, cache_folder(), Silent())
     tokenizer = tokenizer_of_run(recipe, corpora, cache_folder(), Silent())

@@ -189,7 +189,7 @@ def test_a_range_of_ids_needs_no_tokenizer_yet(tiny_recipe: Path) -> None:
     load_recipe(tiny_recipe, ["views.pair.random_pool=[0, 5]", "views.pair.pair_template=single"])
 
 
-def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
+def test_printed_recipe_is_the_one_used(tiny_recipe: Path) -> None:
     tiny_recipe.write_text(tiny_recipe.read_text().replace("max_length: 64, ", ""))
     pointer = "objectives.pointer={type: denoising_word_alignment, view: pair}"
     recipe = load_recipe(tiny_recipe, [pointer])
@@ -226,7 +226,7 @@ def test_a_recipe_is_checked_once(tiny_recipe: Path, monkeypatch: pytest.MonkeyP
         load_run_recipe(tiny_recipe, keep_adapter=True)
 
 
-def test_what_a_stream_is_limited_to_is_printed(tiny_recipe: Path) -> None:
+def test_limits_of_a_stream_are_printed(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe, ["streams.bitext.limit=7"])
     stream = explicit(recipe)["streams"]["bitext"]
     assert stream["encode"]["max_length"] == 64 and stream["encode"]["overlong"] == "drop"
@@ -270,7 +270,7 @@ def test_a_constructor_s_own_error_is_seen_before_any_data_is(
 
 
 @pytest.mark.parametrize("key", ["views.pair.options", "streams.bitext.inputs", "streams.bitext.prepare"])
-def test_what_a_section_is_made_into_is_no_key(tiny_recipe: Path, key: str) -> None:
+def test_fields_that_a_section_is_made_into_are_no_keys(tiny_recipe: Path, key: str) -> None:
     with refused(ConfigurationError, f"{key}: unknown key"):
         load_recipe(tiny_recipe, [f"{key}=3"])
 
@@ -297,6 +297,6 @@ def test_one_text_is_no_list_of_overrides(tiny_recipe: Path) -> None:
         ("views.pair={type: 'isoglot.objectives:MaskedLMObjective', stream: bitext}", "is not a view"),
     ],
 )
-def test_what_is_of_another_kind_is_a_mistake(tiny_recipe: Path, override: str, expected: str) -> None:
+def test_value_of_another_kind_is_a_mistake(tiny_recipe: Path, override: str, expected: str) -> None:
     found = complaints(tiny_recipe, override)
     assert ".type: " in found and expected in found

@@ -35,7 +35,7 @@ def test_a_reporter_needs_its_package_before_any_work(
     load_recipe(tiny_recipe, ["train.report_to=none"])
 
 
-def test_other_processes_make_the_batches_of_a_gpu(
+def test_batches_of_a_gpu_are_made_by_other_processes(
     tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []

@@ -44,7 +44,7 @@ def test_instances_are_those_of_the_training_batches(tiny_recipe: Path, tmp_path
         assert instance.masked == sum(masked) > 0
 
 
-def test_only_positions_of_the_run_are_shown(tiny_recipe: Path) -> None:
+def test_inspect_shows_positions_of_the_run_alone(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe, ["steps=null", "epochs={stream: bitext, count: 1}"])
     assert [instance.position for instance in inspect_recipe(recipe, start=62, positions=5)] == [62]
     with refused(ConfigurationError, "start: got 63, ", "0 to 62"):

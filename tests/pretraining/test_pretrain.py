@@ -120,7 +120,7 @@ def test_a_run_that_has_not_trained_an_objective_says_so(
         ("views.pair.language_ids={en: -1, xx: 1}", "language_ids: got -1, but"),
     ],
 )
-def test_what_only_the_encoder_can_tell_is_a_user_s_mistake_too(
+def test_mistakes_that_only_the_encoder_can_tell_are_the_users_too(
     tiny_recipe: Path, tmp_path: Path, override: str, message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):

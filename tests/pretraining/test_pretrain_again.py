@@ -23,7 +23,7 @@ from isoglot.runs.listed import add_to_list
 from isoglot.studies.training_steps import _hours
 
 
-def test_another_value_of_a_variable_is_another_run(
+def test_run_with_another_value_of_a_variable_is_another(
     tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("train.learning_rate=${RATE}", "train.save_steps=1", "steps=2")
@@ -42,7 +42,7 @@ def test_another_value_of_a_variable_is_another_run(
 
 
 @pytest.mark.slow
-def test_another_tokenizer_of_the_same_path_is_another_run(tiny_recipe: Path, tmp_path: Path) -> None:
+def test_run_with_another_tokenizer_of_the_same_path_is_another(tiny_recipe: Path, tmp_path: Path) -> None:
     tokenizer, out = tmp_path / "tokenizer", tmp_path / "run"
     shutil.copytree(run(tiny_recipe, tmp_path / "first", "steps=1")[0], tokenizer)
     asked = (f"tokenizer={{path: {tokenizer}}}", "steps=1")
@@ -56,7 +56,7 @@ def test_another_tokenizer_of_the_same_path_is_another_run(tiny_recipe: Path, tm
         run(tiny_recipe, out, *asked)
 
 
-def test_other_files_that_settings_name_are_known_by_their_content(tiny_recipe: Path, tmp_path: Path) -> None:
+def test_files_that_settings_name_are_known_by_their_content(tiny_recipe: Path, tmp_path: Path) -> None:
     config, out = tmp_path / "accelerator.json", tmp_path / "run"
     config.write_text('{"split_batches": false}')
     asked = (f"train.accelerator_config={config}", "steps=1")

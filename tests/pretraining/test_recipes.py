@@ -215,7 +215,7 @@ def test_a_row_of_a_table_differs_from_its_system_in_that_alone(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["mlm_scratch", "xlm", "dict_mlm", "align_mlm"])
-def test_what_align_mlm_does_not_list_is_robertas(name: str) -> None:
+def test_values_that_align_mlm_does_not_list_are_robertas(name: str) -> None:
     """Its Table 10: "any unlisted parameters use the same values as in RoBERTa"."""
     train = read_document(name).values["train"]
     wanted = {"adam_beta2": 0.98, "adam_epsilon": 1e-6, "weight_decay": 0.01, "lr_scheduler_type": "linear"}

@@ -39,7 +39,7 @@ def vectors_of(folder: Path) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", *OTHERS])
-def test_both_libraries_give_the_vectors_of_isoglot(family: str, tmp_path: Path) -> None:
+def test_vectors_of_both_libraries_are_those_of_isoglot(family: str, tmp_path: Path) -> None:
     library, _ = pytest.importorskip("sentence_transformers"), pytest.importorskip("onnxscript")
     source = saved(tmp_path / "encoder", family)
     own = TextEncoder(source, layer=1, max_length=24)(TEXTS).cpu()

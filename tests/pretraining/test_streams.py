@@ -111,7 +111,7 @@ def test_packed_streams_and_cached_steps(tiny_recipe: Path) -> None:
     assert set(input_hashes(recipe, corpora)) == {"bitext"}
 
 
-def test_what_is_too_long_is_counted_with_its_limit(tiny_recipe: Path) -> None:
+def test_rows_that_are_too_long_are_counted_with_their_limit(tiny_recipe: Path) -> None:
     class Notes(Silent):
         def __init__(self) -> None:
             self.texts: list[str] = []

@@ -292,7 +292,7 @@ def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str
         trim(source, tmp_path / "nothing", texts=corpus)
 
 
-def test_what_is_not_text_is_refused_in_one_line(tmp_path):
+def test_trim_refuses_what_is_not_text_in_one_line(tmp_path):
     with refused(ConfigurationError, "texts: ", "5"):
         trim("encoder", tmp_path / "out", texts=5)
     with refused(ConfigurationError, "`request`: ", "TrimRequest(...)", "'a.txt'"):

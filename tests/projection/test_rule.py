@@ -110,7 +110,7 @@ def test_project_spans_keeps_a_span_inside_its_parent() -> None:
     assert got[0].target_range == (0, 2) and got[1].fate == "lost"
 
 
-def test_of_spans_apart_inside_a_stronger_one_the_strongest_alone_has_a_word() -> None:
+def test_strongest_of_separate_spans_inside_a_stronger_one_alone_has_a_word() -> None:
     # In `<c>x</c> <p><a>p</a> q <b>r</b></p>` the words x, p and r are linked to one word. It belongs to <p>, which has
     # two of the links, so <c> may not have it; of the children of <p> only the first one may.
     links = SentencePair(links=[(0, 0), (1, 0), (3, 0)])

@@ -40,7 +40,7 @@ def test_white_space_follows_its_rules(
     assert carried(marked, text, links) == wanted
 
 
-def test_as_markup_and_as_text_and_tags_agree() -> None:
+def test_white_space_is_the_same_of_markup_and_of_text_and_tags() -> None:
     text, written = unescaped("R&D &amp; C.")
     found = projection("x <b>&#10;<br/>&#10;c</b>.", "R&D &amp; C.", [(0, 0), (1, 4), (2, 5)])
     parts = list(translation_parts(found))

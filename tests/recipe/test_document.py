@@ -26,7 +26,7 @@ from isoglot.recipe.source import read_document
     ],
     ids=["itself", "deeper", "brackets", "indentation"],
 )
-def test_what_never_ends_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+def test_unfinished_document_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     with pytest.raises(InputError) as caught:

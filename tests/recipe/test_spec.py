@@ -124,7 +124,7 @@ def test_values_are_strict_but_for_lists_and_names(hint: object, value: object, 
     assert (problems(make, option=value) == []) is fits
 
 
-def test_what_isoglot_fills_in_and_what_a_recipe_gives() -> None:
+def test_spec_tells_what_isoglot_fills_in_from_what_a_recipe_gives() -> None:
     words = Dataset.from_dict({"source": ["a"]})
 
     def made(options: dict[str, object], **supplied: object) -> Thing:

@@ -81,7 +81,7 @@ def test_a_constant_of_zero_has_an_axis_from_zero_to_one() -> None:
     assert "1.0" in ticks and not any(text.startswith(("−", "-")) for text in ticks)
 
 
-def test_what_cannot_be_negative_has_no_axis_below_zero() -> None:
+def test_axis_of_values_that_cannot_be_negative_does_not_go_below_zero() -> None:
     series = [{"label": "a", "x": [0, 1], "y": [0.1, 0.5], "sd": [0.4, 0.1]}]
     figure = Lines.model_validate({"kind": "lines", "title": "t", "series": series})
     assert not any(text.startswith(("−", "-")) for text in texts(draw(figure).panels[0][1]))

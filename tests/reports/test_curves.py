@@ -66,7 +66,7 @@ def test_a_checkpoint_of_a_run_has_a_curve_of_its_own(tmp_path: Path) -> None:
     assert curve.run == "tlm"
 
 
-def test_only_seeds_of_one_recipe_have_one_label(tmp_path: Path) -> None:
+def test_curves_of_seeds_of_one_recipe_alone_have_one_label(tmp_path: Path) -> None:
     for folder, seed, steps in (("a", 1, 9), ("b", 2, 9), ("c", 1, 5)):
         state(tmp_path / folder, 3, [{"step": s, "loss": 9.0 - s} for s in (1, 2, 3)])
         record = {"name": "tlm", "values": {"seed": seed, "steps": steps}}

@@ -56,7 +56,7 @@ def test_seeds_go_together_and_runs_keep_the_names_of_the_report(tmp_path: Path)
     assert [cell.text for cell in row.cells][3:6] == ["100.0", "50.0", "+50.0"]
 
 
-def test_other_examples_are_left_out_and_named(tmp_path: Path) -> None:
+def test_paired_table_leaves_out_and_names_examples_of_one_side(tmp_path: Path) -> None:
     _measured(tmp_path, "tlm", [0, 1])
     _measured(tmp_path, "weam", [1, 1], data="b")
     assert paired_table(gather([tmp_path]), None) is None

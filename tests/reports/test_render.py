@@ -62,7 +62,7 @@ def test_the_page_is_well_formed_and_its_ids_are_unique(page: str) -> None:
     assert targets and all(target is not None and target[1:] in ids for target in targets)
 
 
-def test_nothing_is_fetched(page: str) -> None:
+def test_page_fetches_nothing(page: str) -> None:
     for tag, attributes in read(page).elements:
         assert tag not in {"link", "iframe", "object", "embed", "base"}
         for name in ("src", "href", "action", "srcset", "poster"):
@@ -84,7 +84,7 @@ def test_the_headline_comes_first(page: str) -> None:
     assert "more than chance" in page
 
 
-def test_what_can_be_saved_is_the_table(page: str) -> None:
+def test_table_of_a_page_can_be_saved(page: str) -> None:
     links = [a for tag, a in read(page).elements if tag == "a" and "download" in a]
     saved = {
         a["download"]: base64.b64decode((a["href"] or "").partition("base64,")[2]).decode() for a in links
@@ -208,7 +208,7 @@ def test_results_are_not_replaced_by_a_page(tmp_path: Path) -> None:
     assert (folder / "results.jsonl").read_bytes() == before
 
 
-def test_what_is_missing_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+def test_missing_parts_of_a_page_are_named_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for runs, message in (
         ([tmp_path / "none"], "run not found"),
@@ -338,7 +338,7 @@ def test_one_run_and_a_generator_are_runs_and_none_is_an_error(tmp_path: Path) -
     assert not (tmp_path / "none.html").exists()
 
 
-def test_what_xml_forbids_is_left_out_of_the_page_and_counted(
+def test_characters_that_xml_forbids_are_left_out_of_the_page_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     row = {"src": ["a\ufffe", "\x00b"], "tgt": ["\uffffc"], "links": [[0, 0]]}

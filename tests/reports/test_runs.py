@@ -30,7 +30,9 @@ def test_rows_without_a_seed_that_contradict_each_other_are_named(tmp_path: Path
 @pytest.mark.parametrize(
     "change", [{"seed": 2}, {"options": {"layer": 3}}, {"split": "dev"}, {"value": 70.5}]
 )
-def test_other_measurements_are_no_contradiction(tmp_path: Path, change: dict[str, object]) -> None:
+def test_results_of_other_measurements_are_no_contradiction(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
     _write(tmp_path / "results.jsonl", ROW, ROW.model_copy(update={"value": 71.0, **change}))
     assert len(gather([tmp_path]).rows) == 2
 

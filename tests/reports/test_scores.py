@@ -38,7 +38,7 @@ def test_a_language_by_another_code_is_the_same_one() -> None:
     assert Combination.parse("x=deu:a").models == {"de": "a"}
 
 
-def test_what_labels_do_not_tell_is_noted() -> None:
+def test_scores_note_what_labels_do_not_tell() -> None:
     rows = [row("a", "de", 60, options={"layer": 7}), row("b", "de", 70), row("b", "es", 70, 1)]
     assert collect(rows).notes("xnli") == ["Measured with other options than the rest: a with layer=7."]
     assert not collect([rows[0], row("a", "de", 60, options={"layer": 8})]).notes("xnli"), "their labels tell"
@@ -71,7 +71,7 @@ def test_a_mean_over_languages_is_taken_per_seed_and_never_over_fewer_languages(
 
 
 @given(st.lists(st.lists(st.floats(0, 98), min_size=2, max_size=2), min_size=1, max_size=5))
-def test_with_all_seeds_the_mean_of_means_is_the_mean_of_all(values: list[list[float]]) -> None:
+def test_mean_of_means_is_the_mean_of_all_with_all_seeds(values: list[list[float]]) -> None:
     rows = [
         row("a", lang, v[i] + 1.5, s) for s, v in enumerate(values) for i, lang in enumerate(("de", "es"))
     ]
@@ -80,7 +80,7 @@ def test_with_all_seeds_the_mean_of_means_is_the_mean_of_all(values: list[list[f
     assert found.mean == pytest.approx(sum(sum(v) for v in values) / (2 * len(values)) + 1.5)
 
 
-def test_of_repeated_rows_the_last_counts_and_a_change_is_told() -> None:
+def test_last_of_repeated_rows_counts_and_a_change_is_told() -> None:
     scores = collect([row("a", "de", 60, 1), row("a", "de", 60, 1), row("a", "de", 61, 1)])
     found = scores.means(XNLI, ["de"]).get("a")
     assert found is not None and (found.mean, found.seeds) == (61, 1)
@@ -98,7 +98,7 @@ def test_shares_of_one_become_percent_and_percent_stays() -> None:
     assert not collect([rows[1], rows[2].model_copy(update={"checkpoint_hash": "a"})]).doubtful
 
 
-def test_what_is_doubtful_stays_as_it_is_though_the_figure_in_percent_was_replaced() -> None:
+def test_doubtful_value_is_not_converted_though_the_one_in_percent_was_replaced() -> None:
     scores = collect([row("a", "de", 71), row("a", "de", 0.9)])
     assert "not converted" in " ".join(scores.warnings())
     assert scores.means(XNLI, ["de"])["a"].mean == 0.9

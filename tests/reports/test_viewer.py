@@ -34,14 +34,14 @@ def test_links_are_sure_possible_wrong_or_missed(tmp_path: Path) -> None:
     assert found.aer == pytest.approx(40)
 
 
-def test_without_a_link_every_sure_one_is_missed(tmp_path: Path) -> None:
+def test_viewer_without_a_link_misses_every_sure_one(tmp_path: Path) -> None:
     (sentence,) = read_alignments(write(tmp_path / "a.jsonl", {**PAIR, "links": []}))
     found = quality([sentence])
     assert found is not None
     assert (found.precision, found.recall, found.aer) == (0, 0, 100)
 
 
-def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:
+def test_viewer_without_gold_links_judges_nothing(tmp_path: Path) -> None:
     sentences = read_alignments(write(tmp_path / "a.jsonl", {"src": ["a"], "tgt": ["x"], "links": [[0, 0]]}))
     assert sentences[0].classes == {(0, 0): "plain"}
     assert quality(sentences) is None

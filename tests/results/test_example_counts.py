@@ -57,7 +57,7 @@ def test_sums_of_many_samples_are_combined_at_once() -> None:
         (([1], [1], "sum"), "mean or harmonic, got 'sum'"),
     ],
 )
-def test_what_are_not_counts_is_refused(given: Any, told: str) -> None:
+def test_example_counts_must_be_counts(given: Any, told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         ExampleCounts(*given)
 

@@ -69,7 +69,7 @@ def test_an_import_from_above_the_root_counts_for_nothing(modules: OwnModules) -
 
 
 @pytest.mark.parametrize("made", [MaskedLMObjective, torch.nn.Linear, print, json.loads, 3, Path("x")])
-def test_what_is_installed_and_what_isoglot_ships_count_for_nothing(made: Any) -> None:
+def test_code_that_is_installed_or_ships_with_isoglot_counts_for_nothing(made: Any) -> None:
     assert code_hashes(made) == {} and code_files(made) == []
 
 
@@ -138,7 +138,7 @@ print(json.dumps(code_hashes(U)))
 
 
 @pytest.mark.parametrize("how", [pytest.param("script", marks=pytest.mark.slow), "stdin"])
-def test_what_a_script_defines_counts_with_what_it_names(tmp_path: Path, how: str) -> None:
+def test_code_of_a_script_counts_with_what_it_names(tmp_path: Path, how: str) -> None:
     (tmp_path / "used.py").write_text("def part(x):\n    return [x]\n")
 
     def ask(text: str) -> dict[str, str]:

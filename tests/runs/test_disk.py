@@ -28,7 +28,7 @@ from isoglot.runs.disk import disk_problem
 from isoglot.runs.files import whole_file, whole_path
 
 
-def test_what_counts_as_a_full_or_broken_disk() -> None:
+def test_disk_errors_that_count_as_full_or_broken() -> None:
     assert disk_problem(OSError(errno.ENOSPC, "x")) == "the disk is full"
     assert disk_problem(OSError(errno.EIO, "x")) == "the disk reports an input/output error"
     assert disk_problem(RuntimeError("PytorchStreamWriter failed writing file data/3: file write failed"))
@@ -109,6 +109,6 @@ def test_temporary_items_on_a_full_disk_are_one_error(
         raise OSError(errno.ENOSPC, "x")
 
 
-def test_other_errors_pass(tmp_path: Path) -> None:
+def test_errors_of_another_kind_pass(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="something else"), whole_file(tmp_path / "a"):
         raise ValueError("something else")

@@ -101,7 +101,7 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-def test_nobody_can_put_a_link_where_a_temporary_file_goes(
+def test_temporary_file_does_not_follow_somebodys_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = []
@@ -119,7 +119,7 @@ def test_nobody_can_put_a_link_where_a_temporary_file_goes(
     assert (tmp_path / "theirs").read_text() == "theirs"
 
 
-def test_what_is_private_is_so_while_it_is_written(tmp_path: Path) -> None:
+def test_private_file_is_private_while_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     write_text(path, "old")
     path.chmod(0o600)

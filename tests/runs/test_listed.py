@@ -103,7 +103,7 @@ def test_a_full_disk_leaves_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["thesis.tex", "more/thesis.tex", ".cache/thesis.arrow", "en-de/a"])
-def test_what_isoglot_did_not_write_is_never_replaced(tmp_path: Path, name: str) -> None:
+def test_files_that_isoglot_did_not_write_are_never_replaced(tmp_path: Path, name: str) -> None:
     out = write(tmp_path / "out", a="old", b="old")
     if name == "en-de/a":  # a model in a folder of models, itself of isoglot
         write(out / "en-de", a="nested")
@@ -120,7 +120,7 @@ def test_what_isoglot_did_not_write_is_never_replaced(tmp_path: Path, name: str)
     assert set(names(out)) >= {name} and not (out / "b").exists()
 
 
-def test_what_appears_during_the_work_is_not_replaced_either(tmp_path: Path) -> None:
+def test_files_that_appear_during_the_work_are_not_replaced_either(tmp_path: Path) -> None:
     out = write(tmp_path / "out", a="old")
     with refused(ConfigurationError, "/out: ", "(notes)"), whole_folder(out) as folder:
         (folder / "a").write_text("new")
@@ -218,7 +218,7 @@ def test_a_disk_that_is_read_only_is_named_by_the_output(
     assert ".partial" not in str(caught.value)
 
 
-def test_what_a_killed_writer_hid_is_read_again(tmp_path: Path) -> None:
+def test_folder_that_a_killed_writer_hid_is_read_again(tmp_path: Path) -> None:
     """A writer that is killed between its two renames leaves no folder of the name."""
     folder, hidden_name = write(tmp_path / "model", a="old"), ".model.replaced.partial"
     folder.rename(tmp_path / hidden_name)
@@ -232,7 +232,7 @@ def test_what_a_killed_writer_hid_is_read_again(tmp_path: Path) -> None:
     assert recovered(tmp_path / "nothing") == tmp_path / "nothing", "what never was is not made"
 
 
-def test_what_a_killed_writer_hid_is_read_where_it_is_if_nothing_can_be_renamed(
+def test_folder_that_a_killed_writer_hid_is_read_where_it_is_if_nothing_can_be_renamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write(tmp_path / "model", a="old")

@@ -33,7 +33,7 @@ def holder(path: Path, how: str) -> subprocess.Popen[str]:
     return process
 
 
-def test_who_may_not_wait_is_refused_and_a_killed_process_frees_its_lock(tmp_path: Path) -> None:
+def test_lock_refuses_who_may_not_wait_and_is_freed_by_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     other = holder(path, "locked")
     with refused(ConfigurationError, "a.txt: ", "`out`"), locked(path, wait=False):
@@ -45,7 +45,7 @@ def test_who_may_not_wait_is_refused_and_a_killed_process_frees_its_lock(tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-def test_who_waits_says_so_and_gets_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_lock_says_that_it_waits_and_is_given(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "a.txt"
     other = holder(path, "locked")
 

@@ -99,7 +99,7 @@ def test_parts_are_neither_deleted_nor_taken_unasked(tmp_path: Path, at_once: No
         assert parts.kept(0, content_of([0, 1])) is not None  # on a cluster the same command goes on
 
 
-def test_other_rows_are_noticed_in_their_block(tmp_path: Path, at_once: None) -> None:
+def test_changed_rows_are_noticed_in_their_block(tmp_path: Path, at_once: None) -> None:
     out = tmp_path / "out.txt"
     with pytest.raises(KeyboardInterrupt):
         run(out, Work(stop=6))

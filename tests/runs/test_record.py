@@ -44,7 +44,7 @@ def test_a_folder_is_new_then_unfinished_then_finished(tmp_path: Path) -> None:
     assert {"versions", "started", "finished"} <= manifest.keys()
 
 
-def test_what_a_killed_writer_left_does_not_make_a_folder_another_ones(tmp_path: Path) -> None:
+def test_record_is_not_anothers_for_what_a_killed_writer_left(tmp_path: Path) -> None:
     (tmp_path / ".run.json.123-0-host.partial").write_text("{")
     assert state(tmp_path) == "new"
 
@@ -89,7 +89,7 @@ def test_something_else_is_never_taken_or_overwritten(tmp_path: Path) -> None:
         state(tmp_path / "thesis.tex")
 
 
-def test_other_versions_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_record_warns_of_other_versions(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_json(tmp_path / RUN, {**MADE_FROM, "versions": {**versions(), "torch": "0.1"}})
     assert state(tmp_path) == "unfinished"
     assert "torch 0.1 -> " in caplog.text and "python" not in caplog.text
@@ -117,7 +117,7 @@ def test_a_folder_is_made_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("resumes", [True, False])
-def test_only_what_resumes_finds_what_a_stopped_run_left(tmp_path: Path, resumes: bool) -> None:
+def test_record_of_a_stopped_run_is_found_by_what_resumes_alone(tmp_path: Path, resumes: bool) -> None:
     out, seen = tmp_path / "out", list[bool]()
 
     def make(folder: Path) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def test_overwriting_refuses_what_was_added(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["rows", "manifest.json"])
 @pytest.mark.parametrize("broken", ["", "2"])
-def test_what_is_kept_to_save_time_is_made_anew_where_it_is_damaged(
+def test_cache_is_made_again_where_it_is_damaged(
     tmp_path: Path, name: str, broken: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     def make(folder: Path) -> dict[str, int]:

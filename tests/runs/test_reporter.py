@@ -47,7 +47,7 @@ def test_a_function_of_one_line_is_a_reporter() -> None:
 
 
 @pytest.mark.parametrize("given", ["print", 3])
-def test_what_is_no_reporter_is_refused(given: Any) -> None:
+def test_reporter_refuses_what_is_none(given: Any) -> None:
     with refused(
         ConfigurationError, "progress: ", "note(text)", "progress(label, done, total)", f"got {given!r}"
     ):

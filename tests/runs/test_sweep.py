@@ -62,7 +62,7 @@ def test_a_text_and_the_number_that_it_reads_like_have_folders_of_their_own(tmp_
         ({"name": ["a", "b"]}, "the name is a label"),
     ],
 )
-def test_what_is_no_sweep_is_refused(sweep: Mapping[str, Any], told: str) -> None:
+def test_sweep_refuses_what_is_none(sweep: Mapping[str, Any], told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         validated(SweepRequest, {"sweep": sweep})
 

@@ -101,6 +101,6 @@ def test_a_table_of_data_counts_what_the_recipe_of_the_results_reads(scale: str)
         assert trained and counted[f"ppa {pairs} streams"] == trained[0]
 
 
-def test_nothing_is_trained_for_a_count_at_scale_paper() -> None:
+def test_count_of_steps_at_scale_paper_trains_nothing() -> None:
     steps = steps_of("xlm_align/table10", "en-de")
     assert [type(step) for step in steps.values()] == [CountStreams]

@@ -10,7 +10,7 @@ from study_steps import Add
 from isoglot.studies.inputs import Input, outside
 
 
-def test_what_a_step_reads_from_outside_is_looked_for(
+def test_inputs_that_a_step_reads_from_outside_are_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "part-1.txt").touch()
@@ -33,7 +33,7 @@ def test_a_name_with_brackets_is_a_file_before_it_is_a_pattern(tmp_path: Path) -
     assert bracketed.content == Input.of(f"{tmp_path}/a[[]1].txt").content
 
 
-def test_only_files_in_the_folder_of_the_studies_come_from_steps() -> None:
+def test_inputs_in_the_folder_of_the_studies_alone_come_from_steps() -> None:
     inside = ["/studies/data/a-1/x", "train=/studies/data/a-1/x", "/studies//x"]
     elsewhere = ["/mnt/studies/data/x", "${DATA}/studies/x", "../studies/x"]
     assert [entry.path for entry in outside([*inside, *elsewhere], "/studies/")] == elsewhere

@@ -71,7 +71,7 @@ def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:
         Setting.of(SIZES, {}, scale="tiny", changes={"variant": "literal"})
 
 
-def test_what_is_the_same_is_one_folder_and_numbers_say_what_they_were_read_from(tmp_path: Path) -> None:
+def test_equal_steps_are_one_folder_and_results_say_what_they_were_read_from(tmp_path: Path) -> None:
     lab = Lab(SIZES, root=tmp_path)
     pairs = lab.make("pairs", SamplePairs, source="a", target="b")
     assert lab.make("again", SamplePairs, source="a", target="b").folder.name[-16:] == pairs.folder.name[-16:]

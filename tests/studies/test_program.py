@@ -115,7 +115,7 @@ def test_cells_of_a_paper_are_picked_as_its_table_prints_them() -> None:
         built(table, only=("mBERT+WAEM:de",))
 
 
-def test_only_some_cells_are_measured(tmp_path: Path) -> None:
+def test_program_measures_the_chosen_cells_alone(tmp_path: Path) -> None:
     program = built(study(tmp_path), only=("*two:sum",))
     assert {(part.table, part.row) for part in program.parts} == {("mine", ("all", "two"))}
     with pytest.raises(

@@ -78,7 +78,7 @@ def test_every_recipe_task_and_option_exists(paper: str, scale: str, monkeypatch
 
 @pytest.mark.parametrize("scale", SCALES[1:])
 @pytest.mark.parametrize("paper", PAPERS)
-def test_in_an_empty_folder_every_file_is_missing(
+def test_inputs_are_all_missing_in_an_empty_folder(
     paper: str, scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("DATA", "CORPORA", "CHECKPOINTS", "ENCODER", "GALACTIC"):

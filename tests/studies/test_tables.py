@@ -196,7 +196,7 @@ def test_a_caption_says_every_size_and_what_it_is_at_scale_paper(tmp_path: Path)
     assert "mask_duplicates same_source_id (none)" in captions("ppa/table2", tmp_path, scale="small")
 
 
-def test_at_scale_paper_a_caption_says_variant_sizes_and_what_chose_the_checkpoint(tmp_path: Path) -> None:
+def test_caption_at_scale_paper_says_variant_sizes_and_what_chose_the_checkpoint(tmp_path: Path) -> None:
     told = captions("weam/table2", tmp_path, "paper", variant="literal")
     assert told.startswith("Scale paper, variant literal: the paper's equations and text to the letter. ")
     assert "Sizes: masking 0.3, " in told and "unaligned literal, " in told and "(exclude)" not in told

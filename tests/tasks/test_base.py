@@ -38,7 +38,7 @@ def test_no_example_gives_no_figure(tmp_path: Path) -> None:
         load_rows(build_task("xnli", [f"{pairs}#0:1%"]), "en", "test")
 
 
-def test_what_a_task_will_read_is_known_before(tmp_path: Path) -> None:
+def test_files_that_a_task_will_read_are_known_before(tmp_path: Path) -> None:
     for name in ("de-test.tsv", "fr-test.tsv", "tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng"):
         (tmp_path / name).write_text("")
     tags = build_task("ner", [f"{tmp_path}/{{language}}-{{split}}.tsv"])

@@ -152,7 +152,7 @@ def test_options_that_leave_no_room_for_a_context_are_refused() -> None:
         )
 
 
-def test_what_cannot_be_learned_from_is_left_out_of_training_alone() -> None:
+def test_questions_without_a_span_are_left_out_of_training_alone() -> None:
     rows = {"id": ["1", "2"], "question": ["who?"] * 2, "context": ["the river"] * 2,
             "answers": [{"text": ["lake"], "start": [-1]}, {"text": [], "start": []}],
             "language": ["en"] * 2}  # fmt: skip

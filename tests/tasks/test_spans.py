@@ -18,7 +18,7 @@ def test_null_and_longest_answer() -> None:
     assert best_answer("", [Window(1, offsets[:0], 0)], [scores]) == ("", 6.0)
 
 
-def test_only_the_best_starts_and_ends_are_considered() -> None:
+def test_spans_are_made_of_the_best_starts_and_ends_alone() -> None:
     window = Window(first=1, offsets=np.array([[0, 1], [2, 3], [4, 5]], np.int32), null=0)
     scores = np.array([[0.0, 4, 1, 5], [0.0, 5, 1, 3]])
     assert best_answer("a b c", [window], [scores], n_best=1) == (

@@ -74,7 +74,7 @@ def test_columns_of_any_name_can_be_read(tmp_path: Path) -> None:
     assert task.load("en", "test")["label"][:] == ["5"]
 
 
-def test_only_rows_of_the_language_and_split_are_taken(tmp_path: Path) -> None:
+def test_rows_of_the_language_and_split_alone_are_taken(tmp_path: Path) -> None:
     rows = [{"text": f"{code} {split}", "label": "a", "language": code, "split": split}
             for code in ("de", "fr") for split in ("train", "validation", "test")]  # fmt: skip
     task = build_task("text_classification", [json_lines(tmp_path / "all.jsonl", *rows)])

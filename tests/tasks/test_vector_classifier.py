@@ -103,7 +103,9 @@ def test_texts_too_and_weights_of_classes(encoder: Path, tmp_path: Path) -> None
     assert {score.label: score.recall for score in counted.classes()}["water"] == 100.0
 
 
-def test_what_does_not_fit_is_refused(encoder: Path, tmp_path: Path) -> None:
+def test_vector_classifier_refuses_encoders_and_options_that_do_not_fit(
+    encoder: Path, tmp_path: Path
+) -> None:
     with refused(ConfigurationError, "small_laser:broken: ", "(1, 64)", "2 texts"):
         tuned("small_laser:broken", tmp_path / "run")
     with refused(ConfigurationError, "small_laser:SmallLaser ", 'frozen="vectors"'):

@@ -94,7 +94,7 @@ def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
 
 
 @pytest.mark.slow
-def test_another_plan_is_warned_of(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_resuming_with_another_plan_warns(run: Path, caplog: pytest.LogCaptureFixture) -> None:
     make_trainer(run, epochs=1, examples=72, gradient_accumulation_steps=2).train(resume_from_checkpoint=True)
     assert "not be bit-identical" in caplog.text
 

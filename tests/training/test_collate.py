@@ -190,6 +190,6 @@ def test_an_unknown_suffix():
         (("text", MaskedText), "view 'x': .* is not a view"),
     ],
 )
-def test_what_is_no_view_is_named(view, message):
+def test_collate_names_an_object_that_is_no_view(view, message):
     with pytest.raises(ConfigurationError, match=message):
         Collator({"x": view}, seed=1, pad_token_id=PAD)

@@ -66,7 +66,7 @@ def test_a_users_own_setting_stands(monkeypatch: pytest.MonkeyPatch, name: str, 
         assert mapped()
 
 
-def test_other_libraries_and_devices_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_other_libraries_and_devices_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     with freed_memory_kept("cuda"):
         assert mapped()
     monkeypatch.setattr(allocator, "adjustable_glibc", lambda: None)

@@ -204,6 +204,6 @@ def test_a_loss_without_gradient_is_an_error_that_says_so():
         ([], "objectives: expected a dictionary from names to objectives, got a list"),
     ],
 )
-def test_what_is_no_objective_is_named(objectives: Any, message: str) -> None:
+def test_model_names_an_object_that_is_no_objective(objectives: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         AlignmentModel(tiny_model("bert"), objectives)

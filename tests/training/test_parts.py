@@ -161,7 +161,7 @@ def test_layers_that_no_objective_reads_are_not_trained(tmp_path: Path) -> None:
     assert not any(".layer.1." in name or ".layer.2." in name or "transform" in name for name in changed)
 
 
-def test_nothing_to_train_is_an_error(tmp_path: Path) -> None:
+def test_parts_that_leave_nothing_to_train_are_an_error(tmp_path: Path) -> None:
     parts = PartsSection(encoder=0, embeddings=0, head=0)
     with pytest.raises(ConfigurationError, match="nothing is left to train"):
         trainer_with(tmp_path, parts, model=make_model(queue=False))
@@ -195,7 +195,7 @@ def test_layers_that_share_their_weights_cannot_decay() -> None:
     assert frozen[model.get_input_embeddings().weight] == (True, 0.0)
 
 
-def test_what_never_had_a_gradient_stays_without_after_the_thaw(tmp_path: Path) -> None:
+def test_parameters_without_a_gradient_stay_so_after_the_thaw(tmp_path: Path) -> None:
     model = make_model()
     fixed = model.model.base_model.encoder.layer[0].output.dense.bias
     fixed.requires_grad_(False)

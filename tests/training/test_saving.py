@@ -25,7 +25,7 @@ def test_a_pickle_in_a_checkpoint_is_an_error_and_not_loaded(run: Path, tmp_path
     assert not left.exists()
 
 
-def test_what_a_killed_save_left_is_not_part_of_the_next_one(tmp_path: Path) -> None:
+def test_remains_of_a_killed_save_are_not_part_of_the_next_one(tmp_path: Path) -> None:
     left = checkpoints.staging(tmp_path) / "checkpoint-9" / "rng_state_1.pth"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"of another rank")
@@ -35,7 +35,7 @@ def test_what_a_killed_save_left_is_not_part_of_the_next_one(tmp_path: Path) -> 
     assert not checkpoints.staging(tmp_path).exists()
 
 
-def test_other_errors_of_saving_are_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_swallows_no_other_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any, **__: Any) -> None:
         raise PermissionError(errno.EACCES, "refused")
 

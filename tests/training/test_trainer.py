@@ -27,7 +27,7 @@ def test_logs(tmp_path: Path) -> None:
     assert logs[-1]["masked_lm/loss"] < logs[0]["masked_lm/loss"]
 
 
-def test_after_step_is_called_once_per_optimiser_step(tmp_path: Path) -> None:
+def test_hook_after_step_is_called_once_per_optimiser_step(tmp_path: Path) -> None:
     model = make_model()
     calls: list[int] = []
     queue: Any = model.objectives["queue"]
@@ -74,7 +74,7 @@ def test_saving_by_epoch_of_the_primary_stream(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "settings", [pytest.param({activation_checkpointing.NAME: True}, marks=pytest.mark.slow), {"bf16": True}]
 )
-def test_other_ways_to_compute_are_close(tmp_path: Path, settings: dict[str, Any]) -> None:
+def test_training_with_settings_of_speed_stays_close(tmp_path: Path, settings: dict[str, Any]) -> None:
     runs = []
     for name, extra in (("plain", {}), ("other", settings)):
         trainer = make_trainer(

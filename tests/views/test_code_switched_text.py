@@ -94,7 +94,7 @@ def test_no_synonyms_is_masked_text(mode, ids, seed):
 
 @pytest.mark.parametrize("mode", MODES)
 @given(ids=st.lists(st.integers(5, 150), max_size=40), seed=st.integers(0, 2**32))
-def test_only_selected_tokens_change(mode, ids, seed):
+def test_code_switched_text_changes_selected_tokens_alone(mode, ids, seed):
     tensors = build(view(mode, probability=0.5), ids, seed)
     chosen = tensors["labels"] != IGNORE_INDEX
     assert not chosen[[0, -1]].any(), "specials"

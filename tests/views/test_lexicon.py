@@ -75,7 +75,7 @@ def test_single_piece_entries_in_both_directions(family):
     assert lexicon.table("fr") is None
 
 
-def test_what_is_left_out():
+def test_lexicon_leaves_out_equal_and_unknown_words():
     tokenizer = tiny_tokenizer("bert", vocab_size=600)
     lexicon = token_lexicon(
         rows(("river", "potamo"), ("river", "river"), ("river", "xyzzyqwk"), ("中", "potamo")), tokenizer

@@ -55,7 +55,7 @@ def test_sentence(family, ids, seed):
     assert all(t.dtype == torch.int64 for t in tensors.values())
 
 
-def test_it_is_a_view():
+def test_masked_text_is_a_view():
     assert isinstance(MaskedText(TOKENIZER), View)
     assert MaskedText(TOKENIZER).columns == ("input_ids",)
     view = MaskedText(TOKENIZER, side="first", whole_word=True, language_ids={"en": 0})

@@ -79,7 +79,7 @@ def test_pivot_side():
     assert build(SentencePairView(BERT))["query_is_pivot_mask"].tolist() == [1]
 
 
-def test_same_source_sentence_same_key_and_cut_text_does_not_collide():
+def test_key_of_a_source_sentence_is_one_and_cut_text_does_not_collide():
     view = SentencePairView(BERT, max_length=4)
     other_target = build(view, EXAMPLE | {"target_ids": [33], "links": []})
     longer = build(view, EXAMPLE | {"source_ids": [10, 11, 12, 13], "links": []})

@@ -109,7 +109,7 @@ def test_two_runs_are_the_same_to_the_last_bit(method, dtype):
     assert run() == run()
 
 
-def test_other_options_share_the_encoder_and_leave_the_first_alone():
+def test_aligner_with_other_options_shares_the_encoder_and_leaves_the_first_alone():
     pairs = pairs_of(12)
     first = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=2)
     before = list(first.align_pairs(pairs))

@@ -61,7 +61,7 @@ def test_all_four_are_one_rule_seen_from_each_end(seed):
     assert {(i, last - j): p for (j, i), p in both.items()} == wanted
 
 
-def test_only_an_unlinked_shorter_word_takes_links_over():
+def test_attach_gives_links_to_an_unlinked_shorter_word_alone():
     english, spanish = ["teams", "of", "Madrid"], ["los", "equipos", ",", "de", "la", "capital"]
     pair = SentencePair.of(english, spanish, links=[(0, 1), (2, 5)], probabilities=[0.9, 0.8])
     found = attach(pair, "target_next")

@@ -275,7 +275,7 @@ def test_every_candidate_reads_the_same_states(encoder, gold, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["layer", "method", "compare", "min_probability", "layers"])
-def test_what_is_chosen_cannot_be_given(encoder, gold, name):
+def test_choice_of_layer_and_method_cannot_be_given_too(encoder, gold, name):
     """A layer was passed over; anything else ended in a traceback."""
     value = {"method": "argmax", "compare": "dot"}.get(name, "1")
     found = invoke("tune", encoder, "--gold", gold, "--set", f"{name}={value}")

@@ -105,7 +105,7 @@ def test_a_model_object_stays_as_it_is(half, tokenizer, pairs):
     assert (TextEncoder(model, tokenizer=tokenizer).encode(["the river"]) == vectors).all()
 
 
-def test_what_is_no_model_is_named(tokenizer):
+def test_loading_names_what_is_no_model(tokenizer):
     with refused(ConfigurationError, "model: ", "got int"):
         EmbeddingAligner(3, tokenizer=tokenizer)
 

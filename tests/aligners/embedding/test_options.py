@@ -41,7 +41,7 @@ def test_a_method_has_no_options_of_others(method):
         assert EmbeddingOptions.build(method=method).encode == "joint"
 
 
-def test_another_compare_takes_nothing_that_was_chosen_for_cosines(tmp_path):
+def test_compare_other_than_cosine_takes_nothing_that_was_chosen_for_cosines(tmp_path):
     """Dot products were divided by the temperature of cosines."""
     tiny_model("bert").save_pretrained(tmp_path)
     kept_softmax = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1}

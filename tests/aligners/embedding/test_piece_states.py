@@ -51,7 +51,7 @@ TOKENIZERS = {
 
 
 @pytest.mark.parametrize(("dtype", "widths"), [(torch.bfloat16, {8, 16, 24}), (torch.float32, {21})])
-def test_in_half_precision_the_width_of_an_input_follows_from_itself(
+def test_width_of_an_input_in_half_precision_follows_from_itself(
     dtype: torch.dtype, widths: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Attention beside other padding rounds differently: the links of a pair would depend on the pairs around it."""

@@ -79,7 +79,7 @@ def predictive(e, f, own, entries, tokens, options):
 
 @pytest.mark.parametrize("threshold", [None, 0.3])
 @pytest.mark.parametrize("length", [0, 3])
-def test_what_is_forgotten_links_as_what_is_kept(length, threshold):
+def test_hmm_links_the_same_with_and_without_kept_counts(length, threshold):
     """The counts of the last update are those that the finished model has."""
     options = HmmOptions(prefix_length=length)
     sides = source, target = encode(words(SOURCE)), encode(words(TARGET))

@@ -42,7 +42,7 @@ def saved_parts(folder, method, source, target, *, cuts=(0, 20, 27, 60), **optio
 
 
 @pytest.mark.parametrize("method", FIRST_UPDATE)
-def test_after_one_update_the_merged_model_is_the_joint_one(method, tmp_path, monkeypatch):
+def test_merged_model_is_the_joint_one_after_one_update(method, tmp_path, monkeypatch):
     monkeypatch.setattr(hmm_training, "_WARM_UP", 0)  # fast_align's updates before those of the HMM
     source, target = bitext()
     joint = train(method, source, target, **FIRST_UPDATE[method])
@@ -115,7 +115,7 @@ def test_models_that_were_trained_otherwise_are_refused(tmp_path, options, said)
     assert said in str(error.value) and str(error.value).startswith(f"{places[1]}: ")
 
 
-def test_what_cannot_be_merged_is_refused(tmp_path):
+def test_models_that_cannot_be_merged_are_refused(tmp_path):
     source, target = bitext(9)
     place = tmp_path / "model"
     aligner = train("fast_align", source, target)

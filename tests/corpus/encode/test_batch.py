@@ -97,7 +97,7 @@ def test_truncation_drops_links_beyond(tmp_path):
     assert counts(cut)["piece_links"] + counts(cut)["links_cut"] == counts(whole)["piece_links"]
 
 
-def test_nothing_left_and_empty_sides(tmp_path):
+def test_batch_of_empty_sides_or_of_nothing(tmp_path):
     corpus, tokenizer = tiny_bitext(5), tiny_tokenizer()
     with refused(ConfigurationError, "of 5 ", "5 longer than max_length=8", "overlong: truncate"):
         encode_stream(corpus, tokenizer, options=EncodeOptions(max_length=8), cache_dir=tmp_path)

@@ -16,7 +16,7 @@ SENTENCES = [["the", "river"], ["ta", "potamo", "."], []]
 
 
 @pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
-def test_it_is_the_librarys_tokenizer(family, tmp_path) -> None:
+def test_plain_tokenizer_equals_the_librarys(family, tmp_path) -> None:
     tiny_tokenizer(family).save_pretrained(tmp_path)
     library = AutoTokenizer.from_pretrained(tmp_path)
     backend, config = (
@@ -32,7 +32,7 @@ def test_it_is_the_librarys_tokenizer(family, tmp_path) -> None:
     assert found.ids.tolist() == wanted.ids.tolist() and found.word_ids.tolist() == wanted.word_ids.tolist()
 
 
-def test_where_the_library_makes_more_of_the_files_there_is_none(tmp_path) -> None:
+def test_plain_tokenizer_is_none_where_the_library_makes_more_of_the_files(tmp_path) -> None:
     tiny_tokenizer("bert").save_pretrained(tmp_path)
     backend = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     settings = json.loads((tmp_path / "tokenizer_config.json").read_text())

@@ -211,7 +211,7 @@ def test_differences_are_counted_in_pieces_of_the_first_cut() -> None:
     assert cut_differences(core, core, TEXTS) == (total, 0)
 
 
-def test_other_algorithms_are_refused() -> None:
+def test_trimming_refuses_other_algorithms() -> None:
     core = Tokenizer(models.WordLevel({"<unk>": 0, "a": 1}, unk_token="<unk>"))
     with refused(ConfigurationError, "WordLevel", "Unigram, WordPiece or BPE"):
         trimmed(core, ["a"])

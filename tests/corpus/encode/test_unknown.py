@@ -31,7 +31,7 @@ def test_known_text_counts_whole(family: str) -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_nothing_counts_of_a_sentence_of_an_unknown_script(family: str, script: str) -> None:
+def test_sentence_of_an_unknown_script_counts_for_nothing(family: str, script: str) -> None:
     text = SCRIPTS[script]
     found = counted(tiny_tokenizer(family), f"{text}.")
     assert found is not None
@@ -54,7 +54,7 @@ def test_a_word_of_mostly_unknown_letters_does_not_count() -> None:
     assert counted(tokenizer, "a집 river") == ("ariver", [], False), "half of its letters are known"
 
 
-def test_what_stands_before_a_text_is_not_its_word() -> None:
+def test_prefix_of_a_text_is_none_of_its_words() -> None:
     tokenizer = tiny_tokenizer("bert")
     encoding = tokenizer.backend_tokenizer.encode("river: 집", add_special_tokens=False)
     known = KnownPieces(tokenizer)

@@ -78,7 +78,7 @@ def test_numbers_written_in_two_ways_are_equal(source: str, target: str) -> None
         (f"{'9' * 5000} times", f"{'8' * 5000} Mal", ["9" * 5000], ["8" * 5000]),
     ],
 )
-def test_other_numbers_differ(source: str, target: str, left: list[str], right: list[str]) -> None:
+def test_different_numbers_differ(source: str, target: str, left: list[str], right: list[str]) -> None:
     assert changed_numbers(source, target) == (left, right)
 
 

@@ -102,7 +102,7 @@ def test_each_task_reads_its_data_set(task: str, language: str, split: str, firs
     )
 
 
-def test_another_data_set_with_other_names() -> None:
+def test_hub_data_set_with_names_of_its_own() -> None:
     found = build_task("flores", ["hub:facebook/flores"]).load("de", "test")
     assert (found[0]["source"], found[0]["target"]) == ("hallo", "hi")
 

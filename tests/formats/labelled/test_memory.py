@@ -21,7 +21,7 @@ def _rows(*texts: str, **more: Any) -> Dataset:
     return Dataset.from_dict({"text": texts, "label": ["a"] * len(texts), **more})
 
 
-def test_what_is_of_one_language_or_split_comes_before_what_is_of_any() -> None:
+def test_rows_of_one_language_or_split_come_before_rows_of_any() -> None:
     data = {"de": {"test": _rows("own")}, "train": _rows("all train"), "fr": _rows("any split")}
     given = memory_source(data, LABELLED)
 

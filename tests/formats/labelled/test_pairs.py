@@ -32,7 +32,7 @@ def test_nli_formats(tmp_path: Path, name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("premise", [None, ["a"], {}])
-def test_what_is_no_text_is_no_premise(tmp_path: Path, premise: object) -> None:
+def test_premise_must_be_text(tmp_path: Path, premise: object) -> None:
     row = {"premise": premise, "hypothesis": "b", "label": 1}
     path = text_file(tmp_path, "a.jsonl", json.dumps(row))
     with refused(InputError, "a.jsonl:1: premise is ", "text", "label"):
