@@ -94,6 +94,7 @@ def _fitting(path: str, lines: Sequence[str], needed: int) -> str:
 
 def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
     """Yield the first rows, up to a row that is no CSV: the last of the first lines may end inside a quoted cell."""
+    csv.field_size_limit(_LONGEST_FIELD)
     rows = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
     try:
         for number, row in enumerate(rows):

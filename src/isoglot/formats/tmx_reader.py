@@ -110,8 +110,10 @@ class TmxReader:
     def _end(self, name: str) -> None:
         """Pass the end of an element to the innermost object; if that is complete, give it to the object around it."""
         if self._segment is not None:
-            if self._segment.end(name) and self._variant is not None:
-                self._variant.segment, self._segment = self._segment, None
+            is_complete = self._segment.end(name)
+            if is_complete and self._variant is not None:
+                self._variant.segment = self._segment
+                self._segment = None
         elif self._element is not None:
             if self._element.end(name):
                 self._keep_note(self._element.note())
