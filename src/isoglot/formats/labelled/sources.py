@@ -229,7 +229,8 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
             paths.append(str(path))
             continue
         # 4
-        layouts = OF_LANGUAGE if "{language" in spec else OF_LANGUAGES
+        names_language = "{language" in spec or "{code}" in spec  # {language}, {language3} or {code}
+        layouts = OF_LANGUAGE if names_language else OF_LANGUAGES
         files = _in_folder(path, layouts, _values(language, split))
         if len(files) > 1:
             raise ConfigurationError(
